@@ -195,7 +195,7 @@ impl Devices {
                 }
             }
         }
-        let _ = write!(text, "{}{}", self.profile(), self.explain());
+        let _ = write!(text, "{}", self.profile());
         text
     }
 

@@ -127,6 +127,10 @@ pub(crate) struct RunArgs {
     /// at its N-th submission.
     #[arg(long, value_name = "DEVICE", allow_hyphen_values = true)]
     pub(crate) device: Option<String>,
+    /// Say what was expected of tasks of each kind and size on either side, and what came; with
+    /// `--device`.
+    #[arg(long)]
+    pub(crate) explain: bool,
     /// Write what the devices did, from one run more, as a trace that Perfetto and Chrome show.
     #[arg(long, value_name = "FILE.json")]
     pub(crate) trace: Option<PathBuf>,

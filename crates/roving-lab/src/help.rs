@@ -82,6 +82,11 @@ fn of_run() -> Vec<Claim> {
             "rank_0_prints_the_verified_tree_and_the_others_nothing",
         ),
         run(
+            "run explain",
+            "on either side, and what came; with `--device`",
+            "choices_are_explained",
+        ),
+        run(
             "run trace",
             "as a trace",
             "a_profile_has_lanes_and_a_trace_is_written",

@@ -160,6 +160,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if duals::run::wanted(args) {
         return duals::run::run(args);
     }
+    if args.explain {
+        let allowed = "no choices without --device";
+        return Err(BadInput::new("--explain", "on", allowed, "add --device auto").into());
+    }
     if let Some(trace) = &args.trace {
         let allowed = "no trace without --device";
         return Err(BadInput::new(

@@ -117,6 +117,7 @@ fn wrong_words_get_one_line_and_status_2() {
             "`7`",
         ),
         (&["run", "matmul", "--trace", "t.json"], "--trace `t.json`"),
+        (&["run", "matmul", "--explain"], "--explain `on`"),
         (
             &["run", "matmul", "--device", "none", "--trace", &folder],
             "--trace",
@@ -166,6 +167,39 @@ fn a_profile_has_lanes_and_a_trace_is_written() {
         Some(27),
         "{result}"
     );
+}
+
+#[test]
+fn choices_are_explained() {
+    let words = [
+        "run",
+        "matmul",
+        "--input",
+        "96,tile=32",
+        "--device",
+        "sim:4",
+    ];
+    let heading = "The times that were expected of each kind and size, and that came";
+    assert!(!printed(&words).contains(heading));
+    let table = printed(&[&words[..], &["--explain"]].concat());
+    for part in [
+        heading,
+        "multiply f32, work ",
+        " decided; expected ",
+        " ms on the CPU",
+    ] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    let none = [
+        "run",
+        "matmul",
+        "--input",
+        "96,tile=32",
+        "--device",
+        "none",
+        "--explain",
+    ];
+    assert!(printed(&none).contains("no task was chosen for by times of both sides"));
 }
 
 #[test]

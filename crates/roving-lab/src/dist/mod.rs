@@ -175,11 +175,13 @@ impl Settings {
     fn parse(world: &World, args: &RunArgs) -> Result<Settings, BadInput> {
         let graph = args.graph.as_ref().map(|path| path.display().to_string());
         let profile = args.profile.then(|| "on".to_owned());
+        let explain = args.explain.then(|| "on".to_owned());
         for (option, value) in [
             ("--form", &args.form),
             ("--steal", &args.steal),
             ("--graph", &graph),
             ("--profile", &profile),
+            ("--explain", &explain),
         ] {
             if let Some(value) = value {
                 let allowed = "no such option with --dist";

@@ -64,6 +64,8 @@ pub(super) struct Beside {
     pub(super) cold_seconds: Option<f64>,
     /// The devices' description of their choices.
     pub(super) choices: String,
+    /// The times that were expected and that came, if that was asked for.
+    pub(super) explained: Option<String>,
     /// Whether the serial time is that of the speed that is said.
     pub(super) said: bool,
 }
@@ -134,6 +136,15 @@ impl DualReport {
             table.push_str("\nWhere tasks ran in all runs, and by which times\n");
             for line in self.beside.choices.lines() {
                 let _ = writeln!(table, "  {line}");
+            }
+        }
+        if let Some(explained) = &self.beside.explained {
+            table.push_str("\nThe times that were expected of each kind and size, and that came\n");
+            for line in explained.lines() {
+                let _ = writeln!(table, "  {line}");
+            }
+            if explained.is_empty() {
+                table.push_str("  no task was chosen for by times of both sides\n");
             }
         }
         if let Some(profile) = &self.profile {

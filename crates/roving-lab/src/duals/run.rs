@@ -128,7 +128,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let (arena, serial_times) = Arena::new(job, settings.repeat.min(5));
     progress.step();
     let setup = Setup::new(&settings.wanted, &arena.load)?;
-    let report = measured(&arena, &settings, &setup, &serial_times, &progress)?;
+    let mut report = measured(&arena, &settings, &setup, &serial_times, &progress)?;
+    report.beside.explained = args.explain.then(|| setup.devices.explain());
     if let Some(path) = &args.trace {
         write_trace(path, &arena, &settings, &setup)?;
     }
@@ -217,6 +218,7 @@ fn measured(
             repeat: settings.repeat,
             cold_seconds: cold.map(|time| time.as_secs_f64()),
             choices,
+            explained: None,
             said: said.is_some(),
         },
     })

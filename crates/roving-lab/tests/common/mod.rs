@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+#[allow(
+    dead_code,
+    reason = "a test may start it with an environment of its own"
+)]
 /// Runs the command with these words.
 pub(crate) fn roving(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_roving"))
