@@ -8,6 +8,7 @@ use loom::thread;
 use super::barrier::Barrier;
 use super::dock::Dock;
 use super::gate::Gate;
+use super::mail::Mail;
 use super::mutex;
 use super::turn::{Found, Turn};
 use crate::prim::{AtomicU32, DataCell, Ordering, explore_within};
@@ -196,6 +197,52 @@ fn loom_a_place_is_set_up_once_and_used_again_when_all_have_left() {
                     value.set(0);
                     turn.hand_on(k + 1);
                 }
+            }
+        });
+    });
+}
+
+/// A task that an event frees is run by who waits for it, and its end is seen.
+#[test]
+fn loom_who_waits_for_tasks_runs_those_that_are_posted() {
+    explore_within(PREEMPTIONS, || {
+        let (mail, ran) = (Mail::<u32>::default(), Value::new());
+        mail.enter();
+        beside(move |me| {
+            if me == 1 {
+                mail.post(5);
+                return;
+            }
+            while !mail.is_over() {
+                match mail.take(|&item| item == 5) {
+                    Some(item) => {
+                        ran.set(item);
+                        mail.leave();
+                    }
+                    None => mail.wait(|| mail.is_over() || mail.has(|&item| item == 5)),
+                }
+            }
+            mail.close();
+            assert_eq!(ran.get(), 5);
+        });
+    });
+}
+
+/// The last task ends elsewhere.
+#[test]
+fn loom_who_waits_for_tasks_sees_the_end_of_the_last() {
+    explore_within(PREEMPTIONS, || {
+        let (mail, ran) = (Mail::<u32>::default(), Value::new());
+        mail.enter();
+        beside(move |me| {
+            if me == 1 {
+                ran.set(5);
+                mail.leave();
+            } else {
+                while !mail.is_over() {
+                    mail.wait(|| mail.is_over());
+                }
+                assert_eq!(ran.get(), 5);
             }
         });
     });

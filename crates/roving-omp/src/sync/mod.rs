@@ -4,6 +4,7 @@ pub(crate) mod barrier;
 pub(crate) mod dock;
 pub(crate) mod futex;
 pub(crate) mod gate;
+pub(crate) mod mail;
 pub(crate) mod mutex;
 #[cfg(not(loom))]
 pub(crate) mod patience;
