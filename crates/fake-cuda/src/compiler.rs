@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, fs, process, ptr, slice};
 
-/// The words with which a module of ours begins; the path of the library follows.
+/// The words with which a module of ours begins; the target and the path of the library follow.
 const MARK: &str = "// kernels for the fake CUDA driver: ";
 const PRELUDE: &str = include_str!("kernel.hpp");
 
@@ -29,17 +29,29 @@ impl Compiler {
         &mut self,
         source: &str,
         name: &str,
-        options: &[&str],
+        target: &str,
     ) -> Result<String, String> {
-        let known = |option: &&&str| !option.starts_with("--gpu-architecture=compute_");
-        if let Some(option) = options.iter().find(known) {
-            return Err(format!("error: the fake NVRTC does not know `{option}`"));
-        }
         let key = (source.to_owned(), name.to_owned());
         let built = self.built.entry(key);
-        built.or_insert_with(|| build(source, name)).clone()
+        let library = built.or_insert_with(|| build(source, name)).clone()?;
+        Ok(format!("{MARK}{target} {library}"))
     }
 }
+
+/// The target that options ask for; `None`, if they ask for something that NVRTC does not know.
+pub(crate) fn target<'a>(options: &[&'a str], newest: u64) -> Option<&'a str> {
+    let [option] = options else { return None };
+    let target = option.strip_prefix("--gpu-architecture=")?;
+    let (kind, generation) = target.split_once('_')?;
+    let is_known =
+        KNOWN.contains(&generation.parse().ok()?) && generation.parse::<u64>().ok()? <= newest;
+    (is_known && ["sm", "compute"].contains(&kind)).then_some(target)
+}
+
+/// The generations that its NVRTC may know.
+pub(crate) const KNOWN: [u64; 6] = [70, 75, 80, 86, 89, 90];
+/// That of its devices.
+pub(crate) const GENERATION: u64 = 90;
 
 fn build(source: &str, name: &str) -> Result<String, String> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -80,7 +92,7 @@ fn build(source: &str, name: &str) -> Result<String, String> {
     if !output.status.success() {
         return Err(log(&String::from_utf8_lossy(&output.stderr), name));
     }
-    Ok(format!("{MARK}{}", library.display()))
+    Ok(library.display().to_string())
 }
 
 /// The names of the kernels in a text.
@@ -200,7 +212,17 @@ unsafe impl Send for Library {}
 impl Library {
     /// `None`, if that is no module of ours.
     pub(crate) fn load(module: &CStr) -> Option<Library> {
-        let path = module.to_str().ok()?.strip_prefix(MARK)?;
+        let (target, path) = module.to_str().ok()?.strip_prefix(MARK)?.split_once(' ')?;
+        let (kind, generation) = target.split_once('_')?;
+        let generation: u64 = generation.parse().ok()?;
+        // Code is for one generation, text for all from one on.
+        let fits = match kind {
+            "sm" => generation == GENERATION,
+            _ => generation <= GENERATION,
+        };
+        if !fits {
+            return None;
+        }
         if !Path::new(path).starts_with(folder()) {
             return None;
         }
@@ -267,8 +289,13 @@ mod tests {
     }
 
     #[test]
-    fn an_option_that_it_does_not_know_is_named() {
-        let built = Compiler::default().compile("", "x", &["--gpu-architecture=sm_90"]);
-        assert!(built.unwrap_err().contains("--gpu-architecture=sm_90"));
+    fn targets_are_those_that_it_knows() {
+        let option = |text| target(&[text], 86);
+        assert_eq!(option("--gpu-architecture=sm_80"), Some("sm_80"));
+        assert_eq!(option("--gpu-architecture=compute_86"), Some("compute_86"));
+        assert_eq!(option("--gpu-architecture=sm_89"), None);
+        assert_eq!(option("--gpu-architecture=sm_81"), None);
+        assert_eq!(option("--use_fast_math"), None);
+        assert_eq!(target(&[], 86), None);
     }
 }

@@ -42,6 +42,7 @@ fn driver() -> MutexGuard<'static, Driver> {
             devices: number("DEVICES", usual.devices as u64) as usize,
             pools: number("POOLS", u64::from(usual.pools)) != 0,
             bytes: number("BYTES", usual.bytes),
+            newest: number("NVRTC", usual.newest),
         }))
     });
     // It panics nowhere half-way but in what then ends the process.
@@ -143,8 +144,8 @@ entries! {
     cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: c_int) |driver| {
         driver.device(device)?;
         match attribute {
-            75 => give(value, 9), // The generation, and its part behind the point.
-            76 => give(value, 0),
+            75 => give(value, compiler::GENERATION as c_int / 10),
+            76 => give(value, compiler::GENERATION as c_int % 10),
             115 => give(value, c_int::from(driver.pools())),
             _ => Err(Refusal::Mistake(format!("it does not know attribute {attribute}"))),
         }
@@ -282,6 +283,8 @@ struct Program {
     source: String,
     name: String,
     module: Vec<u8>,
+    /// For one generation, not as text for the driver's compiler.
+    is_code: bool,
     log: Vec<u8>,
 }
 
@@ -309,6 +312,15 @@ fn ended(text: &str) -> Vec<u8> {
 
 /// NVRTC's number for a text that does not compile.
 const NOT_COMPILED: i32 = 6;
+/// NVRTC's number for an option that it does not know.
+const UNKNOWN_OPTION: i32 = 5;
+
+/// The generations that NVRTC knows here.
+fn generations(driver: &Driver) -> Vec<c_int> {
+    let newest = driver.settings.newest;
+    let known = compiler::KNOWN.iter().filter(|known| **known <= newest);
+    known.map(|known| *known as c_int).collect()
+}
 
 entries! {
     nvrtcCreateProgram(
@@ -323,6 +335,7 @@ entries! {
             source: CStr::from_ptr(source).to_string_lossy().into_owned(),
             name: named.to_string_lossy().into_owned(),
             module: Vec::new(),
+            is_code: false,
             log: vec![0],
         };
         static NUMBER: Mutex<u64> = Mutex::new(0);
@@ -336,14 +349,40 @@ entries! {
             .map(|index| CStr::from_ptr(*options.add(index)).to_string_lossy())
             .collect();
         let options: Vec<&str> = options.iter().map(|option| &**option).collect();
+        let target = compiler::target(&options, driver.settings.newest);
         with_program(program, |of| {
-            match driver.compiler.compile(&of.source, &of.name, &options) {
+            let Some(target) = target else {
+                of.log = ended(&format!("error: the fake NVRTC does not know {options:?}"));
+                return Err(Refusal::Code(UNKNOWN_OPTION));
+            };
+            of.is_code = target.starts_with("sm");
+            match driver.compiler.compile(&of.source, &of.name, target) {
                 Ok(module) => of.module = ended(&module),
                 Err(log) => {
                     of.log = ended(&log);
                     return Err(Refusal::Code(NOT_COMPILED));
                 }
             }
+            Ok(())
+        })
+    };
+    nvrtcGetNumSupportedArchs(count: *mut c_int) |driver| {
+        give(count, generations(driver).len() as c_int)
+    };
+    nvrtcGetSupportedArchs(known: *mut c_int) |driver| {
+        let generations = generations(driver);
+        generations.as_ptr().copy_to_nonoverlapping(known, generations.len());
+        Ok(())
+    };
+    nvrtcGetCUBINSize(program: u64, size: *mut usize) |_driver| {
+        with_program(program, |of| give(size, if of.is_code { of.module.len() } else { 0 }))
+    };
+    nvrtcGetCUBIN(program: u64, code: *mut c_char) |_driver| {
+        with_program(program, |of| {
+            if !of.is_code {
+                return Err(Refusal::Mistake("code is asked for where text was made".into()));
+            }
+            of.module.as_ptr().copy_to_nonoverlapping(code.cast(), of.module.len());
             Ok(())
         })
     };

@@ -301,7 +301,7 @@ const TEXT: &str = r#"
 
 /// A block of 256 bytes, which are 64 numbers, and a kernel of `TEXT`.
 fn kernel(two: &mut Two, name: &str) -> Option<(u64, Handle)> {
-    let module = match two.driver.compiler.compile(TEXT, "text", &[]) {
+    let module = match two.driver.compiler.compile(TEXT, "text", "sm_90") {
         Ok(module) => module,
         Err(log) if log.contains("no C++ compiler") => {
             eprintln!("skipped: there is no C++ compiler");
@@ -319,6 +319,25 @@ fn kernel(two: &mut Two, name: &str) -> Option<(u64, Handle)> {
 
 /// 64 threads in one block.
 const ONE: [[u32; 3]; 2] = [[1, 1, 1], [64, 1, 1]];
+
+/// Code for another generation is refused, text for an earlier one is not.
+#[test]
+fn modules_are_for_the_device() {
+    let mut two = two();
+    if kernel(&mut two, "turn").is_none() {
+        return;
+    }
+    for (target, is_right) in [
+        ("sm_80", false),
+        ("sm_90", true),
+        ("compute_80", true),
+        ("compute_100", false),
+    ] {
+        let module = two.driver.compiler.compile(TEXT, "text", target).unwrap();
+        let module = std::ffi::CString::new(module).unwrap();
+        assert_eq!(two.driver.load(&module).is_ok(), is_right, "{target}");
+    }
+}
 
 #[test]
 fn kernels_run_with_barriers() {

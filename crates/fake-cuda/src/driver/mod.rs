@@ -37,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) pools: bool,
     /// On each device.
     pub(crate) bytes: u64,
+    /// The newest generation that NVRTC knows.
+    pub(crate) newest: u64,
 }
 
 impl Default for Settings {
@@ -45,6 +47,7 @@ impl Default for Settings {
             devices: 1,
             pools: true,
             bytes: 1 << 30,
+            newest: 90,
         }
     }
 }
@@ -133,7 +136,7 @@ pub(crate) struct Use {
 }
 
 pub(crate) struct Driver {
-    settings: Settings,
+    pub(crate) settings: Settings,
     devices: Vec<Device>,
     contexts: HashMap<Handle, Context>,
     streams: HashMap<Handle, Stream>,

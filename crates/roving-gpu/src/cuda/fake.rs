@@ -95,7 +95,8 @@ fn has_compiler() -> bool {
     there
 }
 
-/// All of them, with one device and with two, with memory in the order of streams and without.
+/// All of them, with one device and with two, with memory in the order of streams and without, and
+/// with a compiler that does not know the device.
 #[test]
 fn all_tests_of_the_back_end_pass() {
     if is_here() || !has_compiler() {
@@ -105,6 +106,7 @@ fn all_tests_of_the_back_end_pass() {
         &[][..],
         &[("ROVING_FAKE_CUDA_POOLS", "0")],
         &[("ROVING_FAKE_CUDA_DEVICES", "2")],
+        &[("ROVING_FAKE_CUDA_NVRTC", "86")],
     ] {
         let output = run(&["cuda::tests"], settings);
         let text = text(&output);

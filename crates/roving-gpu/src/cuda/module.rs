@@ -2,13 +2,14 @@
 #![allow(unsafe_code)] // launches functions that were compiled from text
 
 use std::collections::HashMap;
-use std::ffi::c_void;
+use std::ffi::{CString, c_int, c_void};
 use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cudarc::driver::sys::{CUresult, cuFuncGetParamInfo};
 use cudarc::driver::{CudaContext, CudaFunction, CudaStream, DriverError, result};
-use cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
+use cudarc::nvrtc::result::{self as nvrtc, NvrtcError};
+use cudarc::nvrtc::{CompileError, Ptx, sys};
 
 use super::fault;
 use super::memory::Room;
@@ -19,8 +20,8 @@ use crate::kernel::{Cuda, Kernel};
 /// The modules that were built, by the address of their kernel, which is a static.
 pub(super) struct Modules {
     context: Arc<CudaContext>,
-    /// The option for NVRTC that names this device's generation.
-    generation: String,
+    /// 10 times the device's generation, and the part of it behind the point.
+    generation: c_int,
     built: Mutex<HashMap<usize, Arc<Slot>>>,
 }
 
@@ -40,7 +41,7 @@ impl Modules {
             .map_err(|error| fault::of(error, ""))?;
         Ok(Modules {
             context: Arc::clone(context),
-            generation: format!("--gpu-architecture=compute_{major}{minor}"),
+            generation: 10 * major + minor,
             built: Mutex::default(),
         })
     }
@@ -122,13 +123,16 @@ impl Modules {
         if cuda.source.contains('\0') || cuda.entry.contains('\0') {
             return refuse("there is a NUL in the source");
         }
-        let options = CompileOptions {
-            options: vec![self.generation.clone()],
-            name: Some(cuda.entry.into()),
-            ..CompileOptions::default()
-        };
-        let ptx = compile_ptx_with_opts(cuda.source, options)
-            .map_err(|error| fault::of_compiler(&error, what))?;
+        let ptx = compiled(cuda, self.generation).map_err(|error| match error {
+            NotCompiled::For(oldest) => {
+                let text = format!(
+                    "{what}NVRTC is for devices of generation {oldest} or later, this is {}",
+                    self.generation
+                );
+                DeviceError::new(Cause::Kernel, text)
+            }
+            NotCompiled::Error(error) => fault::of_compiler(&error, what),
+        })?;
         let module = self.context.load_module(ptx);
         let module = module.map_err(|error| fault::of(error, what))?;
         let missing = format!("{what}`{}`, which must be `extern \"C\"`: ", cuda.entry);
@@ -139,6 +143,106 @@ impl Modules {
             function,
             parameters,
         })
+    }
+}
+
+/// Why NVRTC gave nothing.
+enum NotCompiled {
+    /// It knows devices from this generation on only.
+    For(c_int),
+    Error(CompileError),
+}
+
+/// Code for the device itself, which needs no compiler in the driver: one that is older than NVRTC
+/// could not read its text. Where NVRTC does not know the device, text for the latest generation
+/// before it, which the driver compiles.
+fn compiled(cuda: Cuda, generation: c_int) -> Result<Ptx, NotCompiled> {
+    let failed = |error| NotCompiled::Error(CompileError::CreationError(error));
+    let known = generations().map_err(failed)?;
+    let before = known.iter().copied().filter(|known| *known <= generation);
+    let Some(latest) = before.max() else {
+        return Err(NotCompiled::For(known.into_iter().min().unwrap_or(0)));
+    };
+    let is_code = latest == generation;
+    let kind = if is_code { "sm" } else { "compute" };
+    let option = format!("--gpu-architecture={kind}_{latest}");
+    let program = Program::new(cuda).map_err(failed)?;
+    program.compile(option).map_err(NotCompiled::Error)?;
+    let given = if is_code {
+        program.code().map(Ptx::from_binary)
+    } else {
+        program.text().map(Ptx::from_src)
+    };
+    given.map_err(|error| NotCompiled::Error(CompileError::GetPtxError(error)))
+}
+
+/// The generations that NVRTC knows, as numbers.
+fn generations() -> Result<Vec<c_int>, NvrtcError> {
+    let mut count = 0;
+    // SAFETY: the place is written before the call returns.
+    unsafe { sys::nvrtcGetNumSupportedArchs(&mut count) }.result()?;
+    let mut known = vec![0; usize::try_from(count).unwrap_or(0)];
+    // SAFETY: there is room for as many as it has said.
+    unsafe { sys::nvrtcGetSupportedArchs(known.as_mut_ptr()) }.result()?;
+    Ok(known)
+}
+
+/// A text for NVRTC.
+struct Program(sys::nvrtcProgram);
+
+impl Program {
+    /// There is no NUL in the source and the name.
+    fn new(cuda: Cuda) -> Result<Program, NvrtcError> {
+        let [source, name] =
+            [cuda.source, cuda.entry].map(|text| CString::new(text).unwrap_or_default());
+        nvrtc::create_program(&source, Some(&name)).map(Program)
+    }
+
+    fn compile(&self, option: String) -> Result<(), CompileError> {
+        // SAFETY: the program lives until the drop.
+        let compiled = unsafe { nvrtc::compile_program(self.0, &[&option[..]]) };
+        compiled.map_err(|nvrtc| {
+            // SAFETY: the program lives until the drop.
+            let log = unsafe { nvrtc::get_program_log(self.0) }.unwrap_or_default();
+            let log = log
+                .into_iter()
+                .map(|letter| letter as u8)
+                .take_while(|letter| *letter != 0);
+            CompileError::CompileError {
+                nvrtc,
+                options: vec![option],
+                log: CString::new(log.collect::<Vec<_>>()).unwrap_or_default(),
+            }
+        })
+    }
+
+    /// Compiled for one generation.
+    fn code(&self) -> Result<Vec<u8>, NvrtcError> {
+        let mut size = 0;
+        // SAFETY: the program lives; the place is written before the call returns.
+        unsafe { sys::nvrtcGetCUBINSize(self.0, &mut size) }.result()?;
+        let mut code = vec![0; size];
+        // SAFETY: the program lives; there is room for as much as it has said.
+        unsafe { sys::nvrtcGetCUBIN(self.0, code.as_mut_ptr().cast()) }.result()?;
+        Ok(code)
+    }
+
+    /// Compiled for the driver's compiler.
+    fn text(&self) -> Result<String, NvrtcError> {
+        // SAFETY: the program lives.
+        let text = unsafe { nvrtc::get_ptx(self.0) }?;
+        let text = text
+            .into_iter()
+            .map(|letter| letter as u8)
+            .take_while(|letter| *letter != 0);
+        Ok(String::from_utf8_lossy(&text.collect::<Vec<_>>()).into_owned())
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SAFETY: it was made in `new`, and goes once, here.
+        let _ = unsafe { nvrtc::destroy_program(self.0) };
     }
 }
 
