@@ -72,10 +72,10 @@ impl<I: Iterator<Item: Send> + Send> ParallelIterator for IterBridge<I> {
     }
 }
 
-/// Longest pause between two looks at a lock that another worker has, in hints to the processor.
-const PAUSE_MOST: u32 = 64;
-/// How many pauses of that length until a worker sleeps: for ten microseconds or so.
-const PAUSES: u32 = 16;
+/// Hints to the processor between two looks at a lock that another worker has.
+const PAUSE: u32 = 32;
+/// Looks until a worker sleeps: after ten microseconds or so.
+const LOOKS: u32 = 32;
 
 struct Shared<I> {
     /// `None` once it has ended.
@@ -102,20 +102,18 @@ impl<I: Iterator> Shared<I> {
         item
     }
 
-    /// Most iterators have an item in nanoseconds, and to sleep for one takes a thousand times as
-    /// long: for the sleeper, and for who has to wake it. So who is kept waiting looks again for a
-    /// while, seldom, to leave the lock's cache line to the others. An iterator that waits for its
-    /// items takes longer than that.
+    /// Most iterators have an item in nanoseconds. To sleep for one takes a thousand times as long,
+    /// for the sleeper and for who has to wake it; and to take every other item brings the lines of
+    /// the lock, the iterator and what is beside the item from one core to the other. So who finds
+    /// the lock taken pauses, and meanwhile the other takes many items. An iterator that waits for
+    /// its items takes longer than all the pauses.
     fn lock(&self) -> LockResult<MutexGuard<'_, Option<I>>> {
-        let (mut pause, mut left) = (1, PAUSES);
-        while left > 0 {
+        for _ in 0..LOOKS {
             match self.items.try_lock() {
                 Ok(items) => return Ok(items),
                 Err(TryLockError::Poisoned(poisoned)) => return Err(poisoned),
-                Err(TryLockError::WouldBlock) => (0..pause).for_each(|_| hint::spin_loop()),
+                Err(TryLockError::WouldBlock) => (0..PAUSE).for_each(|_| hint::spin_loop()),
             }
-            pause = (pause * 2).min(PAUSE_MOST);
-            left -= u32::from(pause == PAUSE_MOST);
         }
         self.items.lock()
     }
