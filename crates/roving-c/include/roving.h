@@ -257,13 +257,15 @@ struct roving_line {
     roving_slot *pop_limit_;   /* a pop at or above it is fast */
 };
 
-/* The offsets above, as the library has them; roving_pool_new compares, and so does a test. */
+/* The offsets above, as the library has them; compared when a program is loaded, by
+ * roving_pool_new, and by a test. */
 typedef struct roving_layout_ {
     size_t slot_, slot_run_, slot_code_, slot_words_, words_, words_align_;
     size_t line_top_, line_push_limit_, line_pop_limit_;
 } roving_layout;
 
 extern const roving_layout roving_layout_;
+void roving_check_layout_(const roving_layout *layout);
 extern void *roving_run_;
 roving_worker *roving_here_(void);
 roving_slot *roving_push_(void (*code)(roving_worker *, roving_slot *), const void *words);
@@ -343,7 +345,8 @@ static inline int roving_can_pop_(const struct roving_line *line, const roving_s
     return (uintptr_t)slot >= (uintptr_t)line->pop_limit_;
 }
 
-static inline roving_status roving_pool_new_with(const roving_options *options, roving_pool **pool)
+/* The layout that this header believes in. */
+static inline const roving_layout *roving_own_layout_(void)
 {
     static const roving_layout layout = {
         sizeof(roving_slot),
@@ -356,7 +359,19 @@ static inline roving_status roving_pool_new_with(const roving_options *options, 
         offsetof(struct roving_line, push_limit_),
         offsetof(struct roving_line, pop_limit_),
     };
-    return roving_pool_new_(&layout, options, pool);
+    return &layout;
+}
+
+/* When the program, or the library that this file belongs to, is loaded: tasks use the task stack
+ * also where no pool is made, on the global one. Ends the process if the layouts differ. */
+__attribute__((__constructor__)) static void roving_check_header_(void)
+{
+    roving_check_layout_(roving_own_layout_());
+}
+
+static inline roving_status roving_pool_new_with(const roving_options *options, roving_pool **pool)
+{
+    return roving_pool_new_(roving_own_layout_(), options, pool);
 }
 
 /* Creates a pool with so many workers; 0: one for each core that the process may use. */

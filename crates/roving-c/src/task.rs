@@ -4,13 +4,29 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
-use std::ptr;
+use std::{process, ptr};
 
 use roving::adapt::foreign::{self, Code, Layout, Opaque, Words};
 
 /// Compared with what the header believes.
 #[unsafe(no_mangle)]
 pub(crate) static roving_layout_: Layout = foreign::LAYOUT;
+
+/// Ends the process if a header believes something else: its inline code would write elsewhere.
+///
+/// # Safety
+/// The layout is null, or a constant of a header.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn roving_check_layout_(layout: *const Layout) {
+    // SAFETY: the caller's promise.
+    if unsafe { layout.as_ref() } != Some(&foreign::LAYOUT) {
+        eprintln!(
+            "roving: this program was built with a roving.h of another version than the library: \
+             build it again"
+        );
+        process::abort();
+    }
+}
 
 /// Written by a spawn into its slot, for a thief to call.
 #[unsafe(no_mangle)]

@@ -393,3 +393,32 @@ fn a_handle_of_another_task_does_not_compile() {
         assert!(told.contains("other_spawned"), "{compiler}: {told}");
     });
 }
+
+/// The pool is the global one, which nobody makes: so the program is refused when it is loaded.
+#[test]
+fn a_program_with_another_header_is_refused() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("other-header");
+    std::fs::create_dir_all(&folder).expect("there is room");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let header = std::fs::read_to_string(root.join("include/roving.h")).expect("it is there");
+    let ours = "roving_slot *top_;";
+    assert!(header.contains(ours));
+    let other = header.replace(ours, &format!("roving_slot *newest_; {ours}"));
+    std::fs::write(folder.join("roving.h"), other).expect("there is room");
+    // It takes the header beside it.
+    let path = folder.join("refused.c");
+    std::fs::copy(source("other_header.c"), &path).expect("there is room");
+    with_each(Language::C, |compiler| {
+        for shared in [false, true] {
+            let right = built(compiler, Language::C, PLAIN[0], "other_header.c", shared);
+            succeeds(&right);
+            let (program, output) = compile(compiler, Language::C, PLAIN[0], &path, shared);
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            let output = run_of(&program).output().expect("just built");
+            let told = text(&output.stderr);
+            assert!(!output.status.success(), "{compiler}: it went on");
+            assert!(told.contains("a roving.h of another version"), "{told}");
+            assert!(output.stdout.is_empty(), "it began");
+        }
+    });
+}
