@@ -12,18 +12,46 @@ use std::{env, fs, process, ptr, slice};
 const MARK: &str = "// kernels for the fake CUDA driver: ";
 const PRELUDE: &str = include_str!("kernel.hpp");
 
-/// Where this process has its libraries.
-pub(crate) fn folder() -> PathBuf {
-    env::temp_dir().join(format!("roving-fake-cuda-{}", process::id()))
+/// The beginning of the folders in which this process has its libraries.
+fn folders() -> String {
+    let folders = env::temp_dir().join(format!("roving-fake-cuda-{}-", process::id()));
+    folders.to_string_lossy().into_owned()
 }
 
 /// The texts that were built, with what came of it.
-#[derive(Default)]
 pub(crate) struct Compiler {
     built: HashMap<(String, String), Result<String, String>>,
+    /// Its own; there only after the first build.
+    folder: PathBuf,
+}
+
+impl Default for Compiler {
+    fn default() -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        // Ordering: Relaxed; a number that nobody else has.
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        Compiler {
+            built: HashMap::new(),
+            folder: format!("{}{number}", folders()).into(),
+        }
+    }
+}
+
+/// The process has one, which it cleans when it ends; tests have more.
+impl Drop for Compiler {
+    fn drop(&mut self) {
+        self.clean();
+    }
 }
 
 impl Compiler {
+    /// Removes what was built; what is loaded stays loaded.
+    pub(crate) fn clean(&mut self) {
+        self.built.clear();
+        // It is there only if something was built.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+
     /// Gives a module, or the log.
     pub(crate) fn compile(
         &mut self,
@@ -32,8 +60,10 @@ impl Compiler {
         target: &str,
     ) -> Result<String, String> {
         let key = (source.to_owned(), name.to_owned());
+        let (folder, number) = (&self.folder, self.built.len());
         let built = self.built.entry(key);
-        let library = built.or_insert_with(|| build(source, name)).clone()?;
+        let library = built.or_insert_with(|| build(folder, number, source, name));
+        let library = library.clone()?;
         Ok(format!("{MARK}{target} {library}"))
     }
 }
@@ -53,13 +83,9 @@ pub(crate) const KNOWN: [u64; 6] = [70, 75, 80, 86, 89, 90];
 /// That of its devices.
 pub(crate) const GENERATION: u64 = 90;
 
-fn build(source: &str, name: &str) -> Result<String, String> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
+fn build(folder: &Path, number: usize, source: &str, name: &str) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("error: the fake NVRTC: {error}");
-    let folder = folder();
-    fs::create_dir_all(&folder).map_err(failed)?;
-    // Relaxed: only the number matters.
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    fs::create_dir_all(folder).map_err(failed)?;
     let text = folder.join(format!("{number}.cpp"));
     let library = folder.join(format!("{number}.so"));
     let mut whole = format!("{PRELUDE}#line 1 \"{name}\"\n{source}\n#line 1 \"the fake NVRTC\"\n");
@@ -223,7 +249,7 @@ impl Library {
         if !fits {
             return None;
         }
-        if !Path::new(path).starts_with(folder()) {
+        if !path.starts_with(&folders()) {
             return None;
         }
         let path = CString::new(path).ok()?;

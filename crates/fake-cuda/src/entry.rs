@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::{Condvar, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-use std::{env, fs, process, slice, thread};
+use std::{env, process, slice, thread};
 
 use crate::blas::{self, Matrix, Number};
 use crate::compiler;
@@ -102,8 +102,7 @@ extern "C" fn at_the_end() {
         }
         thread::sleep(Duration::from_millis(5));
     }
-    // It is there only if something was built.
-    let _ = fs::remove_dir_all(compiler::folder());
+    driver().compiler.clean();
 }
 
 macro_rules! entries {

@@ -6,6 +6,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs, mem, process};
 
 use cudarc::driver::{CudaContext, result};
@@ -67,11 +68,14 @@ fn library() -> PathBuf {
 
 /// Runs these tests of this program with the fake driver, one at a time.
 fn run(filter: &[&str], settings: &[(&str, &str)]) -> Output {
-    let folder = env::temp_dir().join(format!("roving-gpu-fake-{}", process::id()));
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    // Ordering: Relaxed; a number that nobody else has.
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder = format!("roving-gpu-fake-{}-{number}", process::id());
+    let folder = env::temp_dir().join(folder);
     fs::create_dir_all(&folder).unwrap();
     for name in ["cuda", "nvrtc", "cublas"] {
-        // Tests of this process share the folder.
-        let _ = symlink(library(), folder.join(format!("lib{name}.so")));
+        symlink(library(), folder.join(format!("lib{name}.so"))).unwrap();
     }
     let mut command = Command::new(env::current_exe().unwrap());
     command
@@ -79,7 +83,9 @@ fn run(filter: &[&str], settings: &[(&str, &str)]) -> Output {
         .args(["--test-threads=1", "--nocapture"]);
     command.env("LD_LIBRARY_PATH", &folder).env(CHILD, "1");
     command.envs(settings.iter().copied());
-    command.output().unwrap()
+    let output = command.output().unwrap();
+    fs::remove_dir_all(folder).unwrap();
+    output
 }
 
 fn text(output: &Output) -> String {
