@@ -12,7 +12,7 @@ use crate::workers::Worker;
 const CLOCK_TIME: Duration = Duration::from_micros(4);
 
 /// Looks around for each reading of the clock, which takes ten times as long as a look.
-const LOOKS_PER_CLOCK: u32 = 16;
+const LOOKS_PER_CLOCK: u32 = 10;
 
 /// After each of its first items a loop looks around without reading the clock, which would take
 /// longer than all of a short loop.
@@ -143,7 +143,7 @@ mod tests {
         assert!(pace.block * looks(&pace) <= growth && pace.block > 1);
         let a_nanosecond_each = CLOCK_TIME.as_nanos() as usize;
         pace.adjust_to(a_nanosecond_each, CLOCK_TIME);
-        assert!(looks(&pace) > 8, "{}", pace.unclocked);
+        assert!(looks(&pace) > 5, "{}", pace.unclocked);
         assert!(pace.block * looks(&pace) <= a_nanosecond_each);
         assert_eq!(pace.worth, CUT_TIME.as_nanos() as usize);
     }
