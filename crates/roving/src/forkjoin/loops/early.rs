@@ -1,10 +1,12 @@
-//! How a loop ends before its range does: one of its parts panicked, found what was searched for,
-//! or saw that the loop was cancelled.
+//! How the parts of a loop tell each other that it ends before its range does, because one of them
+//! panicked, found what was searched for or saw that the loop was cancelled; and how many items a
+//! block may have.
 
 use std::mem;
 use std::panic;
 use std::thread;
 
+use super::pace::Pace;
 use crate::context::CancelledError;
 use crate::inherit::node;
 use crate::machine::prim::{AtomicBool, AtomicUsize, Ordering};
@@ -16,6 +18,8 @@ pub(super) struct Early {
     ends: AtomicUsize,
     /// Items were left out because of a cancelled token, so the loop has no result.
     is_cancelled: AtomicBool,
+    /// The length of the last block of a part that has read the clock; 0 before.
+    block: AtomicUsize,
 }
 
 /// The loop belongs to a token, and may unwind where that was cancelled.
@@ -33,6 +37,24 @@ impl Early {
         Early {
             ends: AtomicUsize::new(if heeds { HEEDS_TOKENS } else { 0 }),
             is_cancelled: AtomicBool::new(false),
+            block: AtomicUsize::new(0),
+        }
+    }
+
+    /// The pace of a part that begins: as another part has found it.
+    pub(super) fn pace(&self) -> Pace {
+        // Ordering: Relaxed; a hint.
+        Pace::with_block(self.block.load(Ordering::Relaxed))
+    }
+
+    /// A part that went at that pace has ended.
+    pub(super) fn learn(&self, pace: &Pace) {
+        // Ordering: Relaxed, both; as in `pace`. Written only where it changes, since all parts
+        // look at this line.
+        if let Some(block) = pace.known() {
+            if block != self.block.load(Ordering::Relaxed) {
+                self.block.store(block, Ordering::Relaxed);
+            }
         }
     }
 

@@ -32,6 +32,7 @@ const CUT_TIME: Duration = Duration::from_micros(1);
 const BLOCKS_ASKED: usize = 16;
 
 /// How many items until the next look around.
+#[derive(Clone, Copy)]
 pub(super) struct Pace {
     block: usize,
     /// How many looks are still without the clock.
@@ -54,6 +55,27 @@ impl Pace {
             worth: 1,
             before: None,
         }
+    }
+
+    /// For a part of a loop of which another part has found out how many items a block may have, if
+    /// it has: 0 if not.
+    #[inline]
+    pub(super) fn with_block(block: usize) -> Pace {
+        match block {
+            0 => Pace::new(),
+            _ => Pace {
+                block,
+                unclocked: FIRST_CLOCKED - 1,
+                looks: FIRST_CLOCKED,
+                ..Pace::new()
+            },
+        }
+    }
+
+    /// Returns what [`Self::with_block`] wants, if it was found out by the clock.
+    #[inline]
+    pub(super) fn known(&self) -> Option<usize> {
+        self.before.map(|_| self.block)
     }
 
     /// Returns the number of items of the next block.

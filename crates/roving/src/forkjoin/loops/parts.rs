@@ -198,7 +198,10 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
                             }
                         }
                     }
-                    Some(Fed::Through(after)) => Some(after),
+                    Some(Fed::Through(after)) => {
+                        all.early.learn(pace);
+                        Some(after)
+                    }
                     None => None,
                 };
             } else {
@@ -378,7 +381,7 @@ unsafe fn run_node<P: Piece, S: Sink<P>>(node: NonNull<PartHead>) {
             let piece = piece.expect("a part begins once");
             let state = team.caught(|| team.all().sink.begin());
             let target = Target::Node(Side::Upper, node);
-            let (target, state) = team.share(worker, Pace::new(), piece, state, target);
+            let (target, state) = team.share(worker, team.all().early.pace(), piece, state, target);
             (target, team.end(state))
         };
         // SAFETY: the part has not come to its target.

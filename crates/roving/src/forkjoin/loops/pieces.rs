@@ -89,7 +89,9 @@ where
 {
     let early = Early::new();
     let all = Loop::new(sink, &early);
-    early.result_of(with_worker(|worker| all.run(worker, piece, state)))
+    early.result_of(with_worker(|worker| {
+        all.run(worker, &mut Pace::new(), piece, state)
+    }))
 }
 
 /// Feeds all of the piece to the sink, on a worker.
@@ -102,8 +104,8 @@ where
     let all = Loop::new(sink, early);
     // On a worker, without a call on the way.
     Worker::with_current(|worker| match worker {
-        Some(worker) => all.run_inline(worker, piece, sink.begin()),
-        None => on_worker(|worker| all.run(worker, piece, sink.begin())),
+        Some(worker) => all.run_inline(worker, &mut Pace::new(), piece, sink.begin()),
+        None => on_worker(|worker| all.run(worker, &mut Pace::new(), piece, sink.begin())),
     })
 }
 
@@ -144,15 +146,21 @@ impl<'e, S> Loop<'e, S> {
     }
 
     #[inline]
-    fn run<P: Piece>(&self, worker: &Worker, piece: P, state: S::State) -> S::State
+    fn run<P: Piece>(&self, worker: &Worker, pace: &mut Pace, piece: P, state: S::State) -> S::State
     where
         S: Sink<P>,
     {
-        self.run_inline(worker, piece, state)
+        self.run_inline(worker, pace, piece, state)
     }
 
     #[inline(always)]
-    fn run_inline<P: Piece>(&self, worker: &Worker, piece: P, state: S::State) -> S::State
+    fn run_inline<P: Piece>(
+        &self,
+        worker: &Worker,
+        pace: &mut Pace,
+        piece: P,
+        state: S::State,
+    ) -> S::State
     where
         S: Sink<P>,
     {
@@ -160,10 +168,9 @@ impl<'e, S> Loop<'e, S> {
         let is_to_cut = |pace: &mut Pace, left| {
             left > most || worker.is_asked() && pace.is_worth_a_cut(worker, left)
         };
-        let mut pace = Pace::new();
-        match self.feed(worker, &mut pace, piece, state, is_to_cut) {
+        match self.feed(worker, pace, piece, state, is_to_cut) {
             Fed::Through(state) => state,
-            Fed::UpTo(piece, left, state) => self.split(worker, pace, piece, left, state),
+            Fed::UpTo(piece, left, state) => self.split(worker, *pace, piece, left, state),
         }
     }
 
@@ -241,8 +248,12 @@ impl<'e, S> Loop<'e, S> {
         S: Sink<P>,
     {
         with_worker(|worker| {
-            let run = || self.sink.end(self.run(worker, piece, state()));
-            self.early.unless(run)
+            self.early.unless(|| {
+                let mut pace = self.early.pace();
+                let state = self.run(worker, &mut pace, piece, state());
+                self.early.learn(&pace);
+                self.sink.end(state)
+            })
         })
     }
 }
