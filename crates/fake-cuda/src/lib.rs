@@ -20,6 +20,23 @@
 //!
 //! It sees no pointers inside of values that kernels are given, and does not know which threads of
 //! the host wait for each other: who has waited for an operation has done so for all threads.
+//!
+//! A program that loads it, or is linked with it, finds one device:
+//!
+//! ```
+//! # #[cfg(target_os = "linux")] {
+//! use roving_fake_cuda as _;
+//!
+//! unsafe extern "C" {
+//!     fn cuInit(flags: u32) -> i32;
+//!     fn cuDeviceGetCount(count: *mut i32) -> i32;
+//! }
+//! let mut devices = 0;
+//! // SAFETY: the driver's functions of these names, with a pointer to a number.
+//! let results = unsafe { [cuInit(0), cuDeviceGetCount(&raw mut devices)] };
+//! assert_eq!((results, devices), ([0, 0], 1));
+//! # }
+//! ```
 
 // # What may be unsafe, and why
 //
