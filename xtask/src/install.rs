@@ -1,19 +1,19 @@
-//! `install`: the library for C and C++, its headers, and what build tools look for; and the one to
-//! preload for programs with OpenMP.
+//! `install`: the library for C and C++, its headers, and what build tools look for; and the one
+//! for programs with OpenMP, to preload, to link with, and by the name of the compiler's own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::workspace::Workspace;
 use crate::{Result, publish, tool};
 
 /// The libraries that cargo builds, by the names that they have on the systems that have them.
-const LIBRARIES: [&str; 4] = [
-    "libroving_c.a",
-    "libroving_c.so",
-    "libroving_c.dylib",
-    "libroving_omp.so",
-];
+const LIBRARIES: [&str; 3] = ["libroving_c.a", "libroving_c.so", "libroving_c.dylib"];
+
+/// The library for programs with OpenMP, as cargo names it and as programs look for it.
+const OPENMP: &str = "libroving_omp.so";
+const OPENMP_NUMBERED: &str = "libroving_omp.so.1";
 
 /// Copied from `crates/roving-c`, and where to; `.in` files get the version.
 const FILES: [(&str, &str); 6] = [
@@ -64,22 +64,49 @@ pub(crate) fn install(workspace: &Workspace, prefix: &Path, release: bool) -> Re
             }
         }
     }
+    if built.join(OPENMP).exists() {
+        openmp(workspace, &built, &prefix.join("lib"))?;
+    }
     Ok(())
 }
 
+/// The library with its name for linkers, and once more as `libgomp.so.1`: with versions, which
+/// cargo cannot give it, and in a folder of its own, since nobody should find it by chance.
+fn openmp(workspace: &Workspace, built: &Path, lib: &Path) -> Result<()> {
+    write(&lib.join(OPENMP_NUMBERED), &read(&built.join(OPENMP))?)?;
+    let link = lib.join(OPENMP);
+    if link.is_symlink() || link.exists() {
+        fs::remove_file(&link).map_err(|error| told(&link, error))?;
+    }
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(OPENMP_NUMBERED, &link).map_err(|error| told(&link, error))?;
+    println!("{}", link.display());
+    let replacement = built.join("libgomp.so.1");
+    let mut command = Command::new("cc");
+    command.current_dir(workspace.root.join("crates/roving-omp"));
+    command.arg("-L").arg(built).arg("@libgomp.args");
+    if !tool::watch(command.arg("-o").arg(&replacement))?.ok {
+        return Err("libgomp.so.1 was not linked".into());
+    }
+    write(&lib.join("roving-omp/libgomp.so.1"), &read(&replacement)?)
+}
+
+fn told(path: &Path, error: std::io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
 fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+    fs::read(path).map_err(|error| told(path, error))
 }
 
 /// A program may be running with the old one: that stays as it is, under no name.
 fn write(path: &Path, content: &[u8]) -> Result<()> {
-    let told = |error: std::io::Error| format!("{}: {error}", path.display());
     let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
-    fs::create_dir_all(folder).map_err(told)?;
+    fs::create_dir_all(folder).map_err(|error| told(path, error))?;
     if path.exists() {
-        fs::remove_file(path).map_err(told)?;
+        fs::remove_file(path).map_err(|error| told(path, error))?;
     }
-    fs::write(path, content).map_err(told)?;
+    fs::write(path, content).map_err(|error| told(path, error))?;
     println!("{}", path.display());
     Ok(())
 }

@@ -1,8 +1,9 @@
-//! Runs each program in `programs/` with the compiler's own library, and again with ours preloaded:
-//! the output is the same.
+//! Runs each program in `programs/` with the compiler's own library, and again with ours, preloaded
+//! and by the name of the other: the output is the same.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 /// A variable of the environment, and its value.
 type Setting = (&'static str, &'static str);
@@ -17,10 +18,39 @@ const SETTINGS: [&[Setting]; 6] = [
     &[("GOMP_SPINCOUNT", "100"), ("OMP_THREAD_LIMIT", "3")],
 ];
 
-/// Where cargo has put the library, beside this test.
-fn library() -> PathBuf {
+/// The library that a program runs with.
+#[derive(Clone, Copy, Debug)]
+enum Library {
+    /// The compiler's own.
+    Theirs,
+    /// Ours, in front of the other.
+    Preloaded,
+    /// Ours instead of the other.
+    Replaced,
+}
+
+/// Where cargo has put the libraries, beside this test.
+fn built() -> PathBuf {
     let own = std::env::current_exe().expect("a test has a path");
-    own.with_file_name("libroving_omp.so")
+    own.parent()
+        .expect("it lies in a folder of its own")
+        .to_owned()
+}
+
+/// A folder with our `libgomp.so.1`.
+fn replacement() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("replaced");
+        std::fs::create_dir_all(&folder).expect("there is room");
+        let mut command = Command::new("gcc");
+        command.current_dir(env!("CARGO_MANIFEST_DIR"));
+        command.arg("-L").arg(built()).arg("@libgomp.args");
+        let output = command.arg("-o").arg(folder.join("libgomp.so.1")).output();
+        let output = output.expect("gcc was there before");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        folder
+    })
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -46,17 +76,21 @@ fn compiler(names: &[&'static str], probe: &str) -> Option<&'static str> {
 }
 
 fn build(compiler: &str, flags: &[&str], name: &str) -> PathBuf {
+    build_named(compiler, flags, name, &format!("{name}{}", flags.concat()))
+}
+
+fn build_named(compiler: &str, flags: &[&str], name: &str, to: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/programs")
         .join(name);
     let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let program = tmp.join(format!("{name}{}", flags.concat()));
+    let program = tmp.join(to);
     let mut command = Command::new(compiler);
-    command.arg("-fopenmp").args(flags).arg(&source);
+    command.arg("-fopenmp").arg(&source).args(flags);
     command.arg("-J").arg(tmp).arg("-o").arg(&program);
     if !compiler.contains("fortran") {
         command = Command::new(compiler);
-        command.arg("-fopenmp").args(flags).arg(&source);
+        command.arg("-fopenmp").arg(&source).args(flags);
         command.arg("-o").arg(&program);
     }
     let output = command.output().expect("the compiler was there before");
@@ -68,16 +102,23 @@ fn build(compiler: &str, flags: &[&str], name: &str) -> PathBuf {
     program
 }
 
-/// Runs a program in these settings alone, with ours or without.
-fn run(program: &Path, settings: &[Setting], ours: bool) -> Output {
+/// Runs a program in these settings alone.
+fn run(program: &Path, settings: &[Setting], library: Library) -> Output {
     // What hangs is ended, and told. The settings are the program's alone.
     let mut command = Command::new("timeout");
     command.args(["120", "env"]);
     for (name, _) in std::env::vars().filter(|(name, _)| name.contains("OMP_")) {
         command.arg("-u").arg(name);
     }
-    if ours {
-        command.arg(format!("LD_PRELOAD={}", library().display()));
+    match library {
+        Library::Theirs => {}
+        Library::Preloaded => {
+            let library = built().join("libroving_omp.so");
+            command.arg(format!("LD_PRELOAD={}", library.display()));
+        }
+        Library::Replaced => {
+            command.arg(format!("LD_LIBRARY_PATH={}", replacement().display()));
+        }
     }
     let said = settings
         .iter()
@@ -86,18 +127,23 @@ fn run(program: &Path, settings: &[Setting], ours: bool) -> Output {
     command.output().expect("it was just built")
 }
 
+/// Compares ours, preloaded, with theirs.
 fn same(program: &Path, settings: &[Setting]) {
-    let theirs = run(program, settings, false);
-    let ours = run(program, settings, true);
-    let name = program.display();
+    compare(program, settings, Library::Preloaded);
+}
+
+fn compare(program: &Path, settings: &[Setting], library: Library) {
+    let theirs = run(program, settings, Library::Theirs);
+    let ours = run(program, settings, library);
     let told = text(&ours.stderr);
-    assert_eq!(ours.status, theirs.status, "{name} {settings:?}: {told}");
-    assert_eq!(
-        text(&ours.stdout),
-        text(&theirs.stdout),
-        "{name} {settings:?}: {told}"
-    );
-    assert!(!theirs.stdout.is_empty(), "{name} says something");
+    let case = format!("{} {settings:?} {library:?}: {told}", program.display());
+    assert_eq!(ours.status, theirs.status, "{case}");
+    assert_eq!(text(&ours.stdout), text(&theirs.stdout), "{case}");
+    assert!(!theirs.stdout.is_empty(), "{case}: it says something");
+    // Above all, the dynamic linker has nothing to say.
+    if let Library::Replaced = library {
+        assert_eq!(told, text(&theirs.stderr), "{case}");
+    }
 }
 
 /// Builds a program of C in two ways, and compares it in each setting.
@@ -111,6 +157,7 @@ fn compares(name: &str) {
     for settings in SETTINGS {
         same(&program, settings);
     }
+    compare(&program, SETTINGS[2], Library::Replaced);
 }
 
 #[test]
@@ -126,6 +173,11 @@ fn loops() {
 #[test]
 fn control() {
     compares("control.c");
+}
+
+#[test]
+fn allocators() {
+    compares("allocators.c");
 }
 
 #[test]
@@ -147,7 +199,7 @@ fn all_memory() {
     };
     let program = build(gcc, &["-O1"], "memory.c");
     for settings in SETTINGS {
-        let output = run(&program, settings, true);
+        let output = run(&program, settings, Library::Preloaded);
         let told = text(&output.stdout);
         assert_eq!(told, "30 rounds, 0 wrong\n", "{settings:?}");
     }
@@ -176,6 +228,7 @@ fn fortran() {
     for settings in SETTINGS {
         same(&program, settings);
     }
+    compare(&program, SETTINGS[2], Library::Replaced);
 }
 
 /// Roots, forks and ends: what is not there with the other library to compare with in any order.
@@ -192,7 +245,7 @@ fn wrong_values_are_told() {
         return;
     };
     let program = build(gcc, &["-O1"], "control.c");
-    let wrong: [Setting; 16] = [
+    let wrong: [Setting; 17] = [
         ("OMP_NUM_THREADS", "abc"),
         ("OMP_NUM_THREADS", "0"),
         ("OMP_NUM_THREADS", "3,x"),
@@ -209,11 +262,12 @@ fn wrong_values_are_told() {
         ("OMP_CANCELLATION", "x"),
         ("OMP_DISPLAY_ENV", "x"),
         ("OMP_DEFAULT_DEVICE", "-1"),
+        ("OMP_ALLOCATOR", "large"),
     ];
     for setting in wrong {
         same(&program, &[setting]);
-        let theirs = text(&run(&program, &[setting], false).stderr);
-        let ours = text(&run(&program, &[setting], true).stderr);
+        let theirs = text(&run(&program, &[setting], Library::Theirs).stderr);
+        let ours = text(&run(&program, &[setting], Library::Preloaded).stderr);
         // The other library is loaded as well, and says it, too: so it is there twice.
         assert!(!theirs.is_empty(), "{setting:?}");
         assert_eq!(ours, theirs.repeat(2), "{setting:?}");
@@ -228,17 +282,20 @@ fn the_environment_is_shown() {
         return;
     };
     let program = build(gcc, &["-O0"], "control.c");
-    let shown: [&[Setting]; 3] = [
+    let shown: [&[Setting]; 4] = [
         &[],
+        &[("OMP_ALLOCATOR", "Omp_Const_Mem_Alloc")],
         &[("OMP_NUM_THREADS", "3,2"), ("OMP_SCHEDULE", "guided,4")],
         &[("OMP_STACKSIZE", "3M"), ("OMP_PROC_BIND", "close,spread")],
     ];
     for settings in shown {
         let settings = [settings, &[("OMP_DISPLAY_ENV", "true")]].concat();
-        let theirs = text(&run(&program, &settings, false).stderr);
-        let ours = text(&run(&program, &settings, true).stderr);
+        let theirs = text(&run(&program, &settings, Library::Theirs).stderr);
+        let ours = text(&run(&program, &settings, Library::Preloaded).stderr);
         assert!(theirs.contains("OMP_NUM_THREADS"), "{theirs}");
         assert_eq!(ours, theirs.repeat(2), "{settings:?}");
+        let ours = text(&run(&program, &settings, Library::Replaced).stderr);
+        assert_eq!(ours, theirs, "{settings:?}");
     }
 }
 
@@ -250,7 +307,7 @@ fn what_is_missing_stops_the_program() {
         return;
     };
     let program = build(gcc, &["-O0"], "missing.c");
-    let output = run(&program, &[], true);
+    let output = run(&program, &[], Library::Preloaded);
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(
@@ -258,4 +315,136 @@ fn what_is_missing_stops_the_program() {
         "{told}"
     );
     assert!(output.stdout.is_empty(), "it went on");
+}
+
+/// The functions come from where they should, by each way to get them.
+#[test]
+fn programs_are_run_by_the_library_that_is_meant() {
+    let Some(gcc) = compiler(&["gcc"], "whose.probe.c") else {
+        eprintln!("skipped: gcc with OpenMP is not installed");
+        return;
+    };
+    let whose = |program: &Path, library| {
+        let output = run(program, &[("OMP_DYNAMIC", "false")], library);
+        let told = text(&output.stderr);
+        assert!(output.status.success() && told.is_empty(), "{told}");
+        text(&output.stdout)
+    };
+    let ours = built().join("libroving_omp.so");
+    let program = build(gcc, &["-O1"], "whose.c");
+    let theirs = whose(&program, Library::Theirs);
+    assert!(theirs.contains("libgomp.so.1"), "{theirs}");
+    let preloaded = whose(&program, Library::Preloaded);
+    assert_eq!(preloaded, format!("2 {}\n", ours.display()));
+    let replaced = replacement().join("libgomp.so.1");
+    let found = whose(&program, Library::Replaced);
+    assert_eq!(found, format!("2 {}\n", replaced.display()));
+    // Linked with it, in front of the other: found by its own name with a number.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("linked");
+    let linked = folder.join("libroving_omp.so.1");
+    std::fs::create_dir_all(&folder).expect("there is room");
+    std::fs::copy(&ours, &linked).expect("there is room");
+    let from = linked.display().to_string();
+    let path = format!("-Wl,-rpath,{}", folder.display());
+    let program = build_named(gcc, &[&from, &path], "whose.c", "linked/whose");
+    let found = whose(&program, Library::Theirs);
+    assert_eq!(found, format!("2 {from}\n"));
+}
+
+/// Each function of theirs is one of ours, with the same version; and each of ours has one.
+#[test]
+fn functions_have_the_versions_of_theirs() {
+    let Some(gcc) = compiler(&["gcc"], "versions.probe.c") else {
+        eprintln!("skipped: gcc with OpenMP is not installed");
+        return;
+    };
+    let functions = |library: &Path| -> Vec<String> {
+        let mut command = Command::new("nm");
+        command.args(["-D", "--defined-only"]).arg(library);
+        let output = command.output().expect("it is a part of the linker");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let told = text(&output.stdout);
+        let line = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
+            [_, "T" | "i" | "W", name] => Some(name.to_owned()),
+            _ => None,
+        };
+        told.lines().filter_map(line).collect()
+    };
+    let of_compiler = Command::new(gcc)
+        .arg("-print-file-name=libgomp.so.1")
+        .output();
+    let of_compiler = text(&of_compiler.expect("it was there before").stdout);
+    let theirs = functions(Path::new(of_compiler.trim()));
+    let replaced = functions(&replacement().join("libgomp.so.1"));
+    // For accelerators there is nothing; what the compilers after GCC 12 add is not known.
+    let map = include_str!("../libgomp.map");
+    let is_meant = |name: &&String| match name.split_once("@@") {
+        Some((name, version)) => {
+            let is_other = ["acc_", "GOACC_", "GOMP_PLUGIN_"];
+            !is_other.iter().any(|other| name.starts_with(other))
+                && map.contains(&format!("\n{version} {{"))
+        }
+        None => false,
+    };
+    let missing: Vec<_> = theirs
+        .iter()
+        .filter(is_meant)
+        .filter(|name| !replaced.contains(name))
+        .collect();
+    assert!(theirs.iter().filter(is_meant).count() > 200, "{theirs:?}");
+    assert_eq!(missing, Vec::<&String>::new());
+    let mut names: Vec<_> = replaced
+        .iter()
+        .filter_map(|name| Some(name.split_once("@@")?.0.to_owned()))
+        .collect();
+    let mut exported = functions(&built().join("libroving_omp.so"));
+    exported.sort();
+    names.sort();
+    assert_eq!(names, exported, "libgomp.map has all of them");
+}
+
+/// The other library's child stands still, so there is nothing to compare with.
+#[test]
+fn a_child_can_use_threads_again() {
+    let Some(gcc) = compiler(&["gcc"], "forked.probe.c") else {
+        eprintln!("skipped: gcc with OpenMP is not installed");
+        return;
+    };
+    let program = build(gcc, &["-O1"], "forked.c");
+    let line = |name, threads| format!("{name}: {threads} threads, 499500, 610\n");
+    let grandchild = line("grandchild", 4) + &line("grandchild", 2);
+    let child = line("child", 4) + &grandchild + &line("child", 2);
+    let expected = line("parent", 3) + &child.repeat(3) + &line("parent", 3);
+    for library in [Library::Preloaded, Library::Replaced] {
+        for policy in ["active", "passive"] {
+            let output = run(&program, &[("OMP_WAIT_POLICY", policy)], library);
+            assert_eq!(text(&output.stdout), expected, "{library:?} {policy}");
+            assert!(output.status.success(), "{library:?} {policy}");
+        }
+    }
+}
+
+/// Threads stay when what has used them is closed, and so does the library. The other one is gone
+/// then, and its threads with it, if they are in time: there is nothing to compare with.
+#[test]
+fn a_part_is_loaded_and_closed() {
+    let Some(gcc) = compiler(&["gcc"], "closed.probe.c") else {
+        eprintln!("skipped: gcc with OpenMP is not installed");
+        return;
+    };
+    build(gcc, &["-shared", "-fPIC", "-DPART"], "closed.c");
+    let program = build(gcc, &["-fno-openmp"], "closed.c");
+    for settings in SETTINGS {
+        for library in [Library::Preloaded, Library::Replaced] {
+            let output = run(&program, settings, library);
+            let case = format!("{settings:?} {library:?}: {}", text(&output.stderr));
+            // Loaded anew each time: it begins to count its calls.
+            assert_eq!(
+                text(&output.stdout),
+                "4996001 4996002\n".repeat(5),
+                "{case}"
+            );
+            assert!(output.status.success(), "{case}");
+        }
+    }
 }

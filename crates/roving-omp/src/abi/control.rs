@@ -90,7 +90,7 @@ fn place_of(thread: &Thread) -> Option<usize> {
 }
 
 /// Changes what the calling task has for itself.
-fn change(with: impl FnOnce(&mut Controls)) {
+pub(super) fn change(with: impl FnOnce(&mut Controls)) {
     let thread = Thread::current();
     thread.task().change(thread.team(), with);
 }

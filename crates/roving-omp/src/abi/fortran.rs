@@ -4,6 +4,9 @@
 use std::ffi::c_int;
 
 use super::control::*;
+use super::memory::*;
+use super::tasks::omp_fulfill_event;
+use crate::task::node::Node;
 
 macro_rules! same {
     ($($name:ident = $of:ident -> $result:ty;)*) => {$(
@@ -44,6 +47,7 @@ same! {
     omp_get_team_num_ = omp_get_team_num -> c_int;
     omp_get_max_teams_ = omp_get_max_teams -> c_int;
     omp_get_teams_thread_limit_ = omp_get_teams_thread_limit -> c_int;
+    omp_get_default_allocator_ = omp_get_default_allocator -> Handle;
     omp_get_wtime_ = omp_get_wtime -> f64;
     omp_get_wtick_ = omp_get_wtick -> f64;
 }
@@ -134,6 +138,85 @@ unsafe extern "C" fn omp_get_place_proc_ids_(place: *const c_int, ids: *mut c_in
 unsafe extern "C" fn omp_get_partition_place_nums_(nums: *mut c_int) {
     // SAFETY: the caller's promise.
     unsafe { omp_get_partition_place_nums(nums) };
+}
+
+/// # Safety
+/// The parameter is there, and room for all processors of the place.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn omp_get_place_proc_ids_8_(place: *const i64, ids: *mut i64) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let place = *place as c_int;
+        let count = usize::try_from(omp_get_place_num_procs(place)).unwrap_or(0);
+        let mut short = vec![0; count];
+        omp_get_place_proc_ids(place, short.as_mut_ptr());
+        for (index, id) in short.into_iter().enumerate() {
+            *ids.add(index) = id.into();
+        }
+    }
+}
+
+/// # Safety
+/// There is room for all places.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn omp_get_partition_place_nums_8_(nums: *mut i64) {
+    let count = usize::try_from(omp_get_partition_num_places()).unwrap_or(0);
+    let mut short = vec![0; count];
+    // SAFETY: the caller's promise.
+    unsafe {
+        omp_get_partition_place_nums(short.as_mut_ptr());
+        for (index, num) in short.into_iter().enumerate() {
+            *nums.add(index) = num.into();
+        }
+    }
+}
+
+/// # Safety
+/// The event is there, and has not been fulfilled.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn omp_fulfill_event_(event: *const *const Node) {
+    // SAFETY: the caller's promise.
+    unsafe { omp_fulfill_event(*event) };
+}
+
+/// # Safety
+/// The parameters are there, and as many traits as they say.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn omp_init_allocator_(
+    memory: *const usize,
+    count: *const c_int,
+    traits: *const Trait,
+) -> Handle {
+    // SAFETY: the caller's promise.
+    unsafe { omp_init_allocator(*memory, *count, traits) }
+}
+
+/// # Safety
+/// The parameters are there, and as many traits as they say.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn omp_init_allocator_8_(
+    memory: *const usize,
+    count: *const i64,
+    traits: *const Trait,
+) -> Handle {
+    // SAFETY: the caller's promise.
+    unsafe { omp_init_allocator(*memory, *count as c_int, traits) }
+}
+
+/// # Safety
+/// It is a handle, and is not used again.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn omp_destroy_allocator_(handle: *const Handle) {
+    // SAFETY: the caller's promise.
+    unsafe { omp_destroy_allocator(*handle) };
+}
+
+/// # Safety
+/// The parameter is there.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn omp_set_default_allocator_(handle: *const Handle) {
+    // SAFETY: the caller's promise.
+    omp_set_default_allocator(unsafe { *handle });
 }
 
 /// # Safety

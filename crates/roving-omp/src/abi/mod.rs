@@ -8,6 +8,7 @@ mod critical;
 mod fortran;
 mod locks;
 mod loops;
+mod memory;
 mod missing;
 mod parallel;
 mod sections;

@@ -145,7 +145,7 @@ extern "C" fn GOMP_workshare_task_reduction_unregister(cancelled: bool) {
 /// # Safety
 /// The event is one of a task with `detach`, and has not come yet.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn omp_fulfill_event(event: *const Node) {
+pub(super) unsafe extern "C" fn omp_fulfill_event(event: *const Node) {
     // SAFETY: the caller's promise.
     unsafe { spawn::fulfill(event) };
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::parse::ALLOCATORS;
 use super::{Bind, Kind, Schedule, Settings, WaitPolicy, places};
 
 fn truth(value: bool) -> &'static str {
@@ -86,7 +87,10 @@ pub(crate) fn print(settings: &Settings, verbose: bool) {
             truth(settings.display_affinity).to_owned(),
         ),
         ("OMP_AFFINITY_FORMAT", settings.affinity_format.clone()),
-        ("OMP_ALLOCATOR", "omp_default_mem_alloc".to_owned()),
+        (
+            "OMP_ALLOCATOR",
+            ALLOCATORS[controls.allocator - 1].to_owned(),
+        ),
         ("OMP_TARGET_OFFLOAD", settings.target_offload.to_owned()),
     ];
     if verbose {

@@ -56,6 +56,8 @@ pub(crate) struct Controls {
     pub(crate) bind: Bind,
     pub(crate) device: i32,
     pub(crate) thread_limit: u32,
+    /// By its handle.
+    pub(crate) allocator: usize,
 }
 
 /// `OMP_WAIT_POLICY`.
@@ -145,6 +147,7 @@ impl Settings {
                 bind: bind.first().copied().unwrap_or(default_bind),
                 device: i32::try_from(device).unwrap_or(i32::MAX),
                 thread_limit: limit.map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX)),
+                allocator: read.allocator(),
             },
             threads,
             bind,

@@ -6,6 +6,18 @@ use std::env;
 use super::places::{self, Place};
 use super::{Bind, Kind, Schedule, WaitPolicy, warn};
 
+/// Those that are predefined, in the order of their handles, which begin with 1.
+pub(super) const ALLOCATORS: [&str; 8] = [
+    "omp_default_mem_alloc",
+    "omp_large_cap_mem_alloc",
+    "omp_const_mem_alloc",
+    "omp_high_bw_mem_alloc",
+    "omp_low_lat_mem_alloc",
+    "omp_cgroup_mem_alloc",
+    "omp_pteam_mem_alloc",
+    "omp_thread_mem_alloc",
+];
+
 pub(super) fn invalid(name: &str) {
     warn(&format!("Invalid value for environment variable {name}"));
 }
@@ -155,6 +167,15 @@ impl Reader {
 
     pub(super) fn places(&self) -> Vec<Place> {
         self.value("OMP_PLACES", places::parse).unwrap_or_default()
+    }
+
+    /// The handle of the default one.
+    pub(super) fn allocator(&self) -> usize {
+        let read = |said: &str| {
+            let is_meant = |name: &&str| name.eq_ignore_ascii_case(said);
+            ALLOCATORS.iter().position(is_meant)
+        };
+        self.value("OMP_ALLOCATOR", read).map_or(1, |at| at + 1)
     }
 
     pub(super) fn target_offload(&self) -> &'static str {
