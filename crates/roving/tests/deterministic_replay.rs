@@ -290,6 +290,7 @@ fn a_closure_that_was_installed_says_its_seed() {
 fn a_seed_that_is_none_is_an_error_that_says_so() {
     let build = run_child("build", Some("-1"));
     let text = String::from_utf8_lossy(&build.stderr).into_owned();
-    let error = "error: ROVING_SEED=\"-1\" is no seed: say 0 to 18446744073709551615, or unset it";
+    let error =
+        "error: ROVING_SEED=\"-1\" is not a seed: say 0 to 18446744073709551615, or unset it";
     assert!(text.lines().any(|line| line == error), "{text}");
 }

@@ -114,7 +114,7 @@ fn a_bad_variable_is_named_in_one_line() {
             .collect();
         assert_eq!(lines.len(), 1, "{errors}");
         let start =
-            format!("roving: ROVING_WORKERS={text:?} is no number of workers: say 1 to 768");
+            format!("roving: ROVING_WORKERS={text:?} is not a number of workers: say 1 to 768");
         assert!(lines[0].starts_with(&start), "{errors}");
         assert!(
             lines[0].ends_with(&format!("going on with {cores} workers")),

@@ -162,6 +162,38 @@ fn what_is_left_of_a_pool_that_was_dropped() {
     });
 }
 
+/// The line that the panic names is the program's own.
+#[test]
+fn a_wrong_argument_is_named_where_it_is_given() {
+    const WRONG: [&str; 3] = ["chunk_len is 0", "grain is 0", "of the pool `placed`"];
+    static PLACES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    watched(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let text = info.to_string();
+            match info.location() {
+                Some(at) if WRONG.iter().any(|wrong| text.contains(wrong)) => {
+                    PLACES.lock().unwrap().push(at.file().to_owned());
+                }
+                _ => before(info),
+            }
+        }));
+        let own = Pool::builder().workers(1).name("placed").build().unwrap();
+        let local = own.install(|| WorkerLocal::new(|| 5));
+        let calls: [&dyn Fn(); 5] = [
+            &|| local.with(|_| ()),
+            &|| roving::par_chunks_mut(&mut [1, 2], 0, |_, _| ()),
+            &|| _ = roving::reduce(0..2, 0, || 0, |n| n, |a, b| a + b),
+            &|| _ = roving::reduce_slice(&[1, 2], 0, || 0, |n| *n, |a, b| a + b),
+            &|| _ = roving::reduce_chunks(&[1, 2], 0, || 0, |of| of.len(), |a, b| a + b),
+        ];
+        for call in calls {
+            assert!(catch_unwind(AssertUnwindSafe(call)).is_err());
+        }
+        assert_eq!(*PLACES.lock().unwrap(), [file!(); 5]);
+    });
+}
+
 /// A value that is asked for where it cannot be had is no value left out in silence.
 #[test]
 fn a_worker_local_outside_of_its_pool_is_named() {
@@ -180,7 +212,7 @@ fn a_worker_local_outside_of_its_pool_is_named() {
         );
         let in_other = text(&|| other.install(|| local.with(|_| ())));
         assert!(
-            in_other.contains("the pool `own` has no value for a worker of the pool `other`"),
+            in_other.contains("the pool `own` has no value for a worker of another pool, `other`"),
             "{in_other}"
         );
         assert_eq!(own.install(|| local.with(|value| *value)), 5);

@@ -460,3 +460,28 @@ fn while_unwinding_the_pool_can_be_used() {
         assert_eq!(why, "unwinds");
     });
 }
+
+/// Neither needs an `AssertUnwindSafe`, which would be the caller's word for what is promised here:
+/// a panic ends no pool and no scope.
+#[test]
+fn a_pool_and_a_scope_may_stand_inside_a_catch_unwind() {
+    on_pools(|pool| {
+        let caught = panic::catch_unwind(|| pool.install(|| fail("in a pool")));
+        assert_eq!(reason(&*caught.unwrap_err()), "in a pool");
+        let done = AtomicUsize::new(0);
+        pool.install(|| {
+            let here = Pool::current();
+            let caught = panic::catch_unwind(|| here.install(|| fail("in this pool")));
+            assert_eq!(reason(&*caught.unwrap_err()), "in this pool");
+            scope(|s| {
+                let caught = panic::catch_unwind(|| {
+                    s.spawn(|_| _ = done.fetch_add(1, SeqCst));
+                    fail("beside a task")
+                });
+                assert_eq!(reason(&*caught.unwrap_err()), "beside a task");
+                s.spawn(|_| _ = done.fetch_add(1, SeqCst));
+            });
+        });
+        assert_eq!(done.load(SeqCst), 2);
+    });
+}

@@ -208,7 +208,7 @@ fn a_bad_variable_is_named_in_one_line() {
         .collect();
     assert_eq!(lines.len(), 1, "{text}");
     assert!(
-        lines[0].contains("ROVING_WATCH=\"soon\" is no time: say 1"),
+        lines[0].contains("ROVING_WATCH=\"soon\" is not a time: say 1"),
         "{text}"
     );
 }

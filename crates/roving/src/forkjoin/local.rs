@@ -68,6 +68,7 @@ impl<T: Send> WorkerLocal<T> {
     /// let local = pool.install(|| roving::WorkerLocal::new(|| 5));
     /// assert_eq!(pool.install(|| local.with(|value| *value)), 5);
     /// ```
+    #[track_caller]
     pub fn with<R>(&self, f: impl FnOnce(&T) -> R) -> R {
         match self.try_with(f) {
             Some(result) => result,
@@ -111,12 +112,13 @@ impl<T: Send> WorkerLocal<T> {
 /// Panics, with the names of the pool whose value was asked for and of the one that did.
 #[cold]
 #[inline(never)]
+#[track_caller]
 fn outside(of: &Registry) -> ! {
     let of = &of.settings.name;
     let here =
         Worker::with_current(|worker| worker.map(|worker| worker.registry().settings.name.clone()));
     let here = match here {
-        Some(name) => format!("a worker of the pool `{name}`"),
+        Some(name) => format!("a worker of another pool, `{name}`"),
         None => "a thread that is no worker".to_owned(),
     };
     panic!(

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
-use std::panic::{self, AssertUnwindSafe};
+use std::panic::{self, AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
@@ -218,6 +218,10 @@ unsafe impl Sync for Scope<'_> {}
 
 // SAFETY: as for `Sync`: none of it belongs to the thread that made it.
 unsafe impl Send for Scope<'_> {}
+
+// A panic leaves a scope as it was: tasks that were spawned before it run, and more may follow.
+impl UnwindSafe for Scope<'_> {}
+impl RefUnwindSafe for Scope<'_> {}
 
 /// [`Scope::cancel`] was called.
 const CANCELLED: usize = 1;

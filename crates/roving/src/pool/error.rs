@@ -75,7 +75,7 @@ impl fmt::Display for BuildError {
             ),
             Reason::WorkersVariable(value) => write!(
                 f,
-                "ROVING_WORKERS={value:?} is no number of workers: say 1 to {WORKERS_LIMIT}, \
+                "ROVING_WORKERS={value:?} is not a number of workers: say 1 to {WORKERS_LIMIT}, \
                  or unset it"
             ),
             Reason::Name(name) => write!(
@@ -84,7 +84,7 @@ impl fmt::Display for BuildError {
             ),
             Reason::Seed(value) => write!(
                 f,
-                "{}={value:?} is no seed: say 0 to {}, or unset it",
+                "{}={value:?} is not a seed: say 0 to {}, or unset it",
                 replay::VARIABLE,
                 u64::MAX
             ),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
 use std::sync::Arc;
 
@@ -30,6 +31,10 @@ use crate::workers::worker::adopted::Adopted;
 /// });
 /// ```
 pub struct PoolRef(Kind);
+
+// As for a `Pool`: a panic leaves it as it was.
+impl UnwindSafe for PoolRef {}
+impl RefUnwindSafe for PoolRef {}
 
 enum Kind {
     /// Without its arena, and not to be dropped as a pool: it is not this one's to end.

@@ -20,6 +20,7 @@ pub mod testing;
 pub(crate) mod threads;
 
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 pub use builder::PoolBuilder;
@@ -95,6 +96,10 @@ impl Pool {
         self.registry.seats.reset_profile();
     }
 }
+
+// A panic leaves a pool as it was: it comes out of the call that waits, and the workers go on.
+impl UnwindSafe for Pool {}
+impl RefUnwindSafe for Pool {}
 
 impl Drop for Pool {
     fn drop(&mut self) {

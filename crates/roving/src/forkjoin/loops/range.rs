@@ -50,6 +50,7 @@ where
 /// });
 /// assert_eq!(squares[99], 99 * 99);
 /// ```
+#[track_caller]
 pub fn par_chunks_mut<T, F>(slice: &mut [T], chunk_len: usize, f: F)
 where
     T: Send,

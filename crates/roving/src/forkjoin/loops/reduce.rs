@@ -42,6 +42,7 @@ use crate::forkjoin::join::join;
 /// assert_eq!(alone.to_bits(), three.to_bits());
 /// assert!((alone * 4.0 - std::f64::consts::PI).abs() < 1e-4);
 /// ```
+#[track_caller]
 pub fn reduce<T, I, M, C>(range: Range<usize>, grain: usize, identity: I, map: M, combine: C) -> T
 where
     T: Send,
@@ -74,6 +75,7 @@ where
 /// );
 /// assert_eq!(text, "to be or not");
 /// ```
+#[track_caller]
 pub fn reduce_slice<E, T, I, M, C>(slice: &[E], grain: usize, identity: I, map: M, combine: C) -> T
 where
     E: Sync,
@@ -114,6 +116,7 @@ where
 /// let sum = roving::reduce_chunks(&numbers, 1024, || 0.0, leaf, |a, b| a + b);
 /// assert!((sum - 9.787_606).abs() < 1e-4);
 /// ```
+#[track_caller]
 pub fn reduce_chunks<E, T, I, L, C>(
     slice: &[E],
     grain: usize,
@@ -133,6 +136,7 @@ where
 }
 
 /// `None` for no leaves.
+#[track_caller]
 fn run<T, L, C>(length: usize, grain: usize, leaf: L, combine: C) -> Option<T>
 where
     T: Send,

@@ -91,7 +91,7 @@ fn ask() -> Option<Duration> {
     let value = env::var("ROVING_WATCH").ok()?;
     parse(&value).unwrap_or_else(|()| {
         crate::machine::os::say(&format!(
-            "ROVING_WATCH={value:?} is no time: say 1 (a second) or 2 to 3600000 milliseconds, or \
+            "ROVING_WATCH={value:?} is not a time: say 1 (a second) or 2 to 3600000 milliseconds, or \
              unset it; nothing is watched"
         ));
         None
