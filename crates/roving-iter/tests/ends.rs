@@ -413,3 +413,38 @@ fn names_of_pools() {
     });
     assert_eq!((a, b), (1, 2));
 }
+
+/// The line that a panic names is the program's own, where a size of 0 is given.
+#[test]
+fn a_size_of_none_is_named_where_it_is_given() {
+    static PLACES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let said = info
+            .payload()
+            .downcast_ref::<&str>()
+            .copied()
+            .unwrap_or_default();
+        match info.location() {
+            Some(at) if said.contains("must not be zero") || said.contains("say 1 or more") => {
+                PLACES.lock().unwrap().push(at.file().to_owned());
+            }
+            _ => before(info),
+        }
+    }));
+    let wrong: [fn() -> usize; 9] = [
+        || [1, 2].par_windows(0).count(),
+        || [1, 2].par_chunks(0).count(),
+        || [1, 2].par_chunks_exact(0).count(),
+        || [1, 2].par_rchunks(0).count(),
+        || [1, 2].par_chunks_mut(0).count(),
+        || [1, 2].par_chunks_exact_mut(0).count(),
+        || [1, 2].par_rchunks_mut(0).count(),
+        || [1, 2].par_iter().step_by(0).count(),
+        || [1, 2].par_iter().chunks(0).count(),
+    ];
+    for call in wrong {
+        assert!(std::panic::catch_unwind(call).is_err());
+    }
+    assert_eq!(*PLACES.lock().unwrap(), [file!(); 9]);
+}

@@ -140,6 +140,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
     ///
     /// assert_eq!((0..8).into_par_iter().step_by(3).collect::<Vec<_>>(), [0, 3, 6]);
     /// ```
+    #[track_caller]
     fn step_by(self, step: usize) -> StepBy<Self> {
         assert!(step > 0, "step is 0: say 1 or more");
         StepBy { base: self, step }
@@ -156,6 +157,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
     /// let chunks: Vec<Vec<i32>> = (0..5).into_par_iter().chunks(2).collect();
     /// assert_eq!(chunks, [vec![0, 1], vec![2, 3], vec![4]]);
     /// ```
+    #[track_caller]
     fn chunks(self, size: usize) -> Chunks<Self> {
         assert!(size != 0, "chunk_size must not be zero");
         Chunks { base: self, size }

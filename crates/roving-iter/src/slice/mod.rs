@@ -40,6 +40,7 @@ pub trait ParallelSlice<T: Sync> {
     ///
     /// assert_eq!([1, 2, 4].par_windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>(), [1, 2]);
     /// ```
+    #[track_caller]
     fn par_windows(&self, size: usize) -> Windows<'_, T> {
         Windows {
             slice: self.as_parallel_slice(),
@@ -57,6 +58,7 @@ pub trait ParallelSlice<T: Sync> {
     ///
     /// assert_eq!([1, 2, 3].par_chunks(2).collect::<Vec<_>>(), [&[1, 2][..], &[3]]);
     /// ```
+    #[track_caller]
     fn par_chunks(&self, size: usize) -> Chunks<'_, T> {
         Chunks {
             slice: self.as_parallel_slice(),
@@ -75,6 +77,7 @@ pub trait ParallelSlice<T: Sync> {
     ///
     /// assert_eq!([1, 2, 3].par_chunks_exact(2).count(), 1);
     /// ```
+    #[track_caller]
     fn par_chunks_exact(&self, size: usize) -> ChunksExact<'_, T> {
         ChunksExact {
             slice: self.as_parallel_slice(),
@@ -92,6 +95,7 @@ pub trait ParallelSlice<T: Sync> {
     ///
     /// assert_eq!([1, 2, 3].par_rchunks(2).collect::<Vec<_>>(), [&[2, 3][..], &[1]]);
     /// ```
+    #[track_caller]
     fn par_rchunks(&self, size: usize) -> RChunks<'_, T> {
         RChunks {
             slice: self.as_parallel_slice(),
@@ -133,6 +137,7 @@ pub trait ParallelSliceMut<T: Send> {
     /// numbers.par_chunks_mut(2).for_each(|chunk| chunk[0] = 0);
     /// assert_eq!(numbers, [0, 2, 0]);
     /// ```
+    #[track_caller]
     fn par_chunks_mut(&mut self, size: usize) -> ChunksMut<'_, T> {
         ChunksMut {
             slice: self.as_parallel_slice_mut(),
@@ -153,6 +158,7 @@ pub trait ParallelSliceMut<T: Send> {
     /// numbers.par_chunks_exact_mut(2).for_each(|chunk| chunk[0] = 0);
     /// assert_eq!(numbers, [0, 2, 3]);
     /// ```
+    #[track_caller]
     fn par_chunks_exact_mut(&mut self, size: usize) -> ChunksExactMut<'_, T> {
         ChunksExactMut {
             slice: self.as_parallel_slice_mut(),
@@ -172,6 +178,7 @@ pub trait ParallelSliceMut<T: Send> {
     /// numbers.par_rchunks_mut(2).for_each(|chunk| chunk[0] = 0);
     /// assert_eq!(numbers, [0, 0, 3]);
     /// ```
+    #[track_caller]
     fn par_rchunks_mut(&mut self, size: usize) -> RChunksMut<'_, T> {
         RChunksMut {
             slice: self.as_parallel_slice_mut(),
@@ -307,6 +314,7 @@ impl<T: Send> ParallelSliceMut<T> for [T] {
     }
 }
 
+#[track_caller]
 fn checked(size: usize) -> usize {
     assert!(size > 0, "size is 0: say 1 or more");
     size
