@@ -18,12 +18,12 @@ pub(crate) struct Words {
     words: Vec<String>,
 }
 
-/// The one line that says how what was asked for is built.
-fn needs(feature: &str, command: &str, words: &[String]) -> Failure {
+/// The one line that names what is left out and says how it is built.
+fn needs(feature: &str, what: &str, command: &str, words: &[String]) -> Failure {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let again = [&[command][..], &words].concat().join(" ");
     BadInput::line(format!(
-        "`roving {command}` is not in this build; it needs: cargo run --release --features {feature} -- {again}"
+        "{what} is not in this build; it needs: cargo run --release --features {feature} -- {again}"
     ))
     .into()
 }
@@ -41,7 +41,8 @@ macro_rules! commands {
             use super::{Failure, Words, needs};
 
             pub(crate) fn run(words: &Words) -> Result<(), Failure> {
-                Err(needs($feature, $command, &words.words))
+                let what = concat!("`roving ", $command, "`");
+                Err(needs($feature, what, $command, &words.words))
             }
         }
     )+};
@@ -64,7 +65,7 @@ pub(crate) mod dist {
     use crate::cli::RunArgs;
 
     pub(crate) fn run(_: &RunArgs) -> Result<(), Failure> {
-        Err(needs("mpi", "run", &typed()))
+        Err(needs("mpi", "`--dist`", "run", &typed()))
     }
 }
 
@@ -93,8 +94,9 @@ pub(crate) mod duals {
             args.device.is_some() || super::has(&args.workload)
         }
 
-        pub(crate) fn run(_: &RunArgs) -> Result<(), Failure> {
-            Err(needs("gpu", "run", &typed()))
+        pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+            let program = format!("the GPU side of `{}`", args.workload);
+            Err(needs("gpu", &program, "run", &typed()))
         }
     }
 }
@@ -106,7 +108,7 @@ mod tests {
     #[test]
     fn what_is_left_out_says_how_it_is_built() {
         let words = ["uts", "--against", "rayon"].map(str::to_owned);
-        let line = needs("rivals", "compare", &words).to_string();
+        let line = needs("rivals", "`roving compare`", "compare", &words).to_string();
         let call = "cargo run --release --features rivals -- compare uts --against rayon";
         assert!(line.ends_with(call), "{line}");
     }

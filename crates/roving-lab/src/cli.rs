@@ -180,7 +180,7 @@ fn explain(error: &clap::Error) -> Result<(), Failure> {
     let text = error.to_string();
     let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
     let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
-    let said = words.join(" ");
+    let said = words.join(" ").replace(" tip: ", "; ");
     let said = said.strip_prefix("error: ").unwrap_or(&said);
     let said = said.split(" For more information").next().unwrap_or(said);
     Err(BadInput::line(format!("{said}; `roving --help` shows what there is")).into())

@@ -161,17 +161,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         return duals::run::run(args);
     }
     if args.explain {
-        let allowed = "no choices without --device";
-        return Err(BadInput::new("--explain", "on", allowed, "add --device auto").into());
+        let line = "--explain is about the choice between CPU and device: add --device auto";
+        return Err(BadInput::line(line).into());
     }
     if let Some(trace) = &args.trace {
-        let allowed = "no trace without --device";
-        return Err(BadInput::new(
-            "--trace",
-            trace.display(),
-            allowed,
-            "add --device auto, or set ROVING_TRACE=FILE to see what the workers do",
-        )
+        return Err(BadInput::line(format!(
+            "--trace `{}` is for what devices do: add --device auto, or set ROVING_TRACE to that \
+             file instead, to see what the workers do",
+            trace.display()
+        ))
         .into());
     }
     if networks::Job::find(&args.workload).is_some() {

@@ -246,6 +246,29 @@ fn what_cannot_be_done_is_said_in_one_line() {
 }
 
 #[test]
+fn an_option_that_is_out_of_place_is_told_where_to_go() {
+    for (words, parts) in [
+        (
+            &["run", "fib", "--inptu", "9"][..],
+            &["'--inptu' found; a similar argument exists: '--input'"][..],
+        ),
+        (
+            &["run", "fib", "--explain"],
+            &["--explain is about", "add --device auto"],
+        ),
+        (
+            &["run", "fib", "--trace", "it.json"],
+            &["--trace `it.json`", "add --device auto", "ROVING_TRACE"],
+        ),
+    ] {
+        let line = refused(words);
+        for part in parts {
+            assert!(line.contains(part), "no `{part}` in: {line}");
+        }
+    }
+}
+
+#[test]
 fn the_number_of_workers_may_come_from_the_environment() {
     let run = |workers: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_roving"));
@@ -294,25 +317,42 @@ fn a_reader_that_leaves_is_no_error() {
 #[cfg(not(feature = "rivals"))]
 #[test]
 fn what_is_not_built_says_how_it_is() {
-    for (words, call) in [
+    for (words, what, call) in [
         (
             &["compare", "uts", "--against", "rayon"][..],
+            "`roving compare`",
             "--features rivals -- compare uts --against rayon",
         ),
-        (&["bench", "--help"], "--features rivals -- bench --help"),
-        (&["repro"], "--features rivals -- repro"),
-        (&["top", "--once"], "--features top -- top --once"),
-        (&["run", "nbody"], "--features gpu -- run nbody"),
+        (
+            &["bench", "--help"],
+            "`roving bench`",
+            "--features rivals -- bench --help",
+        ),
+        (&["repro"], "`roving repro`", "--features rivals -- repro"),
+        (
+            &["top", "--once"],
+            "`roving top`",
+            "--features top -- top --once",
+        ),
+        (
+            &["run", "nbody"],
+            "the GPU side of `nbody`",
+            "--features gpu -- run nbody",
+        ),
         (
             &["run", "uts", "--device", "auto"],
+            "the GPU side of `uts`",
             "--features gpu -- run uts --device auto",
         ),
         (
             &["run", "uts", "--dist"],
+            "`--dist`",
             "--features mpi -- run uts --dist",
         ),
     ] {
         let line = refused(words);
+        let start = format!("roving: {what} is not in this build; it needs: ");
+        assert!(line.starts_with(&start), "{line}");
         assert!(
             line.ends_with(&format!("cargo run --release {call}\n")),
             "{line}"
