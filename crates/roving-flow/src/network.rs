@@ -151,7 +151,7 @@ impl<'env> Network<'env> {
                 let most = UNBOUNDED - 1;
                 let text = format!(
                     "channel `{}{name}`: a capacity of {capacity} is not in 1..={most}: give one \
-                     that is, or none",
+                     that is, or call `unbounded`",
                     self.prefix
                 );
                 self.invalid.get_or_insert(text);

@@ -187,6 +187,10 @@ fn a_capacity_of_none_is_refused() {
         text.contains("`narrow`: a capacity of 0 is not in 1..="),
         "{text}"
     );
+    assert!(
+        text.ends_with("give one that is, or call `unbounded`"),
+        "{text}"
+    );
 }
 
 /// A waker that left its process may wake it, so long as it is there: when another thread has
