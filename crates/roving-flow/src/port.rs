@@ -284,7 +284,9 @@ impl<T> Out<T> {
     /// for an example.
     ///
     /// # Errors
-    /// The other end is gone; the message comes back.
+    /// The other end is gone; the message comes back. The port looks at the other end when it has
+    /// used the room that it last saw. Until then a channel whose consumer is gone takes further
+    /// messages, at most as many as its capacity, and they are dropped.
     ///
     /// ```
     /// let mut network = roving_flow::Network::new();

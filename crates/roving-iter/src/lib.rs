@@ -12,7 +12,7 @@
 //! `Cargo.toml`, and no other change:
 //!
 //! ```toml
-//! rayon = { package = "roving-iter", version = "0.1" }
+//! rayon = { package = "roving-iter", git = "https://github.com/roving-rs/roving" }
 //! ```
 //!
 //! | for | use |
@@ -37,7 +37,9 @@
 //!
 //! Needs `std`. The traits cannot be implemented for types of your own, other than by
 //! [`IntoParallelIterator`](iter::IntoParallelIterator): there is no interface of producers and
-//! consumers. Items of hash maps, trees and linked lists are gathered in a vector first.
+//! consumers. Items of hash maps, trees and linked lists are gathered in a vector first. The
+//! [README](https://github.com/roving-rs/roving/blob/main/crates/roving-iter/README.md#limits)
+//! lists the names of Rayon that are not here.
 //!
 //! # More
 //!
