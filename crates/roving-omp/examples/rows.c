@@ -1,100 +1,17 @@
 /* The rows of `docs/results/openmp.csv`: one a run, whose name and number of threads are given.
-   Prints one number: nanoseconds of one operation, milliseconds of a program, a count. */
+   Prints one number: nanoseconds of one operation, milliseconds of a program, a count. Programs that
+   do nothing but tasks are in tasks.c. */
 #include <omp.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* Milliseconds of a program of tasks, or less than nothing if there is none of that name. */
+double tasks(const char *name);
+
 static int threads;
-
-static long fib(int n)
-{
-    long a, b;
-    if (n < 2)
-        return n;
-#pragma omp task shared(a)
-    a = fib(n - 1);
-#pragma omp task shared(b)
-    b = fib(n - 2);
-#pragma omp taskwait
-    return a + b;
-}
-
-static long queens(unsigned all, unsigned columns, unsigned left, unsigned right)
-{
-    long ways = 0;
-    if (columns == all)
-        return 1;
-    for (unsigned free = all & ~(columns | left | right); free; free &= free - 1) {
-        unsigned bit = free & -free;
-#pragma omp task shared(ways) firstprivate(bit)
-        {
-            long found = queens(all, columns | bit, (left | bit) << 1, (right | bit) >> 1);
-            if (found) {
-#pragma omp atomic
-                ways += found;
-            }
-        }
-    }
-#pragma omp taskwait
-    return ways;
-}
-
-static void sort(int *at, int *other, int count)
-{
-    if (count < 64) {
-        for (int i = 1; i < count; i++) {
-            int x = at[i], j = i;
-            for (; j > 0 && at[j - 1] > x; j--)
-                at[j] = at[j - 1];
-            at[j] = x;
-        }
-        return;
-    }
-    int half = count / 2;
-#pragma omp task
-    sort(at, other, half);
-#pragma omp task
-    sort(at + half, other + half, count - half);
-#pragma omp taskwait
-    for (int i = 0, a = 0, b = half; i < count; i++)
-        other[i] = a < half && (b == count || at[a] <= at[b]) ? at[a++] : at[b++];
-    memcpy(at, other, count * sizeof *at);
-}
-
-/* Blocks of a matrix, each after those that it needs. */
-enum { BLOCKS = 24, SIDE = 24 };
-static double blocks[BLOCKS][BLOCKS][SIDE][SIDE];
-
-static void update(double (*c)[SIDE], double (*a)[SIDE], double (*b)[SIDE])
-{
-    for (int i = 0; i < SIDE; i++)
-        for (int k = 0; k < SIDE; k++)
-            for (int j = 0; j < SIDE; j++)
-                c[i][j] -= a[i][k] * b[k][j] * 1e-6;
-}
-
-static void blocked(void)
-{
-    for (int k = 0; k < BLOCKS; k++) {
-#pragma omp task depend(inout : blocks[k][k])
-        update(blocks[k][k], blocks[k][k], blocks[k][k]);
-        for (int i = k + 1; i < BLOCKS; i++) {
-#pragma omp task depend(in : blocks[k][k]) depend(inout : blocks[k][i])
-            update(blocks[k][i], blocks[k][k], blocks[k][i]);
-#pragma omp task depend(in : blocks[k][k]) depend(inout : blocks[i][k])
-            update(blocks[i][k], blocks[i][k], blocks[k][k]);
-        }
-        for (int i = k + 1; i < BLOCKS; i++)
-            for (int j = k + 1; j < BLOCKS; j++) {
-#pragma omp task depend(in : blocks[i][k], blocks[k][j]) depend(inout : blocks[i][j])
-                update(blocks[i][j], blocks[i][k], blocks[k][j]);
-            }
-    }
-}
 
 static volatile int sink;
 
@@ -152,34 +69,6 @@ static double row(const char *name)
 {
     double began = omp_get_wtime();
     int n = 0;
-    if (!strcmp(name, "fib")) {
-#pragma omp parallel
-#pragma omp single
-        sink = fib(32);
-        return ms(began);
-    }
-    if (!strcmp(name, "queens")) {
-#pragma omp parallel
-#pragma omp single
-        sink = queens((1u << 12) - 1, 0, 0, 0);
-        return ms(began);
-    }
-    if (!strcmp(name, "sort")) {
-        int count = 2000000, *at = malloc(count * sizeof *at), *other = malloc(count * sizeof *at);
-        for (int i = 0; i < count; i++)
-            at[i] = (int)(i * 2654435761u >> 3);
-        began = omp_get_wtime();
-#pragma omp parallel
-#pragma omp single
-        sort(at, other, count);
-        return ms(began);
-    }
-    if (!strcmp(name, "blocks")) {
-#pragma omp parallel
-#pragma omp single
-        blocked();
-        return ms(began);
-    }
     if (!strcmp(name, "region")) {
         for (n = 0; n < 20000; n++) {
 #pragma omp parallel
@@ -251,8 +140,12 @@ static double row(const char *name)
         usleep(100000);
         return used() - before;
     }
-    fprintf(stderr, "no row %s\n", name);
-    exit(1);
+    double program = tasks(name);
+    if (program < 0) {
+        fprintf(stderr, "no row %s\n", name);
+        exit(1);
+    }
+    return program;
 }
 
 int main(int count, char **words)
