@@ -1,6 +1,6 @@
 //! Measures programs with the compiler's own library and with ours, in turn, and prints a table as
-//! CSV: `cargo run --release -p roving-omp --example rows > docs/results/openmp.csv`. After the number
-//! of rounds may come the beginnings of the rows' names that are meant.
+//! CSV: `cargo run --release -p roving-omp --example rows > docs/results/openmp.csv`. After the
+//! number of rounds may come the beginnings of the rows' names that are meant.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
