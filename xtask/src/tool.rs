@@ -15,15 +15,16 @@ pub(crate) struct Seen {
 /// Runs a program, shows its output as it comes, and keeps it.
 pub(crate) fn watch(command: &mut Command) -> Result<Seen> {
     println!("$ {}", shown(command));
-    gather(command, true)
+    heard(command, |line| println!("{line}"))
 }
 
 /// Runs a program and keeps its output without showing it.
 pub(crate) fn quiet(command: &mut Command) -> Result<Seen> {
-    gather(command, false)
+    heard(command, |_| ())
 }
 
-fn gather(command: &mut Command, show: bool) -> Result<Seen> {
+/// Runs a program, keeps its output and tells each line as it comes.
+pub(crate) fn heard(command: &mut Command, mut hear: impl FnMut(&str)) -> Result<Seen> {
     let name = shown(command);
     let (reader, writer) =
         std::io::pipe().map_err(|error| format!("cannot make a pipe: {error}"))?;
@@ -47,9 +48,7 @@ fn gather(command: &mut Command, show: bool) -> Result<Seen> {
         let line = String::from_utf8_lossy(&raw)
             .trim_end_matches(['\n', '\r'])
             .to_owned();
-        if show {
-            println!("{line}");
-        }
+        hear(&line);
         lines.push(line);
         raw.clear();
     }

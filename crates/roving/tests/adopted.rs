@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::{wait_until, watched};
+use common::{size, wait_until, watched};
 use roving::{Pool, WorkerLocal, broadcast, current_worker, join, scope, spawn};
 
 fn adopt(workers: usize) -> Pool {
@@ -66,14 +66,14 @@ fn a_drop_runs_what_an_adopted_thread_has_spawned() {
             let ran = Arc::new(AtomicUsize::new(0));
             let counter = Arc::clone(&ran);
             let seen = on_adopted(workers, move |pool| {
-                for _ in 0..100 {
+                for _ in 0..size(100, 10) {
                     let ran = Arc::clone(&counter);
                     spawn(move || _ = ran.fetch_add(1, SeqCst));
                 }
                 drop(pool);
                 counter.load(SeqCst)
             });
-            assert_eq!(seen, 100, "{workers} workers");
+            assert_eq!(seen, size(100, 10), "{workers} workers");
         }
     });
 }
@@ -149,7 +149,7 @@ fn the_pool_is_dropped_while_its_adopted_thread_is_inside() {
                             false => thread::spawn(|| drop(pool)).join().unwrap(),
                         }
                         assert_eq!(current_worker(), Some(0), "it is in a scope");
-                        for number in 0..50 {
+                        for number in 0..size(50, 8) {
                             let sender = sender.clone();
                             spawn(move || sender.send(number).unwrap());
                         }
@@ -161,7 +161,7 @@ fn the_pool_is_dropped_while_its_adopted_thread_is_inside() {
                     });
                     let mut numbers: Vec<i32> = receiver.into_iter().collect();
                     numbers.sort_unstable();
-                    assert!(numbers.into_iter().eq(0..50));
+                    assert!(numbers.into_iter().eq(0..size(50, 8)));
                     assert!((1..=workers).contains(&shares.into_inner()));
                     spawn(|| ());
                     is_like_any_other();

@@ -191,7 +191,7 @@ fn a_long_leaf_hides_no_work_from_idle_workers() {
     watched(|| {
         for amount in ANY_NUMBER {
             let pool = pool_that_steals(4, amount);
-            for _ in 0..20 {
+            for _ in 0..size(20, 1) {
                 long_leaf(&pool, sleeps);
                 long_leaf(&pool, computes);
             }
@@ -204,7 +204,7 @@ fn a_long_leaf_hides_no_work_from_idle_workers() {
 fn a_long_leaf_in_scopes_hides_no_work_from_idle_workers() {
     watched(|| {
         let pool = pool(4);
-        for _ in 0..20 {
+        for _ in 0..size(20, 3) {
             let busy = Occupied::new(&pool, 3);
             let (begun, over) = (AtomicUsize::new(0), AtomicBool::new(false));
             let sibling = |_: &roving::Scope<'_>| {
@@ -235,7 +235,7 @@ fn a_long_leaf_in_scopes_hides_no_work_from_idle_workers() {
 fn a_request_heard_at_a_scopes_end_is_answered_by_the_next_spawn() {
     watched(|| {
         let pool = pool(2);
-        for _ in 0..50 {
+        for _ in 0..size(50, 5) {
             let (begun, ends, ran) = (
                 AtomicBool::new(false),
                 AtomicBool::new(false),

@@ -222,6 +222,9 @@ fn it_waits_for_who_uses_it() {
 fn who_uses_it_last_does_not_wait_for_its_tasks() {
     let _turn = alone();
     watched(|| {
+        // One is kept busy, and the other runs what is asked of the pool until it is closed.
+        roving::embed::shutdown_global().unwrap();
+        Pool::builder().workers(2).build_global().unwrap();
         let lock = Arc::new(Mutex::new(0));
         let (begun, has_begun) = mpsc::channel();
         let held = lock.lock().unwrap();

@@ -92,7 +92,11 @@ impl<T: Send> WorkerLocal<T> {
             let mine = worker.filter(|worker| Arc::ptr_eq(worker.registry(), &self.registry));
             mine.map(Worker::index)
         })?;
-        Some(f(self.values[index].get_or_init(&self.init)))
+        let cell = &self.values[index];
+        cell.get_or_init(&self.init);
+        // The cell made the reference that it has just returned by a mutable one, which ends when a
+        // call inside of `f` reads the value. This one is shared.
+        cell.get().map(f)
     }
 
     /// Returns the values that have been made.

@@ -18,7 +18,7 @@ use super::foreign::Opaque;
 use super::whole::Whole;
 use crate::inherit::node;
 use crate::machine::unwind::with_frame_lent;
-use crate::stack::slot::{ForeignHead, Further, Slot, fits};
+use crate::stack::slot::{Further, Slot, fits};
 use crate::workers::Worker;
 use crate::workers::frames::Level;
 use crate::workers::frames::open::Open;
@@ -30,9 +30,17 @@ pub use crate::stack::slot::ForeignHead as Head;
 /// The code of a coroutine; see [`Head`].
 pub type Code = unsafe extern "C" fn(wire: *const (), head: *mut Head);
 
-/// The words of a coroutine's slot: which push it is, the address of the [`Tree`], and that of the
-/// coroutine's [`Head`].
-pub type Words = [u64; 3];
+/// The words of a coroutine's slot, as the other language lays them out: three addresses.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Words {
+    /// An address by which the push is known; nothing is read there.
+    pub key: *const (),
+    /// The tree of the coroutine.
+    pub tree: *const Tree,
+    /// The head of the coroutine.
+    pub head: *mut Head,
+}
 
 /// The payload of a slot.
 #[derive(Clone, Copy)]
@@ -56,12 +64,11 @@ pub static RUN: Opaque = Opaque(run_pushed);
 unsafe fn run_pushed(slot: &Slot) -> Option<Further> {
     // SAFETY: the payload is a `Pushed`, as the caller promises.
     let Pushed { code, words } = unsafe { slot.take::<Pushed>() };
-    let [_, tree, head] = words.map(|word| word as usize);
-    let head = ptr::with_exposed_provenance_mut::<ForeignHead>(head);
-    // SAFETY: the second word is the tree. The worker that has pushed this is counted there until
-    // it knows that the slot is free. The coroutine is this thread's from now on.
+    let Words { tree, head, .. } = words;
+    // SAFETY: the worker that has pushed this is counted in the tree until it knows that the slot
+    // is free. The coroutine is this thread's from now on.
     unsafe {
-        (*ptr::with_exposed_provenance::<Tree>(tree)).open.add();
+        (*tree).open.add();
         (*head).run = code;
         Some(Further::Foreign(NonNull::new_unchecked(head)))
     }
@@ -76,7 +83,7 @@ fn with_worker<R>(f: impl FnOnce(&Worker) -> R) -> R {
 /// schedule is drawn.
 ///
 /// # Safety
-/// The calling thread runs coroutines of a tree, which is the second word. The code can be called
+/// The calling thread runs coroutines of that tree, which has not ended. The code can be called
 /// once with the head, on any worker of the pool, if the coroutine is not popped before.
 pub unsafe fn push(code: Code, words: Words) -> bool {
     with_worker(|worker| {
@@ -106,8 +113,8 @@ pub unsafe fn push_unjoined(code: Code, words: Words) -> bool {
     })
 }
 
-/// Takes the newest task off the stack, if it is one of that code whose first word is `key`, and no
-/// thief has it; returns its slot, which holds the words until the next push.
+/// Takes the newest task off the stack, if it is one of that code and known by `key`, and
+/// no thief has it; returns its slot, which holds the words until the next push.
 ///
 /// # Safety
 /// The calling thread runs coroutines of a tree, and the code is that of its pushes.
@@ -124,7 +131,7 @@ pub unsafe fn take_newest(code: Code, key: u64) -> Option<*const ()> {
         }
         // SAFETY: it is a `Pushed`, read by copy.
         let pushed = unsafe { slot.take::<Pushed>() };
-        let is_it = ptr::fn_addr_eq(pushed.code, code) && pushed.words[0] == key;
+        let is_it = ptr::fn_addr_eq(pushed.code, code) && pushed.words.key.addr() as u64 == key;
         (is_it && worker.take(index) == Taken::Here).then(|| stack.at(index).cast())
     })
 }
@@ -237,9 +244,6 @@ mod tests {
     use super::*;
     use crate::machine::unwind::{lock, unlock};
 
-    // SAFETY: the tests share a count, and the address of a tree that is alive.
-    unsafe impl Send for Adds {}
-
     /// A coroutine that counts its runs.
     #[repr(C)]
     struct Adds {
@@ -248,21 +252,43 @@ mod tests {
         total: AtomicU64,
     }
 
-    impl Adds {
-        fn new(tree: &Tree) -> Box<Adds> {
-            Box::new(Adds {
+    /// Used by address alone, as the frames of the other language are.
+    struct One(*mut Adds);
+
+    // SAFETY: what it leads to is shared as `Adds` is.
+    unsafe impl Send for One {}
+
+    impl One {
+        fn new(tree: &Tree) -> One {
+            One(Box::into_raw(Box::new(Adds {
                 head: Head { run: add },
                 tree,
                 total: AtomicU64::new(0),
-            })
+            })))
         }
 
-        fn words(&self, key: u64) -> Words {
-            let tree = self.tree.expose_provenance() as u64;
-            let head = ptr::from_ref(self).cast_mut().expose_provenance() as u64;
-            [key, tree, head]
+        fn words(&self, key: usize) -> Words {
+            // SAFETY: it is there until this is dropped.
+            let tree = unsafe { (*self.0).tree };
+            let (key, head) = (ptr::without_provenance(key), self.0.cast());
+            Words { key, tree, head }
+        }
+
+        fn total(&self) -> u64 {
+            // SAFETY: as above.
+            unsafe { (*self.0).total.load(Ordering::Relaxed) }
         }
     }
+
+    impl Drop for One {
+        fn drop(&mut self) {
+            // SAFETY: made by `new`; its tree has ended, or nobody took it out of the slot.
+            drop(unsafe { Box::from_raw(self.0) });
+        }
+    }
+
+    /// One address: each use of a function's name may have another.
+    static ADD: Code = add;
 
     unsafe extern "C" fn add(_: *const (), head: *mut Head) {
         // SAFETY: the head of an `Adds`, whose test outlives the tree.
@@ -278,22 +304,22 @@ mod tests {
     fn the_owner_takes_what_it_pushed_and_nothing_else() {
         let pool = crate::Pool::new(1).unwrap();
         let body = |tree: &Tree| {
-            let (base, one) = (top(), Adds::new(tree));
+            let (base, one) = (top(), One::new(tree));
             // SAFETY: what is pushed here is taken here.
             unsafe {
-                assert!(take_newest(add, 1).is_none(), "nothing is there");
-                assert!(push(add, one.words(1)));
-                assert!(take_newest(add, 2).is_none(), "another's");
-                assert!(take_newest(add, 1).is_some());
+                assert!(take_newest(ADD, 1).is_none(), "nothing is there");
+                assert!(push(ADD, one.words(1)));
+                assert!(take_newest(ADD, 2).is_none(), "another's");
+                assert!(take_newest(ADD, 1).is_some());
                 assert_eq!(top(), base);
-                assert!(push_unjoined(add, one.words(2)));
-                assert!(push(add, one.words(3)));
-                assert_eq!(take_above(base).map(first), Some(3));
-                assert_eq!(take_above(base).map(first), Some(2));
+                assert!(push_unjoined(ADD, one.words(2)));
+                assert!(push(ADD, one.words(3)));
+                assert_eq!(take_above(base).map(key_of), Some(3));
+                assert_eq!(take_above(base).map(key_of), Some(2));
                 assert!(take_above(base).is_none());
             }
             assert_eq!(top(), base);
-            assert_eq!(one.total.load(Ordering::Relaxed), 0, "nobody ran it");
+            assert_eq!(one.total(), 0, "nobody ran it");
         };
         // SAFETY: the body leaves nothing on the stack.
         assert!(pool.install(|| unsafe { Tree::run(body) }));
@@ -301,24 +327,27 @@ mod tests {
         assert!(!unsafe { Tree::run(|_| unreachable!("no worker")) });
     }
 
-    fn first(slot: *const ()) -> u64 {
+    fn key_of(slot: *const ()) -> usize {
         // SAFETY: a slot that was just popped.
-        unsafe { (*slot.cast::<Slot>()).take::<Pushed>() }.words[0]
+        let pushed = unsafe { (*slot.cast::<Slot>()).take::<Pushed>() };
+        pushed.words.key.addr()
     }
 
     #[test]
     fn a_tree_ends_when_thieves_have_run_what_they_took() {
+        // So many fit into a stack.
+        let (rounds, tasks) = if cfg!(miri) { (6, 24) } else { (100, 100) };
         let pool = crate::Pool::builder().workers(2).assume_cores(2).build();
         let pool = pool.unwrap();
-        for _ in 0..100 {
+        for _ in 0..rounds {
             let all = Mutex::new(Vec::new());
             let own = AtomicU64::new(0);
             let body = |tree: &Tree| {
                 let base = top();
-                for _ in 0..100 {
-                    let one = Adds::new(tree);
+                for _ in 0..tasks {
+                    let one = One::new(tree);
                     // SAFETY: `add` takes it, on either worker, and it lives as long as the test.
-                    assert!(unsafe { push_unjoined(add, one.words(0)) });
+                    assert!(unsafe { push_unjoined(ADD, one.words(0)) });
                     lock(&all).push(one);
                 }
                 // SAFETY: the base is that of this body.
@@ -329,11 +358,8 @@ mod tests {
             };
             // SAFETY: the body leaves nothing on the stack.
             assert!(pool.install(|| unsafe { Tree::run(body) }));
-            let stolen = unlock(all)
-                .iter()
-                .map(|one| one.total.load(Ordering::Relaxed))
-                .sum::<u64>();
-            assert_eq!(own.into_inner() + stolen, 100);
+            let stolen = unlock(all).iter().map(One::total).sum::<u64>();
+            assert_eq!(own.into_inner() + stolen, tasks);
         }
     }
 }
