@@ -332,8 +332,8 @@ impl Outcome {
 
 /// The flags of Miri. Files, sockets and the environment do not exist there; asking for them is an
 /// error that the program sees, as where a system refuses. The threads of a global pool live until
-/// the end, which Miri counts as a leak; leaks are the business of AddressSanitizer. What is known of
-/// old borrows is dropped often: that saves a quarter of the time under either model.
+/// the end, which Miri counts as a leak; leaks are the business of AddressSanitizer. What is known
+/// of old borrows is dropped often: that saves a quarter of the time under either model.
 fn flags(job: &Job) -> String {
     let model = match job.borrows {
         Borrows::Stacked => "",

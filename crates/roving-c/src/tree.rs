@@ -63,8 +63,8 @@ pub(crate) unsafe extern "C" fn roving_tree_push_(
     pushed.into()
 }
 
-/// The newest task of the calling worker, if it is one of that code and known by `key`, and no thief
-/// has it; or null.
+/// The newest task of the calling worker, if it is one of that code and known by `key`, and no
+/// thief has it; or null.
 ///
 /// # Safety
 /// The calling thread runs coroutines, and the code is that of its pushes.

@@ -62,6 +62,7 @@ fn a_stolen_half_is_in_the_context_of_its_join() {
 /// Two tasks of different contexts on one stack, with a plain one below them: whichever is stolen.
 #[test]
 fn neighbours_on_a_stack_keep_their_contexts() {
+    const ROUNDS: u64 = size(8, 2);
     watched(|| {
         for amount in AMOUNTS {
             let pool = pool_that_steals(4, amount);
@@ -73,7 +74,7 @@ fn neighbours_on_a_stack_keep_their_contexts() {
             pool.install(|| {
                 let see = &see;
                 scope(|s| {
-                    for round in 0..8 {
+                    for round in 0..ROUNDS {
                         s.spawn(move |_| see(0));
                         context::with(Path(round + 1), || {
                             scope(|inner| {
@@ -87,7 +88,7 @@ fn neighbours_on_a_stack_keep_their_contexts() {
                 });
             });
             let seen = seen.into_inner().unwrap();
-            assert_eq!(seen.len(), 8 * 5);
+            assert_eq!(seen.len(), ROUNDS as usize * 5);
             assert!(seen.iter().all(|(number, path)| number == path), "{seen:?}");
         }
     });
@@ -392,13 +393,14 @@ fn a_fork_that_is_made_elsewhere_belongs_to_who_awaits_it() {
 /// its handle.
 #[test]
 fn a_root_waits_for_what_was_spawned_in_another_context() {
+    const TASKS: u64 = size(10, 4);
     watched(|| {
         let pool = pool(4);
         for _ in 0..tries(200) {
             let ended = AtomicUsize::new(0);
             let ended = &ended;
             pool.run(|s| async move {
-                for number in 0..10 {
+                for number in 0..TASKS {
                     let later = context::with(Path(number), || {
                         s.spawn(async move {
                             yield_now().await;
@@ -418,7 +420,7 @@ fn a_root_waits_for_what_was_spawned_in_another_context() {
                     drop(later);
                 }
             });
-            assert_eq!(ended.load(SeqCst), 20);
+            assert_eq!(ended.load(SeqCst), 2 * TASKS as usize);
         }
     });
 }
@@ -547,7 +549,7 @@ fn callbacks_are_in_no_context() {
 /// before; the handle of the last, which has failed, outlives them all.
 #[test]
 fn a_handle_keeps_no_chain_of_roots() {
-    const LENGTH: usize = size(100_000, 50);
+    const LENGTH: usize = size(100_000, 15);
     type Kept = Arc<Mutex<Option<Forked<()>>>>;
     fn next(left: usize, kept: Kept) -> impl Task<()> {
         async move {

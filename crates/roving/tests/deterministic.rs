@@ -193,7 +193,7 @@ fn a_lock_can_be_held_across_everything_that_waits() {
         *count += 1;
         roving::join(|| (), || ());
         roving::scope(|s| (0..3).for_each(|_| s.spawn(|_| ())));
-        roving::par_for(0..100, |_| ());
+        roving::par_for(0..size(100, 10), |_| ());
         block_on(async {
             let child = fork(yield_now()).await;
             spawn(yield_now()).await;
@@ -207,8 +207,8 @@ fn a_lock_can_be_held_across_everything_that_waits() {
     }
     under_seeds(200, || {
         let lock = Mutex::new(0);
-        under(&lock, 2);
-        assert_eq!(*lock.lock().unwrap(), 7 + 2 * 3);
+        under(&lock, size(2, 1));
+        assert_eq!(*lock.lock().unwrap(), size(7 + 2 * 3, 3 + 2));
     });
 }
 

@@ -275,7 +275,7 @@ mod tests {
         }
 
         fn total(&self) -> u64 {
-            // SAFETY: as above.
+            // SAFETY: it is there until this is dropped.
             unsafe { (*self.0).total.load(Ordering::Relaxed) }
         }
     }
