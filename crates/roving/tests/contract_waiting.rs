@@ -15,6 +15,9 @@ use std::time::Duration;
 use common::{AMOUNTS, Random, pool_that_steals, size, tries, watched};
 use roving::{Pool, join, par_for, scope};
 
+/// The numbers of workers of the pools.
+const POOLS: &[usize] = size(&[1, 2, 8], &[2]);
+
 /// The levels of a computation that holds a lock at each, across a join or a scope by turns.
 struct Locks {
     levels: Vec<Mutex<u64>>,
@@ -66,11 +69,11 @@ fn locks_held_across_join_and_scope_ten_thousand_deep() {
     let depth = if cfg!(roving_tsan) {
         1_000
     } else {
-        size(10_000, 40)
+        size(10_000, 20)
     };
     let others = depth / 5;
     watched(|| {
-        for (workers, amount) in [1, 2, 8].into_iter().flat_map(|w| AMOUNTS.map(|a| (w, a))) {
+        for (workers, amount) in POOLS.iter().flat_map(|&w| AMOUNTS.map(|a| (w, a))) {
             let builder = Pool::builder().workers(workers).steal(amount);
             let pool = builder.stack_size(256 << 20).build().unwrap();
             let locks = Locks {
@@ -126,7 +129,7 @@ fn one_lock_for_all() {
         a + b
     }
     watched(|| {
-        for workers in [1, 2, 8] {
+        for &workers in POOLS {
             for amount in AMOUNTS {
                 let pool = pool_that_steals(workers, amount);
                 let (lock, steps) = (Mutex::new(0), AtomicU64::new(0));
@@ -213,10 +216,10 @@ fn program(path: Path, depth: u32, seed: u64, deepest: &AtomicUsize) {
 /// a worker holds at most one task a level of the program, however long it waits.
 #[test]
 fn only_descendants_run_on_top_of_a_waiting_frame() {
-    const DEPTH: u32 = size(6, 4);
+    const DEPTH: u32 = size(6, 3);
     watched(|| {
         let mut leapfrogs = 0;
-        for workers in [2, 3, 8] {
+        for &workers in size(&[2, 3, 8][..], &[3]) {
             for amount in AMOUNTS {
                 let pool = pool_that_steals(workers, amount);
                 for seed in 0..tries(6) as u64 {

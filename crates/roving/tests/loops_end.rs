@@ -55,7 +55,7 @@ fn in_each_loop(
 
 #[test]
 fn a_cancelled_loop_ends_in_all_its_parts_and_says_so() {
-    const ITEMS: usize = 1_000_000;
+    const ITEMS: usize = size(1_000_000, 20_000);
     watched(|| {
         for pool in pools() {
             let (ran, begun) = (AtomicUsize::new(0), Cancel::new());
@@ -100,7 +100,7 @@ fn a_loop_looks_soon_where_slow_items_follow_quick_ones() {
             assert_eq!(outcome, Err(CancelledError));
             late.into_inner()
         };
-        let most = (0..ITEMS).step_by(50).map(late).max();
+        let most = (0..ITEMS).step_by(size(50, 500)).map(late).max();
         assert!(most < Some(64), "{most:?} items began after the cancel");
     });
 }
@@ -115,7 +115,7 @@ fn a_nested_loop_ends_with_the_loops_around_it() {
                 pool.install(|| {
                     roving::par_for(0..1000, |_| {
                         roving::par_for(0..1000, |_| {
-                            if ran.fetch_add(1, SeqCst) == 500 {
+                            if ran.fetch_add(1, SeqCst) == size(500, 20) {
                                 token.cancel();
                             }
                         });
@@ -233,24 +233,26 @@ fn an_answer_ends_a_loop_and_is_dropped_once() {
 
 #[test]
 fn a_step_says_stop_in_three_ways() {
+    const ITEMS: usize = size(1000, 60);
+    const LATE: usize = ITEMS / 10 * 7;
     for pool in pools() {
         pool.install(|| {
             let flow = |stop| {
-                roving::try_par_for(0..1000, move |n| match n == stop {
+                roving::try_par_for(0..ITEMS, move |n| match n == stop {
                     true => ControlFlow::Break(n),
                     false => ControlFlow::Continue(()),
                 })
             };
-            assert_eq!(flow(700), ControlFlow::Break(700));
-            assert_eq!(flow(1000), ControlFlow::Continue(()));
+            assert_eq!(flow(LATE), ControlFlow::Break(LATE));
+            assert_eq!(flow(ITEMS), ControlFlow::Continue(()));
             let result = |stop| {
-                roving::try_par_for(0..1000, move |n| match n == stop {
+                roving::try_par_for(0..ITEMS, move |n| match n == stop {
                     true => Err(format!("item {n}")),
                     false => Ok(()),
                 })
             };
             assert_eq!(result(3), Err("item 3".to_owned()));
-            assert_eq!(result(1000), Ok(()));
+            assert_eq!(result(ITEMS), Ok(()));
             assert_eq!(roving::try_par_for(0..9, |n| (n != 5).then_some(())), None);
         });
     }
