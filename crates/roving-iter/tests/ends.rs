@@ -448,3 +448,26 @@ fn a_size_of_none_is_named_where_it_is_given() {
     }
     assert_eq!(*PLACES.lock().unwrap(), [file!(); 9]);
 }
+
+/// A thread that a pool has adopted is a worker of it until the iterator has ended.
+#[test]
+fn an_adopted_thread_may_drop_its_pool_in_an_iterator() {
+    for workers in [1, 2] {
+        let on_adopted = || {
+            let builder = roving::Pool::builder().workers(workers);
+            let pool = Mutex::new(Some(builder.adopt_current_thread().build().unwrap()));
+            let leaves = |n: usize| {
+                drop(pool.lock().unwrap().take());
+                n
+            };
+            let numbers = (0..20).into_par_iter().map(leaves);
+            let pairs = numbers.skip(1).flat_map(|n| (0..n).into_par_iter());
+            assert_eq!(pairs.count(), 190);
+            // It has left.
+            roving::spawn(|| ());
+            assert_eq!(roving::current_worker(), None);
+            assert_eq!((0..100).into_par_iter().sum::<usize>(), 4950);
+        };
+        std::thread::scope(|s| s.spawn(on_adopted).join().unwrap());
+    }
+}

@@ -3,13 +3,16 @@
 
 mod common;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use common::{size, wait_until, watched};
-use roving::{Pool, WorkerLocal, broadcast, current_worker, join, scope, spawn};
+use roving::{
+    Pool, WorkerLocal, broadcast, current_worker, in_place_scope, join, par_for, scope, spawn, task,
+};
 
 fn adopt(workers: usize) -> Pool {
     let builder = Pool::builder().workers(workers).adopt_current_thread();
@@ -182,6 +185,110 @@ fn the_pool_is_dropped_in_a_join_of_its_adopted_thread() {
             spawn(|| ());
             is_like_any_other();
         });
+    });
+}
+
+/// The rest of the loop is the thread's own.
+#[test]
+fn the_pool_is_dropped_in_a_loop_of_its_adopted_thread() {
+    watched(|| {
+        on_adopted(1, |pool| {
+            // So that the loop finds nobody who asks for work, and pushes nothing.
+            join(|| (), || ());
+            let pool = Mutex::new(Some(pool));
+            let sum = AtomicUsize::new(0);
+            par_for(0..100, |number| {
+                drop(pool.lock().unwrap().take());
+                let both = join(current_worker, current_worker);
+                assert!(both.0.is_some() && both.1.is_some(), "{number}: {both:?}");
+                sum.fetch_add(number, SeqCst);
+            });
+            assert_eq!(sum.into_inner(), 4950);
+            is_like_any_other();
+        });
+    });
+}
+
+/// The loop has been parted before: the thread leaves when all of it has ended.
+#[test]
+fn the_pool_is_dropped_in_the_last_part_of_a_loop_of_its_adopted_thread() {
+    watched(|| {
+        on_adopted(2, |pool| {
+            let (busy, ends) = (mpsc::channel(), mpsc::channel::<()>());
+            pool.spawn(move || {
+                busy.0.send(()).unwrap();
+                _ = ends.1.recv();
+            });
+            busy.1.recv().unwrap();
+            let pool = Mutex::new(Some(pool));
+            par_for(0..2, |number| {
+                assert_eq!(current_worker(), Some(0), "the other one is busy");
+                if number == 1 {
+                    drop(pool.lock().unwrap().take());
+                    assert_eq!(current_worker(), Some(0));
+                }
+            });
+            drop(ends.0);
+            spawn(|| ());
+            is_like_any_other();
+        });
+    });
+}
+
+/// The closure that makes the future drops the pool that is to run it.
+#[test]
+fn the_pool_is_dropped_where_its_adopted_thread_makes_a_future() {
+    watched(|| {
+        for workers in [1, 2] {
+            for by_itself in [false, true] {
+                on_adopted(workers, |pool| {
+                    let result = task::scope(|s| {
+                        match by_itself {
+                            true => drop(pool),
+                            false => thread::spawn(|| drop(pool)).join().unwrap(),
+                        }
+                        spawn(|| ());
+                        async move { s.fork(async { 7 }).await.await }
+                    });
+                    assert_eq!(result, 7);
+                    spawn(|| ());
+                    is_like_any_other();
+                });
+            }
+        }
+    });
+}
+
+#[test]
+fn a_reference_to_a_pool_that_has_let_the_thread_go_says_so() {
+    watched(|| {
+        let uses: [fn(&Pool); 4] = [
+            |pool| pool.install(|| ()),
+            |pool| drop(pool.spawn(|| ())),
+            |pool| pool.run(|_| async {}),
+            |pool| drop(pool.broadcast(|_| ())),
+        ];
+        for workers in [1, 2] {
+            for uses in uses {
+                on_adopted(workers, |pool| {
+                    let kept = Pool::current();
+                    uses(&kept);
+                    in_place_scope(|_| {
+                        drop(pool);
+                        // The thread is its worker still.
+                        uses(&kept);
+                    });
+                    spawn(|| ());
+                    let outcome = catch_unwind(AssertUnwindSafe(|| uses(&kept)));
+                    let payload = outcome.unwrap_err();
+                    let text = payload.downcast_ref::<String>().unwrap();
+                    assert!(text.contains("has left it"), "{text}");
+                    assert!(format!("{kept:?}").contains("PoolRef"));
+                    uses(&Pool::current());
+                    is_like_any_other();
+                });
+            }
+        }
     });
 }
 

@@ -21,6 +21,10 @@ use crate::workers::worker::adopted::Adopted;
 /// there, or share a pool of your own in an [`Arc`]. Keep it briefly: a global pool that is shut
 /// down waits for it.
 ///
+/// # Panics
+/// Its use panics on a thread that was [adopted](crate::PoolBuilder::adopt_current_thread) and has
+/// left, because the pool was dropped.
+///
 /// ```
 /// use roving::PoolRef;
 ///
@@ -44,6 +48,14 @@ enum Kind {
 
 impl PoolRef {
     #[inline]
+    fn pool(&self) -> &Pool {
+        match &self.0 {
+            Kind::Here(pool) => pool,
+            Kind::Global(lease) => lease,
+        }
+    }
+
+    #[inline]
     fn here(registry: &Arc<Registry>) -> PoolRef {
         let pool = Pool {
             registry: Arc::clone(registry),
@@ -57,11 +69,23 @@ impl Deref for PoolRef {
     type Target = Pool;
 
     fn deref(&self) -> &Pool {
-        match &self.0 {
-            Kind::Here(pool) => pool,
-            Kind::Global(lease) => lease,
+        let pool = self.pool();
+        // A pool that ends might run nothing that a thread gives it which is its worker no longer.
+        let is_ended = pool.registry.crew.is_closing() && matches!(self.0, Kind::Here(_));
+        if is_ended && !Worker::is_or_was(&pool.registry) {
+            has_left(&pool.registry);
         }
+        pool
     }
+}
+
+#[cold]
+fn has_left(pool: &Registry) -> ! {
+    let name = &pool.settings.name;
+    panic!(
+        "the pool `{name}` was dropped, and this thread, which it had adopted, has left it: ask for \
+         the current pool again"
+    )
 }
 
 impl Drop for PoolRef {
@@ -77,7 +101,7 @@ impl Drop for PoolRef {
 impl fmt::Debug for PoolRef {
     #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("PoolRef").field(&**self).finish()
+        f.debug_tuple("PoolRef").field(self.pool()).finish()
     }
 }
 

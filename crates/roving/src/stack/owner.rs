@@ -39,6 +39,20 @@ pub(crate) struct Owner<'s> {
     only_here: PhantomData<*const ()>,
 }
 
+/// A frame that stands as long as this does: see [`Owner::stay`].
+#[cfg(not(loom))]
+pub(crate) struct Stay<'o> {
+    owner: &'o Owner<'static>,
+    outer_floor: *const Slot,
+}
+
+#[cfg(not(loom))]
+impl Drop for Stay<'_> {
+    fn drop(&mut self) {
+        self.owner.close_frame(self.outer_floor);
+    }
+}
+
 /// How a task came off the stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
@@ -457,5 +471,19 @@ impl<'s> Owner<'s> {
             (&raw const self.stack.loom_line).cast_mut(),
             Ordering::Release,
         );
+    }
+}
+
+#[cfg(not(loom))]
+impl Owner<'static> {
+    /// Opens a frame that joins nothing when it ends, also by unwinding: what is left unjoined in
+    /// it stays for the next frame further out. As long as it stands, an adopted thread does not
+    /// leave its pool.
+    pub(crate) fn stay(&self) -> Stay<'_> {
+        let (_, outer_floor) = self.open_frame();
+        Stay {
+            owner: self,
+            outer_floor,
+        }
     }
 }

@@ -112,9 +112,14 @@ where
 {
     registry.check_has_threads();
     let root = Root::new(Arc::clone(registry) as _);
-    let future = f(Scope {
+    let token = Scope {
         root: root.id,
         marker: PhantomData,
+    };
+    let future = Worker::with_current(|worker| {
+        // An adopted thread stays, to run the future, if `f` drops its pool.
+        let _stays = worker.map(|worker| worker.owner().stay());
+        f(token)
     });
     let frame = frame::new(future);
     // SAFETY: the frame was just made, and nobody else has it.

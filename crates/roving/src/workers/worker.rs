@@ -67,6 +67,11 @@ impl Worker {
         f(unsafe { CURRENT.get().as_ref() })
     }
 
+    /// Whether the calling thread, which has been this worker, is it still.
+    pub(crate) fn is_current(&self) -> bool {
+        ptr::eq(CURRENT.get(), self)
+    }
+
     /// Calls `f` with the current worker if it can be replaced by a compensation thread while it
     /// waits for another pool. That is impossible in a forked child for a worker of the parent's
     /// pool, which waits as any thread does.

@@ -59,19 +59,22 @@ where
         outcome: UnsafeCell::new(None),
     };
     let alone = with_frame_lent(|| {
-        let (target, state) = team.share(worker, pace, piece, Some(state), Target::Caller);
-        if let (Target::Caller, Some(_)) = (&target, &state) {
-            return state;
-        }
-        // None of its slots is in use any more, and yet an adopted thread may not leave its pool:
-        // what closes the part is the user's, and may drop that.
+        // With none of its slots in use an adopted thread would leave its pool where that is
+        // dropped, which what feeds, cuts and closes pieces may do.
         let (_, outer_floor) = worker.owner().open_frame();
-        let outcome = team.end(state);
-        // SAFETY: the part of the caller, who waits for the whole below.
-        unsafe { Team::put(&raw const team, worker, target, outcome) };
-        team.whole.wait(worker);
+        let (target, state) = team.share(worker, pace, piece, Some(state), Target::Caller);
+        let alone = match (&target, state) {
+            (Target::Caller, Some(state)) => Some(state),
+            (_, state) => {
+                let outcome = team.end(state);
+                // SAFETY: the part of the caller, who waits for the whole below.
+                unsafe { Team::put(&raw const team, worker, target, outcome) };
+                team.whole.wait(worker);
+                None
+            }
+        };
         worker.owner().close_frame(outer_floor);
-        None
+        alone
     });
     if let Some(state) = alone {
         return state;

@@ -69,10 +69,14 @@ pub trait Sink<P>: Sync {
     }
 }
 
-/// Calls `f` on a worker: on the calling thread if it is one, else in the global pool.
+/// Calls `f` on a worker: on the calling thread if it is one, else in the global pool. The thread
+/// stays a worker until `f` ends, also where that drops a pool which has adopted the thread.
 #[inline]
 pub fn run_on_worker<R: Send>(f: impl FnOnce() -> R + Send) -> R {
-    on_worker(|_| f())
+    on_worker(|worker| {
+        let _stays = worker.owner().stay();
+        f()
+    })
 }
 
 /// Feeds the piece to the sink, block by block, and in parallel where other workers ask for some of
@@ -220,6 +224,13 @@ impl<'e, S> Loop<'e, S> {
     where
         S: Sink<P>,
     {
+        if !worker.is_current() {
+            // The loop has dropped the pool that had adopted the thread: the rest is its own.
+            let mut pace = pace;
+            return match self.feed(worker, &mut pace, piece, state, |_, _| false) {
+                Fed::Through(state) | Fed::UpTo(_, _, state) => state,
+            };
+        }
         if worker.registry().kind.divides() || left > piece.most().max(1) {
             return self.divide(piece, left, state);
         }
