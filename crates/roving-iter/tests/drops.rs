@@ -147,6 +147,59 @@ fn items_that_nobody_takes_are_dropped() {
     });
 }
 
+/// An item that may panic in its drop.
+struct Bomb<'c> {
+    item: Item<'c>,
+    is_live: bool,
+}
+
+impl Drop for Bomb<'_> {
+    fn drop(&mut self) {
+        assert!(!self.is_live || std::thread::panicking(), "as it should");
+    }
+}
+
+/// A hundred items, one of which is live.
+fn bombs(counts: &Counts, live: usize) -> roving_iter::vec::IntoIter<Bomb<'_>> {
+    let items = counts.items(100).into_iter();
+    let bombs = items.map(|item| Bomb {
+        is_live: item.number == live,
+        item,
+    });
+    bombs.collect::<Vec<_>>().into_par_iter()
+}
+
+#[test]
+fn an_item_that_panics_in_its_drop_leaks_no_other() {
+    for at in [2, 3, 57, 99] {
+        on_pools(|counts| assert_eq!(bombs(counts, at).take(3).count(), 3));
+        on_pools(|counts| {
+            let few = bombs(counts, at).take(3);
+            assert_eq!(bombs(counts, at).zip(few).count(), 3);
+        });
+        on_pools(|counts| drop(bombs(counts, at).find_any(|bomb| bomb.item.number == 1)));
+        on_pools(|counts| drop(bombs(counts, at).find_first(|bomb| bomb.item.number > 40)));
+        on_pools(|counts| {
+            let failed = bombs(counts, at).try_for_each(|bomb| match bomb.item.number {
+                40 => Err(counts.item(1000)),
+                _ => Ok(()),
+            });
+            drop(failed);
+        });
+        on_pools(|counts| {
+            let all = bombs(counts, at).map(|bomb| match bomb.item.number {
+                40 => Err(counts.item(1000)),
+                _ => Ok(bomb),
+            });
+            let last = |lower, upper| {
+                drop(lower);
+                Ok(upper)
+            };
+            drop(all.try_reduce_with(last));
+        });
+    }
+}
+
 #[test]
 fn a_panic_of_an_iterator_behind_a_bridge_comes_out() {
     for seed in 0..20 {

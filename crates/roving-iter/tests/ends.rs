@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use roving::Cancel;
+use roving_iter::iter::repeat_n;
 use roving_iter::prelude::*;
 
 /// Counts calls.
@@ -470,4 +471,16 @@ fn an_adopted_thread_may_drop_its_pool_in_an_iterator() {
         };
         std::thread::scope(|s| s.spawn(on_adopted).join().unwrap());
     }
+}
+
+#[test]
+fn a_chain_of_too_many_items_to_be_numbered_says_so() {
+    let numbered = || {
+        let all = repeat_n(1_u8, usize::MAX).chain(repeat_n(2, 5)).enumerate();
+        all.find_any(|_| true)
+    };
+    let payload = std::panic::catch_unwind(numbered).unwrap_err();
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    assert!(text.unwrap().contains("more items than"), "{text:?}");
 }

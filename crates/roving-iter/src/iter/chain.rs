@@ -74,6 +74,8 @@ where
         len.expect("a chain has more items than `usize::MAX`")
     }
     fn piece(&mut self) -> Self::Piece<'_> {
+        // Panics if there are more than can be numbered.
+        _ = self.len();
         ChainPiece {
             first: self.first.piece(),
             second: self.second.piece(),

@@ -69,7 +69,7 @@ impl<T: Send, F: Fn(T, T) -> T + Send + Sync> Consumer<T> for Reduce<T, F> {
     fn join(&self, lower: Option<T>, upper: Option<T>) -> Option<T> {
         match (lower, upper) {
             (Some(lower), Some(upper)) => Some((self.f)(lower, upper)),
-            (lower, upper) => lower.or(upper),
+            (lower, upper) => first_of(lower, upper),
         }
     }
 }
@@ -182,10 +182,12 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T> for FindAny<T, P> {
             // Ordering: Relaxed; see `is_found`.
             self.is_found.store(true, Ordering::Relaxed);
         }
+        // While the item is a variable still: should another panic in its drop, it is not leaked.
+        drop(items);
         found
     }
     fn join(&self, lower: Option<T>, upper: Option<T>) -> Option<T> {
-        lower.or(upper)
+        first_of(lower, upper)
     }
     fn is_done(&self, _: &Option<T>, (): &()) -> bool {
         self.is_found()
@@ -228,10 +230,12 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, At> for FindFirst<T, 
             // Ordering: Relaxed; a hint. The joins decide.
             self.below.fetch_min(at.unit, Ordering::Relaxed);
         }
+        // As in `FindAny`, so that it is not leaked.
+        drop(items);
         found
     }
     fn join(&self, lower: Option<T>, upper: Option<T>) -> Option<T> {
-        lower.or(upper)
+        first_of(lower, upper)
     }
     fn is_done(&self, state: &Option<T>, at: &At) -> bool {
         // Ordering: Relaxed; a hint. The joins decide.
@@ -272,7 +276,7 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, At> for FindLast<T, P
         found.or(state)
     }
     fn join(&self, lower: Option<T>, upper: Option<T>) -> Option<T> {
-        upper.or(lower)
+        first_of(upper, lower)
     }
     fn is_done(&self, _: &Option<T>, at: &At) -> bool {
         // Ordering: Relaxed; a hint. The joins decide.
@@ -313,6 +317,7 @@ where
         None
     }
     fn feed<I: Iterator<Item = T>>(&self, state: Option<R>, items: I, (): ()) -> Option<R> {
+        let mut state = state;
         for item in items {
             if self.has_ended() {
                 break;
@@ -320,13 +325,14 @@ where
             if let ControlFlow::Break(residual) = (self.f)(item).branch() {
                 // Ordering: Relaxed; see `has_ended`.
                 self.has_ended.store(true, Ordering::Relaxed);
-                return Some(R::from_residual(residual));
+                state = Some(R::from_residual(residual));
+                break;
             }
         }
         state
     }
     fn join(&self, lower: Option<R>, upper: Option<R>) -> Option<R> {
-        lower.or(upper)
+        first_of(lower, upper)
     }
     fn is_done(&self, _: &Option<R>, (): &()) -> bool {
         self.has_ended()
@@ -364,7 +370,11 @@ impl<F> TryReduce<F> {
     {
         match (total, item.branch()) {
             (Some(total), ControlFlow::Continue(item)) => (self.f)(total, item).branch(),
-            (_, item) => item,
+            (total, item) => {
+                // While the item is a variable still, which is not leaked then.
+                drop(total);
+                item
+            }
         }
     }
 }
@@ -382,7 +392,7 @@ where
     fn begin(&self) -> Option<R> {
         None
     }
-    fn feed<I: Iterator<Item = R>>(&self, state: Option<R>, items: I, (): ()) -> Option<R> {
+    fn feed<I: Iterator<Item = R>>(&self, state: Option<R>, mut items: I, (): ()) -> Option<R> {
         let mut total = None;
         if let Some(state) = state {
             match state.branch() {
@@ -390,13 +400,18 @@ where
                 ControlFlow::Break(residual) => return self.end_with(residual),
             }
         }
-        for item in items {
+        for item in items.by_ref() {
             if self.has_ended() {
                 break;
             }
             match self.add(total, item) {
                 ControlFlow::Continue(output) => total = Some(output),
-                ControlFlow::Break(residual) => return self.end_with(residual),
+                ControlFlow::Break(residual) => {
+                    // The others of the block are dropped while this is a variable.
+                    let failed = self.end_with(residual);
+                    drop(items);
+                    return failed;
+                }
             }
         }
         total.map(R::from_output)
@@ -404,13 +419,16 @@ where
     fn join(&self, lower: Option<R>, upper: Option<R>) -> Option<R> {
         match (lower, upper) {
             (Some(lower), Some(upper)) => match lower.branch() {
-                ControlFlow::Break(residual) => self.end_with(residual),
+                ControlFlow::Break(residual) => {
+                    drop(upper);
+                    self.end_with(residual)
+                }
                 ControlFlow::Continue(lower) => match self.add(Some(lower), upper) {
                     ControlFlow::Continue(output) => Some(R::from_output(output)),
                     ControlFlow::Break(residual) => self.end_with(residual),
                 },
             },
-            (lower, upper) => lower.or(upper),
+            (lower, upper) => first_of(lower, upper),
         }
     }
     fn is_done(&self, _: &Option<R>, (): &()) -> bool {
@@ -464,6 +482,15 @@ impl<A: Send, B: Send> Consumer<(A, B)> for Unzip {
     fn join(&self, lower: (Vec<A>, Vec<B>), upper: (Vec<A>, Vec<B>)) -> (Vec<A>, Vec<B>) {
         (append(lower.0, upper.0), append(lower.1, upper.1))
     }
+}
+
+/// `first.or(second)`, which leaks the first if the second panics in its drop.
+fn first_of<T>(first: Option<T>, second: Option<T>) -> Option<T> {
+    if first.is_none() {
+        return second;
+    }
+    drop(second);
+    first
 }
 
 fn append<T>(mut lower: Vec<T>, mut upper: Vec<T>) -> Vec<T> {

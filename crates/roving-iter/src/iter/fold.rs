@@ -316,6 +316,8 @@ where
             }
             over => over,
         };
+        // While that is a variable still: should an item panic in its drop, it is not leaked.
+        drop(items);
         // A failure stays, for it ends its part.
         let is_given = C::ENDS_EARLY && tried.is_continue();
         let open = Some((tried, at));

@@ -3,6 +3,7 @@
 use std::iter;
 use std::ops::Range;
 
+use super::cut::first_of;
 use super::{IndexedParallelIterator, drive_exactly};
 use crate::engine::{Exact, Piece};
 
@@ -29,8 +30,8 @@ drive_exactly! {
     fn piece(self) {
         let len = self.len();
         ZipPiece {
-            first: self.first.piece().cut(len).0,
-            second: self.second.piece().cut(len).0,
+            first: first_of(self.first.piece(), len),
+            second: first_of(self.second.piece(), len),
         }
     }
 }

@@ -195,6 +195,8 @@ impl<'e, S> Loop<'e, S> {
         loop {
             let left = piece.units();
             if left == 0 || self.early.is_due() || self.sink.is_done(&state, &piece) {
+                // While the state is a variable: should this panic, the state is not leaked.
+                drop(piece);
                 return Fed::Through(state);
             }
             if left / 2 >= least && is_to_cut(pace, left) {
