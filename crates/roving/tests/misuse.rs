@@ -34,7 +34,7 @@ fn ask_for_everything() -> (Vec<usize>, usize) {
 #[test]
 fn a_pool_is_used_by_its_own_handlers() {
     watched(|| {
-        for workers in [1, 2, 4] {
+        for &workers in common::size(&[1, 2, 4][..], &[2]) {
             let (sender, receiver) = mpsc::channel();
             let handler = |sender: Sender<&'static str>, what| {
                 let sender = Mutex::new(sender);
@@ -139,6 +139,7 @@ fn child_uses_pools_at_exit() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it starts another process")]
 fn an_exit_handler_of_the_process_can_use_pools() {
     let output = passed(&mut child("child_uses_pools_at_exit"));
     let text = String::from_utf8_lossy(&output.stdout);

@@ -41,7 +41,7 @@ pub(crate) struct Lane {
 }
 
 /// Most events of a lane, some 70 MB.
-pub(crate) const EVENTS_MAX: usize = 1 << 20;
+pub(crate) const EVENTS_MAX: usize = if cfg!(miri) { 1 << 6 } else { 1 << 20 };
 
 impl Lane {
     /// Adds an event. A full lane gives up its oldest one: what a program did last is what people
