@@ -20,6 +20,7 @@ mod loom;
 mod miri;
 mod mutants;
 mod nightly;
+mod openmp;
 mod programs;
 mod publish;
 mod rayon;
@@ -159,6 +160,9 @@ enum Verb {
         #[arg(long, conflicts_with = "prove")]
         iter: bool,
     },
+    /// Programs of others that use OpenMP, with libgomp and with ours in front of it; writes
+    /// docs/results/openmp-programs.csv
+    Openmp(openmp::Plan),
     /// Instructions of the fast paths under callgrind, each against its ceiling
     Ceilings {
         /// Write down the counts that are lower, and those of new paths
@@ -253,18 +257,17 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
                 rayon::packages(workspace, step, only.as_deref(), prove, iter)
             });
         }
+        Verb::Openmp(plan) => openmp::verb(workspace, &mut report, &plan),
         Verb::Ceilings { lower, force } => ceilings::verb(workspace, &mut report, lower, force),
         Verb::Install { prefix } => return install::verb(workspace, &prefix),
         Verb::Figures => report.step("figures", |_| {
             results::mark(workspace)?;
             tidy::refresh_figures(workspace)
         }),
-        Verb::Bench { words } if words == ["readme"] => {
-            report.step("bench", |step| checks::bench_readme(workspace, step));
-        }
-        Verb::Bench { words } => {
-            report.step("bench", |step| checks::bench(workspace, step, &words))
-        }
+        Verb::Bench { words } => report.step("bench", |step| match words == ["readme"] {
+            true => checks::bench_readme(workspace, step),
+            false => checks::bench(workspace, step, &words),
+        }),
     }
     Ok(report.finish())
 }

@@ -78,7 +78,7 @@ pub(crate) struct Report {
 
 /// Seconds of processors that the programs used that this one has started and seen end. Linux
 /// counts them in hundredths, as the 16th and 17th word about a process.
-fn used() -> Option<f64> {
+pub(crate) fn used() -> Option<f64> {
     used_in(&std::fs::read_to_string("/proc/self/stat").ok()?)
 }
 
@@ -90,7 +90,7 @@ fn used_in(stat: &str) -> Option<f64> {
     Some((next()? + next()?) / 100.0)
 }
 
-fn since(before: Option<f64>) -> Option<f64> {
+pub(crate) fn since(before: Option<f64>) -> Option<f64> {
     Some(used()? - before?)
 }
 
