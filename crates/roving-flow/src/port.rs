@@ -15,7 +15,8 @@ use crate::unwind::{go_on, to_the_end};
 
 /// The receiving end of a channel.
 ///
-/// It is a `Stream` as well. Dropping it closes the channel: a later `send` returns an error.
+/// It is a `Stream` as well. Dropping it closes the channel: a `send` returns an error once the
+/// sender has used the room that it last saw.
 ///
 /// ```
 /// use roving_flow::{In, Network};

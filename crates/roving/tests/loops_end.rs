@@ -208,21 +208,24 @@ fn a_detached_task_whose_loop_was_cancelled_ends_without_a_message() {
 
 #[test]
 fn an_answer_ends_a_loop_and_is_dropped_once() {
+    // The answers of each run of so many items are its upper half, or one of a tenth of it.
+    const RUN: usize = size(1000, 20);
+    const ITEMS: usize = 1000 * RUN;
     watched(|| {
         for pool in pools() {
             for _ in 0..tries(20) {
                 let (census, ran) = (Census::new(), AtomicUsize::new(0));
                 pool.install(|| {
-                    let found = roving::par_find_any(0..1_000_000, |n| {
+                    let found = roving::par_find_any(0..ITEMS, |n| {
                         ran.fetch_add(1, SeqCst);
-                        (n % 1000 > 500).then(|| (n, census.one()))
+                        (n % RUN > RUN / 2).then(|| (n, census.one()))
                     });
-                    assert!(found.is_some_and(|(n, _)| n % 1000 > 500));
-                    assert!(ran.load(SeqCst) < 1_000_000);
-                    let first = roving::par_find_first(0..100_000, |n| {
-                        (n % 100 == 77).then(|| (n, census.one()))
+                    assert!(found.is_some_and(|(n, _)| n % RUN > RUN / 2));
+                    assert!(ran.load(SeqCst) < ITEMS);
+                    let first = roving::par_find_first(0..ITEMS / 10, |n| {
+                        (n % (RUN / 10) == 1).then(|| (n, census.one()))
                     });
-                    assert_eq!(first.map(|(n, _)| n), Some(77), "the lowest in each run");
+                    assert_eq!(first.map(|(n, _)| n), Some(1), "the lowest in each run");
                 });
                 census.check();
             }

@@ -106,7 +106,7 @@ fn the_tree_is_the_one_that_is_stated() {
 fn another_tree_would_be_seen() {
     // A sum that no two of these grains agree on: so equal bits say something.
     let term = |n: usize| 1.0 / (n as f64 + 0.1);
-    let sum = |grain| reduce(0..10_000, grain, || 0.0, term, |a, b| a + b).to_bits();
+    let sum = |grain| reduce(0..size(10_000, 1_500), grain, || 0.0, term, |a, b| a + b).to_bits();
     let sums: HashSet<u64> = [1, 3, 10, 100, 1000].into_iter().map(sum).collect();
     assert_eq!(sums.len(), 5);
 }
@@ -164,7 +164,7 @@ fn values_are_dropped_once_when_a_call_panics() {
             self.alive.fetch_sub(1, Ordering::Relaxed);
         }
     }
-    const LENGTH: usize = size(40, 5);
+    const LENGTH: usize = size(40, 3);
     let run = |pool: &Pool, fatal_map: usize, fatal_combine: usize| {
         let (alive, combined) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let panicked = AtomicBool::new(false);
