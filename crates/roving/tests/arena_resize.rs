@@ -197,6 +197,8 @@ fn sizes_out_of_range_are_refused() {
             error.starts_with(word) && error.contains("say 1 to 2"),
             "{error}"
         );
+        // A larger pool would take 3, but no pool takes 0.
+        assert_eq!(error.contains("workers_max"), size > 0, "{error}");
     }
     assert_eq!(pool.workers(), 1);
     let refused = |builder: roving::PoolBuilder| builder.build().unwrap_err().to_string();

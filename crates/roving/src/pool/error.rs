@@ -59,6 +59,9 @@ impl fmt::Display for BuildError {
                     "{workers} workers cannot be started: say 1 to {WORKERS_LIMIT}"
                 )
             }
+            Reason::Size { workers: 0, most } => {
+                write!(f, "0 workers are out of range: say 1 to {most}")
+            }
             Reason::Size { workers, most } => write!(
                 f,
                 "{workers} workers are out of range: say 1 to {most}, or build the pool with a higher \
