@@ -44,6 +44,14 @@
 #include <coroutine>
 #include <cstddef>
 
+/* Of an await_suspend after which another thread may have the frame. Clang before 19 keeps values of
+ * an inlined one in the frame, and reads them there afterwards (llvm-project#56301). */
+#if defined(__clang__) && __clang_major__ < 19
+#define ROVING_SUSPEND_ __attribute__((__noinline__))
+#else
+#define ROVING_SUSPEND_
+#endif
+
 namespace roving {
 
 /* A task that has not begun: its arguments are there, and nothing has run. It is called by co_await,
@@ -670,7 +678,7 @@ class typed_promise : public promise_base {
             self.outcome().set(stage::value);
             return true;
         }
-        void await_suspend(std::coroutine_handle<>) noexcept
+        ROVING_SUSPEND_ void await_suspend(std::coroutine_handle<>) noexcept
         {
             promise_base::end(self, &self.outcome(), self.came_to_);
         }
@@ -781,7 +789,7 @@ class child_awaiter {
     }
 
     /* The parent may go on elsewhere meanwhile: nothing of its frame is used after the push. */
-    void await_suspend(std::coroutine_handle<>) noexcept
+    ROVING_SUSPEND_ void await_suspend(std::coroutine_handle<>) noexcept
     {
         if constexpr (Stays) {
             self_.run_in_place(*child_);
@@ -804,7 +812,7 @@ class join_awaiter {
     join_awaiter(join_awaiter &&) = delete;
 
     bool await_ready() noexcept { return self_.has_joined(); }
-    void await_suspend(std::coroutine_handle<>) noexcept { self_.wait(); }
+    ROVING_SUSPEND_ void await_suspend(std::coroutine_handle<>) noexcept { self_.wait(); }
     void await_resume()
     {
         if (ROVING_UNLIKELY_(self_.has_failed())) {

@@ -117,7 +117,10 @@ fn wrong_words_get_one_line_and_status_2() {
             "`7`",
         ),
         (&["run", "matmul", "--trace", "t.json"], "--trace `t.json`"),
-        (&["run", "matmul", "--explain"], "--explain `on`"),
+        (
+            &["run", "matmul", "--explain"],
+            "--explain is about the choice between CPU and device: add --device auto",
+        ),
         (
             &["run", "matmul", "--device", "none", "--trace", &folder],
             "--trace",
