@@ -11,11 +11,16 @@ fn everywhere(seed: u64, run: impl Fn() + Send + Sync) {
     run();
     roving::Pool::new(1).unwrap().install(&run);
     roving::Pool::new(3).unwrap().install(&run);
-    roving::Pool::builder()
-        .deterministic(seed)
-        .build()
-        .unwrap()
-        .install(&run);
+    // One thread is all workers there, so what these would have beside each other stands on its
+    // stack: up to 2 MiB without optimization.
+    let drawn = || {
+        let pool = roving::Pool::builder().deterministic(seed).build();
+        pool.unwrap().install(&run);
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(16 << 20);
+        thread.spawn_scoped(scope, drawn).unwrap().join().unwrap();
+    });
 }
 
 #[test]

@@ -136,7 +136,7 @@ struct Header {
 }
 
 /// # Safety
-/// It was given away by [`allocate`], and not freed.
+/// It was given away by `allocate`, and not freed.
 unsafe fn header<'a>(at: *mut c_void) -> &'a mut Header {
     // SAFETY: the caller's promise.
     unsafe { &mut *at.cast::<Header>().sub(1) }
