@@ -85,7 +85,7 @@ drive_exactly! {
 
 /// Cuts off the rest, which is dropped while the first part is a variable: should an item of the
 /// rest panic in its drop, the first part is dropped, and not leaked as what is being returned is.
-pub(super) fn first_of<P: Exact>(piece: P, count: usize) -> P {
+pub(super) fn first_items<P: Exact>(piece: P, count: usize) -> P {
     let (first, rest) = piece.cut(count);
     drop(rest);
     first
@@ -112,6 +112,6 @@ drive_exactly! {
     type Piece<'a> = I::Piece<'a>;
     fn piece(self) {
         let count = self.len();
-        first_of(self.base.piece(), count)
+        first_items(self.base.piece(), count)
     }
 }

@@ -3,7 +3,7 @@
 use std::iter;
 use std::ops::Range;
 
-use super::cut::first_of;
+use super::cut::first_items;
 use super::{IndexedParallelIterator, drive_exactly};
 use crate::engine::{Exact, Piece};
 
@@ -30,8 +30,8 @@ drive_exactly! {
     fn piece(self) {
         let len = self.len();
         ZipPiece {
-            first: first_of(self.first.piece(), len),
-            second: first_of(self.second.piece(), len),
+            first: first_items(self.first.piece(), len),
+            second: first_items(self.second.piece(), len),
         }
     }
 }
