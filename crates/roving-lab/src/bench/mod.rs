@@ -17,6 +17,8 @@ mod overview;
 pub(crate) mod probe;
 mod quiet;
 mod record;
+mod row;
+mod scale;
 mod server;
 mod sides;
 mod sleepers;
@@ -32,15 +34,13 @@ use clap::Args;
 
 use self::record::Record;
 pub(crate) use self::record::figures;
+use self::row::{Measure, Row, row};
+use self::scale::both;
+pub(crate) use self::scale::{OUT, OUT_QUICK, Scale};
 use crate::compare::{make_directory, write};
 use crate::input::{BadInput, Failure};
 use crate::out::show;
 use crate::rivals;
-
-/// Where results go.
-pub(crate) const OUT: &str = "docs/results";
-/// Where they go after `--quick` and `--rounds`, so that nobody takes them for the real ones.
-pub(crate) const OUT_QUICK: &str = "roving-results";
 
 /// `roving bench`.
 #[derive(Args, Debug)]
@@ -57,76 +57,6 @@ pub(crate) struct BenchArgs {
     /// Where the files go [default: docs/results; with --quick or --rounds: roving-results].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-}
-
-/// How much is measured.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Scale {
-    quick: bool,
-    /// Of everything that is measured in turn, at most.
-    rounds_max: usize,
-    fib: &'static str,
-    flat: &'static str,
-    /// Rounds of the wake-up row.
-    wakes: usize,
-    /// Serial µs of the stress rows: about twice that many µs of leaves.
-    stress_us: u64,
-}
-
-impl Scale {
-    const FULL: Scale = Scale {
-        quick: false,
-        rounds_max: usize::MAX,
-        fib: "40",
-        flat: "1000000",
-        wakes: 400,
-        stress_us: 60_000,
-    };
-    const QUICK: Scale = Scale {
-        quick: true,
-        rounds_max: usize::MAX,
-        fib: "27",
-        flat: "50000",
-        wakes: 20,
-        stress_us: 2_000,
-    };
-
-    /// So many rounds, or two.
-    fn rounds(&self, full: usize) -> usize {
-        if self.quick {
-            2
-        } else {
-            full.min(self.rounds_max)
-        }
-    }
-}
-
-/// One row of the results.
-struct Row {
-    /// The word on the command line, and the file's name.
-    name: &'static str,
-    /// The subject of the row.
-    about: &'static str,
-    measure: Measure,
-}
-
-enum Measure {
-    /// A table.
-    Table(fn(&Scale) -> Result<Record, Failure>),
-    /// A table and a plot.
-    Plotted(fn(&Scale) -> Result<(Record, String), Failure>),
-    /// A table too long for the summary, and a page that shows it.
-    Paged(fn(&Scale) -> Result<(Record, String), Failure>),
-    /// A table too long for the summary, and files from which figures can be drawn.
-    Drawn(fn(&Scale) -> Result<networks::Drawn, Failure>),
-}
-
-const fn row(name: &'static str, about: &'static str, measure: Measure) -> Row {
-    Row {
-        name,
-        about,
-        measure,
-    }
 }
 
 /// The words by which a row gets the features that it needs.
@@ -353,15 +283,6 @@ const ROWS: [Row; 40] = [
     ),
 ];
 
-/// `1 worker`, `2 workers`.
-fn both(workers: usize) -> String {
-    if workers == 1 {
-        "1 worker".into()
-    } else {
-        format!("{workers} workers")
-    }
-}
-
 /// The rows that the user named, or all.
 fn chosen(names: &[String]) -> Result<Vec<&'static Row>, BadInput> {
     if names.is_empty() {
@@ -422,7 +343,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         for (ending, text) in beside {
             write(&out.join(format!("{}{ending}", row.name)), &text)?;
         }
-        summary::write(&out)?;
+        summary::write(&out, &ROWS)?;
     }
     show(format_args!(
         "written: {}\n",
@@ -499,16 +420,6 @@ mod tests {
             error.contains("`fib-3`") && error.contains("uts-t3"),
             "{error}"
         );
-    }
-
-    #[test]
-    fn rounds_are_limited() {
-        let few = Scale {
-            rounds_max: 3,
-            ..Scale::FULL
-        };
-        assert_eq!([few.rounds(9), few.rounds(2)], [3, 2]);
-        assert_eq!((Scale::FULL.rounds(9), Scale::QUICK.rounds(9)), (9, 2));
     }
 
     #[test]

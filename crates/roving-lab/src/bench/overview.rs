@@ -1,6 +1,8 @@
 //! The plot for the README's first screen: cheap, quick and balanced side by side, from the CSV
 //! files of three rows.
 
+use super::row::Row;
+use super::scale::both;
 use crate::compare::csv::Csv;
 use crate::compare::field::SERIAL;
 use crate::plot::{self, Panel};
@@ -40,10 +42,10 @@ const VIEWS: [View; 3] = [
 ];
 
 /// The plot; none where a row is missing.
-pub(super) fn plot(files: &[(&str, &str, Csv)]) -> Result<Option<String>, String> {
+pub(super) fn plot(files: &[(&Row, Csv)]) -> Result<Option<String>, String> {
     let mut panels = Vec::new();
     for view in &VIEWS {
-        let Some((_, _, csv)) = files.iter().find(|(name, ..)| *name == view.row) else {
+        let Some((_, csv)) = files.iter().find(|(row, _)| row.name == view.row) else {
             return Ok(None);
         };
         panels.push(panel(view, csv)?);
@@ -68,7 +70,7 @@ fn panel(view: &View, csv: &Csv) -> Result<Panel, String> {
 
 /// The median of one series in a row's file.
 fn median(csv: &Csv, of: &str, name: &str, workers: usize) -> Result<Option<f64>, String> {
-    let end = format!(", {name}, {}", super::both(workers));
+    let end = format!(", {name}, {}", both(workers));
     for row in &csv.rows {
         let what = csv.field(row, "what")?;
         if csv.field(row, "kind")? == "measurement" && what.starts_with(of) && what.ends_with(&end)
@@ -86,6 +88,7 @@ fn median(csv: &Csv, of: &str, name: &str, workers: usize) -> Result<Option<f64>
 #[cfg(test)]
 mod tests {
     use super::super::record::Record;
+    use super::super::row::{Measure, row};
     use super::*;
     use crate::plot::tests::assert_svg;
 
@@ -99,18 +102,20 @@ mod tests {
 
     #[test]
     fn three_rows_make_a_plot_and_two_do_not() {
+        let [fib, stress, uts] = ["fib-1", "stress", "uts-t3"]
+            .map(|name| row(name, "", Measure::Table(|_| unreachable!())));
         let mut files = vec![
-            ("fib-1", "", file("fib(40)", "1 worker")),
-            ("stress", "", file("stress 4 µs", "2 workers")),
+            (&fib, file("fib(40)", "1 worker")),
+            (&stress, file("stress 4 µs", "2 workers")),
         ];
         assert_eq!(plot(&files).unwrap(), None);
-        files.push(("uts-t3", "", file("UTS T3", "2 workers")));
+        files.push((&uts, file("UTS T3", "2 workers")));
         let svg = plot(&files).unwrap().unwrap();
         assert_svg(&svg);
         for word in ["Cheap", "Quick", "Balanced", "2.00", "1.25"] {
             assert!(svg.contains(word), "{word}");
         }
-        let again = median(&files[1].2, "stress 4 µs", "rayon", 2).unwrap();
+        let again = median(&files[1].1, "stress 4 µs", "rayon", 2).unwrap();
         assert_eq!(again, Some(0.8));
     }
 }

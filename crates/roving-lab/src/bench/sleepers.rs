@@ -2,11 +2,11 @@
 //! share work.
 
 use super::Scale;
-use super::networks::Drawn;
 use super::record::{
     Bound::{AtLeast, AtMost},
     Record,
 };
+use super::row::Drawn;
 use crate::compare::csv::Csv;
 use crate::input::Failure;
 use crate::rivals::Runtime;

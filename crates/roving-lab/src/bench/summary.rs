@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Measure, ROWS, overview};
+use super::overview;
+use super::row::{Measure, Row};
 use crate::compare::csv::Csv;
 use crate::input::Failure;
 
@@ -18,15 +19,15 @@ const PLOTS: [&str; 6] = [
 ];
 
 /// Reads the files of all rows that are in `out`, and writes the summary beside them.
-pub(super) fn write(out: &Path) -> Result<(), Failure> {
+pub(super) fn write(out: &Path, rows: &[Row]) -> Result<(), Failure> {
     let mut files = Vec::new();
-    for row in &ROWS {
+    for row in rows {
         let path = out.join(format!("{}.csv", row.name));
         let Ok(text) = fs::read_to_string(&path) else {
             continue;
         };
         let wrong = |why| Failure::Run(format!("{}: {why}", path.display()));
-        files.push((row.name, row.about, Csv::parse(&text).map_err(wrong)?));
+        files.push((row, Csv::parse(&text).map_err(wrong)?));
     }
     if let Some(plot) = overview::plot(&files).map_err(Failure::Run)? {
         crate::compare::write(&out.join("overview.svg"), &plot)?;
@@ -40,7 +41,7 @@ pub(super) fn write(out: &Path) -> Result<(), Failure> {
 }
 
 /// The page's text.
-fn summary(files: &[(&str, &str, Csv)], plots: &[&str]) -> Result<String, String> {
+fn summary(files: &[(&Row, Csv)], plots: &[&str]) -> Result<String, String> {
     let mut text = String::from(
         "# Results\n\n\
          Written by `cargo run --profile measure --features rivals -- bench`, from the CSV files in this directory. Do not edit.\n\n\
@@ -53,7 +54,7 @@ fn summary(files: &[(&str, &str, Csv)], plots: &[&str]) -> Result<String, String
          changes within seconds: rows that share short work show the hand-off of a cache line.\n\n\
          | what | measured | must | stretch | verdict | row |\n|---|---|---|---|---|---|\n",
     );
-    for (name, _, csv) in files {
+    for (Row { name, .. }, csv) in files {
         for row in rows(csv, "claim")? {
             let [what, value, unit, must, stretch, verdict] = fields(
                 csv,
@@ -73,15 +74,15 @@ fn summary(files: &[(&str, &str, Csv)], plots: &[&str]) -> Result<String, String
     for plot in plots {
         text.push_str(&format!("\n![{plot}]({plot})\n"));
     }
-    for (name, about, csv) in files {
-        text.push_str(&section(name, about, csv, elsewhere(name).as_deref())?);
+    for (row, csv) in files {
+        text.push_str(&section(row, csv)?);
     }
     Ok(text)
 }
 
 /// Where all that was measured for this row is shown, if not here.
-fn elsewhere(name: &str) -> Option<String> {
-    let row = ROWS.iter().find(|row| row.name == name)?;
+fn elsewhere(row: &Row) -> Option<String> {
+    let name = row.name;
     match row.measure {
         Measure::Paged(_) => Some(format!("[{name}.md]({name}.md)")),
         Measure::Drawn(_) => Some(format!(
@@ -92,14 +93,15 @@ fn elsewhere(name: &str) -> Option<String> {
 }
 
 /// Everything that was measured for one row.
-fn section(name: &str, about: &str, csv: &Csv, elsewhere: Option<&str>) -> Result<String, String> {
+fn section(row: &Row, csv: &Csv) -> Result<String, String> {
+    let (Row { name, about, .. }, elsewhere) = (row, elsewhere(row));
     let mut text = format!("\n## {name}\n\n{about}. [CSV]({name}.csv)\n\n");
     if let Some(row) = csv.rows.first() {
         let [command, machine] = fields(csv, row, ["command", "machine"])?;
         text.push_str(&format!("`{command}`\\\non {machine}\n\n"));
     }
     let measured = rows(csv, "measurement")?;
-    if let Some(place) = elsewhere {
+    if let Some(place) = &elsewhere {
         text.push_str(&format!("All that was measured: {place}\n"));
     } else if !measured.is_empty() {
         text.push_str("| measured | median | least | unit | runs |\n|---|---|---|---|---|\n");
@@ -145,6 +147,7 @@ fn fields<'a, const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::super::record::{Bound, Record};
+    use super::super::row::row;
     use super::*;
 
     #[test]
@@ -163,7 +166,12 @@ mod tests {
             "cargo run --profile measure --features rivals -- bench fib-1",
             "a CPU; 2 cores",
         );
-        let text = summary(&[("fib-1", "What a join costs", csv)], &["uts-t3.svg"]).unwrap();
+        let row = row(
+            "fib-1",
+            "What a join costs",
+            Measure::Table(|_| unreachable!()),
+        );
+        let text = summary(&[(&row, csv)], &["uts-t3.svg"]).unwrap();
         for line in [
             "| our time / chili's | 0.9000 × | ≤ 0.85 | ≤ 0.75 | **missed** | [fib-1](#fib-1) |",
             "| fib(40), roving, 1 worker | 0.4000 | 0.4000 | s | 1 |",
@@ -180,9 +188,12 @@ mod tests {
     fn a_file_without_the_columns_is_an_error() {
         let csv = Csv::parse("a,b\n1,2\n").unwrap();
         assert!(
-            summary(&[("x", "y", csv)], &[])
-                .unwrap_err()
-                .contains("kind")
+            summary(
+                &[(&row("x", "y", Measure::Table(|_| unreachable!())), csv)],
+                &[]
+            )
+            .unwrap_err()
+            .contains("kind")
         );
     }
 }

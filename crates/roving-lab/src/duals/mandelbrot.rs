@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use roving::task::Scope;
 use roving_gpu::Buffer;
 
-use super::catalogue::Entry;
 use super::math::plane::{self, Rectangle};
-use super::{Place, Program, Ran, steps};
+use super::program::{Entry, Place, Program, Ran};
+use super::steps;
 use crate::input::{BadInput, Failure, number_in};
 use crate::memory;
 use crate::workloads::{Answer, Kind, parse_params};

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use roving::task::{Scope, Task};
 
-use super::catalogue::{Entry, Precision, Square};
 use super::math::dense;
+use super::program::{Entry, Place, Program, Ran};
+use super::square::{Precision, Square};
 use super::steps::{self, TileTasks};
 use super::tiles::{Buffers, Tiles};
-use super::{Place, Program, Ran};
 use crate::input::{BadInput, Failure};
 use crate::workloads::{Answer, Kind};
 

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use roving::task::{Scope, Task};
 use roving_gpu::Buffer;
 
-use super::catalogue::Entry;
 use super::event::Event;
 use super::math::bodies::{self, Four};
-use super::{Place, Program, Ran, steps};
+use super::program::{Entry, Place, Program, Ran};
+use super::steps;
 use crate::input::{BadInput, Failure, number_in};
 use crate::workloads::numbers::Noise;
 use crate::workloads::{Answer, Kind, parse_params};

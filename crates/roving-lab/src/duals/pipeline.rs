@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use roving_flow::Network;
 use roving_gpu::Buffer;
 
-use super::catalogue::Entry;
 use super::math::filter::{self, Filter};
 use super::picture::{self, Picture, Source};
-use super::{Place, Program, Ran, steps};
+use super::program::{Entry, Place, Program, Ran};
+use super::steps;
 use crate::input::{BadInput, Failure, number_in};
 use crate::workloads::numbers::Digest;
 use crate::workloads::{Answer, Kind, parse_params};

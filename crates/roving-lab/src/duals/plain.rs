@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use roving_gpu::{Devices, Dual, Kind};
 
-use super::catalogue::Entry;
-use super::{Place, Program, Ran};
+use super::program::{Entry, Place, Program, Ran};
 use crate::fork_join::SerialCalls;
 use crate::input::{BadInput, Failure, number_in};
 use crate::workloads::fib::fib;

@@ -1,6 +1,7 @@
 //! Every program, small, without a device and on simulated ones.
 
 use std::sync::mpsc;
+use std::time::Duration;
 
 use roving::policy::Amount;
 use roving_gpu::KindProfile;

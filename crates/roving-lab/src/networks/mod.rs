@@ -10,6 +10,7 @@ pub(crate) mod kmeans;
 pub(crate) mod params;
 mod picture;
 pub(crate) mod placement;
+mod program;
 pub(crate) mod random;
 pub(crate) mod report;
 pub(crate) mod ring;
@@ -19,56 +20,9 @@ pub(crate) mod scatter;
 mod tests;
 pub(crate) mod work;
 
-use std::time::Duration;
-
-use roving_flow::Network;
-
+pub(crate) use self::program::{Entry, Program};
 use crate::input::{BadInput, Failure};
 use crate::workloads::{Answer, Kind};
-
-/// One program with its parameters.
-///
-/// A run is `weave`, which makes the processes; then the network runs; then `answer`, `span` and
-/// `check`.
-pub(crate) trait Program: Send + Sync {
-    /// The input in the shortest words that are read back.
-    fn input(&self) -> String;
-    /// Makes ready for all runs: files, random numbers.
-    fn prepare(&mut self) -> Result<(), Failure> {
-        Ok(())
-    }
-    /// Removes what the last run of `who` left outside: `network`, `serial` or a rival. Not timed.
-    fn ready(&self, _who: &str) {}
-    /// Makes the processes and channels of one run.
-    fn weave<'env>(&'env self, network: &mut Network<'env>);
-    /// The answer of the network's last run.
-    fn answer(&self) -> Answer;
-    /// The time of the last run, where one process measures it: making and ending the others is not
-    /// part of it then.
-    fn span(&self) -> Option<Duration> {
-        None
-    }
-    /// Computes the answer serially.
-    fn serial(&self) -> Result<Answer, Failure>;
-    /// The expected answer, where it is known without a run.
-    fn expected(&self) -> Option<Answer> {
-        None
-    }
-    /// Checks a part of the result that an answer of three figures cannot hold, after a run of the
-    /// network and a serial one.
-    fn check(&self) -> Result<(), String> {
-        Ok(())
-    }
-    /// How many items an answer stands for.
-    fn items(&self, answer: &Answer) -> u64;
-}
-
-/// A kind of program.
-pub(crate) struct Entry {
-    /// The description.
-    pub(crate) kind: Kind,
-    parse: fn(&str) -> Result<Box<dyn Program>, BadInput>,
-}
 
 /// All of them, in the order of `roving list`.
 pub(crate) static CATALOGUE: [Entry; 7] = [

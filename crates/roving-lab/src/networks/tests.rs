@@ -1,5 +1,7 @@
 //! Every network, small, under every placement, on one worker and on more.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use roving::policy::Amount;
 

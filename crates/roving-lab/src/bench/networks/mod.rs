@@ -9,7 +9,7 @@ mod spread;
 pub(super) use chain::chain;
 pub(super) use compress::compress;
 pub(super) use hops::{ratio, ring, scatter};
-pub(super) use paper::{Drawn, paper};
+pub(super) use paper::paper;
 pub(super) use spread::random;
 
 use crate::compare::lanes::{Series, find};

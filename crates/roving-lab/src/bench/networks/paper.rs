@@ -5,6 +5,7 @@ use std::cell::RefCell;
 
 use super::spread::{divisions, input};
 use crate::bench::record::{Record, figures};
+use crate::bench::row::Drawn;
 use crate::bench::{Scale, both};
 use crate::compare::csv::Csv;
 use crate::compare::lanes::{Series, interleave};
@@ -13,9 +14,6 @@ use crate::networks::placement::Place;
 use crate::networks::report::Traffic;
 use crate::networks::run::Arena;
 use crate::plot::{self, Curve};
-
-/// A row with files beside its own: what stands behind its name, and what is in it.
-pub(in crate::bench) type Drawn = (Record, Vec<(&'static str, String)>);
 
 /// Numbers of workers.
 const WORKERS: [usize; 2] = [1, 2];
