@@ -358,7 +358,9 @@ fn jobs_that_run_when_the_only_thread_ends_use_the_pool() {
             });
             pool
         });
-        assert_eq!(receiver.recv(), Ok(Some(0)));
+        // Where the worker waited for long, a compensation thread runs it.
+        let index = receiver.recv().unwrap();
+        assert!(matches!(index, Some(0 | 1)), "{index:?}");
         serves(&pool, &[0]);
     });
 }
