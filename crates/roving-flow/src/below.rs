@@ -3,7 +3,7 @@
 
 #[cfg(not(loom))]
 pub(crate) use {
-    crate::placement::Meter,
+    crate::meter::Meter,
     roving::adapt::Place,
     roving::{CancelledError, is_cancelled},
 };

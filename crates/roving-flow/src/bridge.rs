@@ -14,14 +14,14 @@ use roving::adapt::spawn_kept;
 use crate::channel::window::Window;
 use crate::channel::words::{End, UNBOUNDED, Words};
 use crate::channel::{Channel, Empty, Full, Handle, reopen_port};
-use crate::deadlock::{self, Wait};
+use crate::deadlock;
 use crate::error::Error;
 use crate::network::Network;
 use crate::port::{self, In, Out, TryRecvError};
 use crate::ports::Ports;
 use crate::ports::sealed::Visitor;
 use crate::prim::Ordering;
-use crate::shared::Shared;
+use crate::shared::{Growth, Shared, Wait};
 
 pub use crate::placement::{Across, Figures};
 pub use crate::prim::fence;
@@ -150,7 +150,7 @@ impl Inside {
 
     /// Makes a channel larger that has both ends here, if its capacity is `from`.
     pub fn grow(&self, channel: usize, from: usize, to: usize) {
-        let growth = deadlock::Growth {
+        let growth = Growth {
             channel: channel as u32,
             from: from as u32,
             to: to as u32,

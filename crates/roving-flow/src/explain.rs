@@ -7,13 +7,12 @@ use std::time::Duration;
 use crate::accounting::Accounts;
 use crate::channel::OUTSIDE;
 use crate::channel::words::{End, UNBOUNDED, Words};
-use crate::deadlock::Wait;
 use crate::error::{Blocked, Error, Operation, Payload};
 use crate::network::Network;
 use crate::placement::Moved;
-use crate::prim::Ordering;
+use crate::prim::{Ordering, lock};
 use crate::report::{Growth, Record, Report};
-use crate::shared::{Failure, Shared, lock};
+use crate::shared::{Failure, Shared, Wait};
 
 impl Shared {
     pub(crate) fn set_capacity_max(&self, messages: u32) {

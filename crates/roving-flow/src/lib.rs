@@ -64,10 +64,10 @@
 // |---|---|
 // | `bridge` | makes ports for an end whose own port is gone |
 // | `channel` | the memory that producer and consumer share |
-// | `placement` | polls the process that it times in place |
+// | `meter` | polls the process that it times in place |
 // | `port` | each port is the only one at its end |
 // | `network` | makes ports and the network's own references to channels |
-// | `run` | lends processes the word with their place |
+// | `start` | lends processes the word with their place |
 // | `process` | polls its body in place |
 // | `turn` | lends a waker, and finds the poll that a thread is in |
 // | `word` | a pointer to a channel, in a word that also holds other things |
@@ -107,12 +107,14 @@ mod live;
 #[allow(unsafe_code)]
 mod loom_tests;
 mod merge;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod meter;
 mod names;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod network;
 #[cfg(not(loom))]
-#[allow(unsafe_code)]
 mod placement;
 #[allow(unsafe_code)]
 mod port;
@@ -126,13 +128,15 @@ mod repeat;
 #[cfg(not(loom))]
 mod report;
 #[cfg(not(loom))]
-#[allow(unsafe_code)]
 mod run;
 mod shared;
 #[cfg(not(loom))]
 mod sources;
 #[cfg(not(loom))]
 mod stage;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod start;
 #[cfg(not(loom))]
 mod steps;
 #[cfg(not(loom))]

@@ -3,8 +3,7 @@
 use std::cell::Cell;
 
 use crate::line::{Line, are_quiet};
-use crate::prim::{Mutex, OnceLock, per_thread, serial};
-use crate::shared::lock;
+use crate::prim::{Mutex, OnceLock, lock, per_thread, serial};
 
 /// So many threads have a line of their own; the others share the last one. For loom there are few
 /// threads.

@@ -16,8 +16,8 @@ use crate::port::{self, In, Out};
 use crate::ports::Ports;
 use crate::ports::sealed::Visitor;
 use crate::report::Report;
-use crate::run::{Setting, start};
 use crate::shared::{Failure, Shared};
+use crate::start::{Setting, start};
 use crate::turn::Turn;
 
 /// Capacity of a channel for which none is given.

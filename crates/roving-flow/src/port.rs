@@ -150,7 +150,7 @@ impl<T> In<T> {
     fn take(&mut self) -> Result<T, Empty> {
         // SAFETY: the port is borrowed exclusively, and is the only one at this end.
         let message = unsafe { self.channel().pop() }?;
-        self.words().tell(End::Writer);
+        Turn::tell(self.words(), End::Writer);
         Ok(message)
     }
 
@@ -269,7 +269,7 @@ impl<T> Out<T> {
             }
             self.channel().push(message);
         }
-        self.words().tell(End::Reader);
+        Turn::tell(self.words(), End::Reader);
         Ok(())
     }
 

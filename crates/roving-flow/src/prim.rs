@@ -19,11 +19,17 @@ pub(crate) use std::{
     thread,
 };
 
+use std::sync::PoisonError;
 pub(crate) use std::sync::atomic::Ordering;
 
 pub(crate) use roving::prim::{DataCell, ord, pause};
 #[cfg(loom)]
 pub(crate) use roving::prim::{explore, explore_within};
+
+/// Locks, whatever has happened under the lock before.
+pub(crate) fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A store-load fence, one half of Dekker's pattern: writes of this thread before it are visible to
 /// others before its reads after it. The other half is another such fence. `SeqCst`, but for

@@ -4,12 +4,13 @@ use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
+use crate::channel::Op;
 use crate::channel::words::{End, Resumed};
 use crate::deadlock;
 use crate::line::Line;
 use crate::prim::{Arc, Ordering, fence, ord};
 use crate::shared::{Failure, Shared};
-use crate::turn::{Op, Outside, Turn};
+use crate::turn::{Outside, Turn};
 use crate::word::Word;
 
 /// So many times in one poll a process goes on at once when what it waits for has come just then.

@@ -1,33 +1,20 @@
 //! Running a network.
 
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
-use std::task::Waker;
 use std::time::Instant;
 
 use roving::Pool;
-use roving::adapt::{OnCancel, Place, spawn_kept, spawn_placed};
-use roving::task::Scope;
+use roving::adapt::OnCancel;
 
-use crate::accounting::{Accounts, accounted};
+use crate::accounting::Accounts;
 use crate::error::Error;
 use crate::hint::Hint;
+use crate::meter::Meter;
 use crate::network::Network;
-use crate::placement::{Meter, Metered, Placer};
-use crate::process::Process;
+use crate::placement::Placer;
 use crate::report::Report;
 use crate::shared::{Failure, Shared};
-use crate::turn::Turn;
-
-/// The common setting in which all processes of a network start.
-pub(crate) struct Setting {
-    shared: Arc<Shared>,
-    /// With a placement that moves processes, or where somebody wants to know what they take.
-    meter: Option<Arc<Meter>>,
-    /// Processes have places.
-    is_placed: bool,
-    accounts: Option<Arc<Accounts>>,
-}
+use crate::start::Setting;
 
 /// The network gives up its channels when its run is over: after the report has read them, and also
 /// when a task that a process has spawned panics out of the run. Else they and what is shared would
@@ -159,62 +146,6 @@ impl Network<'_> {
         {
             Some(message) => Err(Error::Invalid { message }),
             None => Ok(()),
-        }
-    }
-}
-
-/// Makes the future and gives it to the workers.
-pub(crate) fn start<'env, Fut>(
-    scope: Scope<'env>,
-    setting: &Setting,
-    index: u32,
-    make: impl FnOnce() -> Fut,
-) where
-    Fut: Future<Output = ()> + Send + 'env,
-{
-    let shared = &setting.shared;
-    // Ports that a panic drops are closed when it is known that the process has failed. Nothing
-    // here is woken.
-    let turn = Turn::new(shared, index, Waker::noop(), None);
-    let made = turn
-        .with(|_| panic::catch_unwind(AssertUnwindSafe(make)))
-        .map_err(|payload| shared.stop(Failure::unwound(index, payload)));
-    turn.close_all();
-    turn.pay_at_the_end();
-    let Ok(body) = made else {
-        shared.process_started();
-        if !shared.process_ended() {
-            shared.tell_rest();
-        }
-        return;
-    };
-    let process = Process::new(shared, index, body);
-    match &setting.accounts {
-        Some(accounts) => {
-            let process = accounted(process, accounts, index);
-            spawn(scope, setting, index, process);
-        }
-        None => spawn(scope, setting, index, process),
-    }
-}
-
-/// Where its place says, if there are places, now and whenever it is ready.
-fn spawn<'env, Fut>(scope: Scope<'env>, setting: &Setting, index: u32, process: Fut)
-where
-    Fut: Future<Output = ()> + Send + 'env,
-{
-    match &setting.meter {
-        None => drop(spawn_kept(scope, process)),
-        Some(meter) if !setting.is_placed => {
-            drop(spawn_kept(scope, Metered::new(process, meter, index)));
-        }
-        Some(meter) => {
-            let place: *const Place = &setting.shared.control(index).place;
-            // SAFETY: the place is in what the process shares with its network, and the process
-            // keeps that. A place is read while its task holds its future, which is the process.
-            let place = unsafe { &*place };
-            let future = Metered::new(process, meter, index);
-            drop(spawn_placed(scope, place, future));
         }
     }
 }

@@ -7,12 +7,12 @@ use std::task::Waker;
 
 use crate::below::{CancelledError, Meter, Place, is_cancelled};
 use crate::channel::Handle;
-use crate::deadlock::{Growth, Wait};
+use crate::channel::words::End;
 use crate::lines::Lines;
 use crate::names::Plan;
 use crate::prim::{
-    Arc, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering,
-    RwLock, RwLockReadGuard, fence, ord, pause,
+    Arc, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering, RwLock,
+    RwLockReadGuard, fence, lock, ord, pause,
 };
 use crate::word::{AtomicWord, Word};
 
@@ -66,6 +66,22 @@ impl Control {
     pub(crate) fn set_word(&self, word: Word) {
         self.word.set(word);
     }
+}
+
+/// One process of a cycle, and what it waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Wait {
+    pub(crate) process: u32,
+    pub(crate) channel: u32,
+    pub(crate) end: End,
+}
+
+/// A channel that was made larger.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Growth {
+    pub(crate) channel: u32,
+    pub(crate) from: u32,
+    pub(crate) to: u32,
 }
 
 /// How a network failed.
@@ -131,11 +147,6 @@ pub(crate) struct Shared {
     pub(crate) rest: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// Estimates the time of processes, if somebody wants to know.
     pub(crate) meter: OnceLock<Arc<Meter>>,
-}
-
-/// Locks, whatever has happened under the lock before.
-pub(crate) fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shared {

@@ -6,47 +6,10 @@ use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
-use crate::channel::drop_port;
 use crate::channel::words::{End, Words};
+use crate::channel::{Op, drop_port};
 use crate::prim::{Arc, AtomicBool, OnceLock, Ordering, fence, ord, per_thread};
 use crate::shared::{Failure, Shared};
-
-/// An operation that could not be done at once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Op {
-    words: NonNull<Words>,
-    pub(crate) end: End,
-}
-
-// SAFETY: the words are made for several threads, and the network keeps its channels while any of
-// its processes is there.
-unsafe impl Send for Op {}
-
-impl Op {
-    #[inline(always)]
-    pub(crate) fn words(&self) -> &Words {
-        // SAFETY: noted by a process of the network that the channel belongs to, which keeps it.
-        unsafe { self.words.as_ref() }
-    }
-
-    /// In one pointer: which end, in the lowest bit.
-    #[inline(always)]
-    pub(crate) fn pack(self) -> *mut Words {
-        self.words.as_ptr().map_addr(|at| at | self.end as usize)
-    }
-
-    /// # Safety
-    /// The pointer was packed, and the channel's network still runs.
-    pub(crate) unsafe fn unpack(packed: *mut Words) -> Op {
-        let end = match packed.addr() & 1 {
-            0 => End::Reader,
-            _ => End::Writer,
-        };
-        // SAFETY: what was packed is not null.
-        let words = unsafe { NonNull::new_unchecked(packed.map_addr(|at| at & !1)) };
-        Op { words, end }
-    }
-}
 
 /// Ends of channels.
 type Closing = Vec<(NonNull<Words>, End)>;
@@ -189,8 +152,7 @@ impl<'p> Turn<'p> {
             if words.process(end) != turn.process {
                 words.set_process(end, turn.process);
             }
-            let words = NonNull::from(words);
-            let op = Op { words, end };
+            let op = Op::new(words, end);
             match turn.op.get() {
                 None => turn.op.set(Some(op)),
                 Some(first) if first == op => {}
@@ -212,8 +174,7 @@ impl<'p> Turn<'p> {
     pub(crate) fn forget(words: &Words, end: End) {
         Turn::with_current(|turn| {
             let Some(turn) = turn else { return };
-            let words = NonNull::from(words);
-            let given_up = Op { words, end };
+            let given_up = Op::new(words, end);
             let mut more = turn.more.take();
             more.retain(|op| *op != given_up);
             if turn.op.get() == Some(given_up) {
@@ -223,10 +184,22 @@ impl<'p> Turn<'p> {
         });
     }
 
+    /// Something has been sent or taken: wakes who waits at the other end, which is `end`. Whether
+    /// it began to wait at this very moment is looked at again before the calling process does
+    /// anything of that kind with another channel, or is suspended.
+    #[inline(always)]
+    pub(crate) fn tell(words: &Words, end: End) {
+        if words.is_waiting(end) {
+            words.wake_now(end);
+        } else {
+            Turn::owe(words, end);
+        }
+    }
+
     /// Something was done in a channel of which whoever waits at `end` may have to hear, and there
     /// was no fence after it.
     #[inline(always)]
-    pub(crate) fn owe(words: &Words, end: End) {
+    fn owe(words: &Words, end: End) {
         Turn::with_current(|turn| {
             let Some(turn) = turn else {
                 pay(words, end);

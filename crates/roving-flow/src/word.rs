@@ -2,9 +2,9 @@
 
 use std::ptr;
 
+use crate::channel::Op;
 use crate::channel::words::Words;
 use crate::prim::{AtomicPtr, Ordering, ord};
-use crate::turn::Op;
 
 /// The last statement of a process. Whether it still waits there, the channel tells: so a process
 /// need not say that it runs.

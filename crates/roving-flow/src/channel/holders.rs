@@ -5,9 +5,8 @@ use std::task::Waker;
 
 use super::Channel;
 use super::words::{Claim, End, Words};
-use crate::prim::{Arc, AtomicU32, Mutex, OnceLock, Ordering, ord};
-use crate::shared::{Shared, lock};
-use crate::turn::Turn;
+use crate::prim::{Arc, AtomicU32, Mutex, OnceLock, Ordering, lock, ord};
+use crate::shared::Shared;
 use crate::unwind::{Payload, go_on};
 
 /// The fields of a channel that rarely change.
@@ -283,7 +282,7 @@ impl Words {
     }
 
     #[inline(never)]
-    fn wake_now(&self, end: End) {
+    pub(crate) fn wake_now(&self, end: End) {
         let shared = self.shared();
         let line = shared.lines.mine();
         match self.claim(end, line.index) {
@@ -303,18 +302,6 @@ impl Words {
                     hook();
                 }
             }
-        }
-    }
-
-    /// Something has been sent or taken: wakes who waits at the other end, which is `end`. Whether
-    /// it began to wait at this very moment is looked at again before the calling process does
-    /// anything of that kind with another channel, or is suspended.
-    #[inline(always)]
-    pub(crate) fn tell(&self, end: End) {
-        if self.is_waiting(end) {
-            self.wake_now(end);
-        } else {
-            Turn::owe(self, end);
         }
     }
 }

@@ -19,7 +19,9 @@ use words::Words;
 use crate::unwind::{Payload, to_the_end};
 
 mod holders;
+mod op;
 pub(crate) use holders::{Handle, Holders, Meta, OUTSIDE, drop_port, open, reopen_port};
+pub(crate) use op::Op;
 
 /// A channel of messages of type `T`.
 #[repr(C)]

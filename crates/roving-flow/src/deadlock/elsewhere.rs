@@ -3,10 +3,9 @@
 
 use super::graph::{Edge, Graph};
 use super::resolve::{self, Verdict};
-use super::{Growth, Wait};
 use crate::channel::OUTSIDE;
 use crate::channel::words::Count;
-use crate::shared::Shared;
+use crate::shared::{Growth, Shared, Wait};
 
 /// A channel that a suspended process waits for; a process that waits for any of several channels
 /// has several.

@@ -1,9 +1,8 @@
 //! The graph of which process waits for which, as it was read at one time.
 
-use super::Wait;
 use crate::channel::Handle;
 use crate::channel::words::{Count, End, Words};
-use crate::shared::Shared;
+use crate::shared::{Shared, Wait};
 use crate::word::Word;
 
 /// A wait, with whom it is for, and the counts of the channel that it is at.

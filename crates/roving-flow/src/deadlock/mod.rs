@@ -25,10 +25,9 @@ mod graph;
 mod resolve;
 
 use crate::channel::OUTSIDE;
-use crate::channel::words::End;
 use crate::line::Line;
-use crate::prim::{Ordering, fence, ord};
-use crate::shared::{Shared, lock};
+use crate::prim::{Ordering, fence, lock, ord};
+use crate::shared::{Shared, Wait};
 use crate::word::Word;
 pub(crate) use elsewhere::{Waiting, grow, stuck, verdicts_of, waits};
 use graph::Graph;
@@ -40,22 +39,6 @@ const STEPS: usize = 16;
 const PERIOD: u64 = 4096;
 /// So often a look begins anew when something has changed under it.
 const TRIES: u32 = 3;
-
-/// One process of a cycle, and what it waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Wait {
-    pub(crate) process: u32,
-    pub(crate) channel: u32,
-    pub(crate) end: End,
-}
-
-/// A channel that was made larger.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Growth {
-    pub(crate) channel: u32,
-    pub(crate) from: u32,
-    pub(crate) to: u32,
-}
 
 /// A process has been suspended. After a fence.
 #[inline]

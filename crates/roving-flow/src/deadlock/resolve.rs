@@ -1,10 +1,9 @@
 //! The decision about processes that wait for each other only.
 
 use super::graph::{Edge, Graph};
-use super::{Growth, Wait};
 use crate::channel::words::{End, UNBOUNDED};
-use crate::prim::Ordering;
-use crate::shared::{Failure, Shared, lock};
+use crate::prim::{Ordering, lock};
+use crate::shared::{Failure, Growth, Shared, Wait};
 
 /// Lets the processes of `graph` go on, which are thought to wait for each other only. False when
 /// that is not so, or not any more.

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use super::Placement;
-use super::meter::Spent;
 use super::partitioned::Partitioned;
 use super::seen::{Seen, Shape};
 use super::watch::Policy;
+use crate::meter::Spent;
 
 /// The work of a network since it began to run, and its workers, over all parts.
 #[derive(Clone, Debug, Default)]

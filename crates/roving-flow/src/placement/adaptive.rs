@@ -282,8 +282,8 @@ impl Policy for Adaptive {
 
 #[cfg(test)]
 mod tests {
-    use super::super::meter::Spent;
     use super::*;
+    use crate::meter::Spent;
 
     /// A network that moves so many messages a millisecond, by how it is placed.
     struct Model {

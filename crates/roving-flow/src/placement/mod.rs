@@ -2,7 +2,6 @@
 
 mod across;
 mod adaptive;
-mod meter;
 mod partitioned;
 mod seen;
 mod watch;
@@ -12,7 +11,6 @@ use std::time::Duration;
 use roving_partition::MigrationCost;
 
 pub use across::{Across, Figures};
-pub(crate) use meter::{Meter, Metered};
 pub use watch::Moved;
 pub(crate) use watch::Placer;
 

@@ -217,8 +217,8 @@ pub(super) fn first_parts(
 
 #[cfg(test)]
 mod tests {
-    use super::super::meter::Spent;
     use super::*;
+    use crate::meter::Spent;
 
     fn policy(processes: usize, channels: &[(usize, usize)]) -> Partitioned {
         let shape = Shape {

@@ -4,9 +4,9 @@ use std::sync::PoisonError;
 
 use roving::adapt::Place;
 
-use super::meter::Spent;
 use crate::channel::OUTSIDE;
 use crate::channel::words::{End, Words};
+use crate::meter::Spent;
 use crate::shared::Shared;
 use roving_partition::{Load, Traffic};
 
@@ -112,7 +112,7 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::{Seen, Shape};
-    use crate::placement::meter::Spent;
+    use crate::meter::Spent;
 
     #[test]
     fn a_load_is_what_was_done_in_between() {

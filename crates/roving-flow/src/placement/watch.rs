@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use super::Placement;
 use super::adaptive::Adaptive;
-use super::meter::Meter;
 use super::partitioned::Partitioned;
 use super::seen::{Network, Seen, Shape};
+use crate::meter::Meter;
 
 /// The place of a process that any worker may run.
 pub(super) const ANYWHERE: u32 = u32::MAX;
