@@ -288,6 +288,9 @@ impl Device {
                 match outcome {
                     // The task may have landed ahead, and made a newer version of it.
                     Ok(_) => copy.version = copy.version.max(Some(version)),
+                    // That version is lost, with its reason, when the task comes down. Who asks for
+                    // it before then gets a copy that is made behind the task, and no other reason.
+                    Err(_) if copy.version > Some(version) => {}
                     Err(_) => copy.version = None,
                 }
             }

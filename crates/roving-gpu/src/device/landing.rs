@@ -263,11 +263,10 @@ impl Device {
         let inside = entry.lock();
         if inside.begun > 0 {
             for one in entry.uses.iter().filter(|one| one.access.writes()) {
-                if one.access.reads() {
-                    let version = one.content.versions().0;
-                    let reason = format!("{}: {error}", self.name);
-                    one.content.lose(version, &reason);
-                }
+                // Also what was to be written all over: kernels have begun with it.
+                let version = one.content.versions().0;
+                let reason = format!("{}: {error}", self.name);
+                one.content.lose(version, &reason);
                 state.table.spoil(one.content.id());
             }
         }
