@@ -283,15 +283,16 @@ impl DevicesBuilder {
             let name = backend.name();
             Device::new(index, name, backend, self.window, Arc::clone(&common))
         });
-        let inner = Arc::new(Inner {
-            devices: devices.collect(),
+        let devices: Vec<_> = devices.collect();
+        let weak = || devices.iter().map(Arc::downgrade).collect();
+        common.devices.get_or_init(weak);
+        Ok(Devices(Some(Arc::new(Inner {
+            devices,
             shares: Shares::default(),
             settled: Settled::new(),
             history_path: self.history,
             common,
-        });
-        inner.common.inner.get_or_init(|| Arc::downgrade(&inner));
-        Ok(Devices(Some(inner)))
+        }))))
     }
 }
 

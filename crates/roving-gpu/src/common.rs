@@ -5,12 +5,12 @@ use std::fmt;
 use std::num::NonZero;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::choice::{Choice, Writes};
-use crate::devices::Inner;
+use crate::device::Device;
 use crate::error::{Cause, DeviceError};
 use crate::history::{History, Side};
 use crate::profile::explained::{Expected, Explained};
@@ -63,7 +63,9 @@ pub(crate) struct Common {
     pub(crate) choice: Choice,
     pub(crate) writes: Writes,
     pub(crate) on_failure: Option<OnFailure>,
-    pub(crate) inner: OnceLock<Weak<Inner>>,
+    /// All devices of the program. Whoever looks at them keeps none of the program's handles, so
+    /// that times are saved when the program lets go of the last one.
+    pub(crate) devices: OnceLock<Arc<[Weak<Device>]>>,
     /// How many CPU sides are running.
     running: AtomicUsize,
     /// How many workers the pool has that was last seen.
@@ -94,7 +96,7 @@ impl Common {
             choice,
             writes,
             on_failure,
-            inner: OnceLock::new(),
+            devices: OnceLock::new(),
             running: AtomicUsize::new(0),
             workers: AtomicUsize::new(thread::available_parallelism().map_or(1, NonZero::get)),
             will_look: AtomicBool::new(false),
@@ -141,32 +143,25 @@ impl Common {
         if self.will_look.swap(true, Ordering::Relaxed) {
             return;
         }
-        let inner = self.inner.get().cloned().unwrap_or_default();
+        let all = self.devices.get().cloned();
         roving::spawn(move || {
-            if let Some(inner) = inner.upgrade() {
+            let mut devices = living(all.as_ref()).peekable();
+            if let Some(first) = devices.peek() {
                 // Ordering: Relaxed: as above; before the devices are locked.
-                inner.common.will_look.store(false, Ordering::Relaxed);
-                inner.devices.iter().for_each(|device| device.call());
+                first.common.will_look.store(false, Ordering::Relaxed);
             }
+            devices.for_each(|device| device.call());
         });
     }
 
     /// Something was measured for the first time.
     pub(crate) fn estimate_again(&self, kind: &str) {
-        if let Some(inner) = self.inner.get().and_then(Weak::upgrade) {
-            inner
-                .devices
-                .iter()
-                .for_each(|device| device.estimate_again(kind));
-        }
+        living(self.devices.get()).for_each(|device| device.estimate_again(kind));
     }
 
     /// A worker may be free.
     fn look_if_queued(&self) {
-        let Some(inner) = self.inner.get().and_then(Weak::upgrade) else {
-            return;
-        };
-        for device in &inner.devices {
+        for device in living(self.devices.get()) {
             match device.has_queue() {
                 Some(true) => self.look(),
                 // There may be nobody else who would.
@@ -234,6 +229,12 @@ impl Common {
     pub(crate) fn reports(&self) -> Vec<String> {
         self.told().reports.clone()
     }
+}
+
+/// The devices that are still there.
+fn living(all: Option<&Arc<[Weak<Device>]>>) -> impl Iterator<Item = Arc<Device>> {
+    let all = all.into_iter().flat_map(|all| all.iter());
+    all.filter_map(Weak::upgrade)
 }
 
 /// A CPU side that runs.

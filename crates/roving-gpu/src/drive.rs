@@ -1,6 +1,7 @@
 //! A task from its first poll to its end, where there are devices.
 
 use std::future::poll_fn;
+use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -153,12 +154,15 @@ impl<R> Pilot<'_, '_, R> {
             Some(Poll::Pending) => self.device.still_open(self.entry),
             None => {}
         }
-        let mut at_once = false;
-        if !self.is_queued {
-            self.is_queued = true;
-            at_once = self.device.enqueue(self.entry, self.blocks) == Queued::Lonely;
-        }
-        if self.device.take_back(self.entry, at_once) {
+        // A task that was called in the poll that put it into the queue waits for the next one,
+        // which the call has asked for: others that were called before it were only woken, too.
+        let may_leave = if mem::replace(&mut self.is_queued, true) {
+            self.device.take_back(self.entry, false)
+        } else {
+            let queued = self.device.enqueue(self.entry, self.blocks);
+            queued == Queued::Lonely && self.device.take_back(self.entry, true)
+        };
+        if may_leave {
             return Poll::Ready(Flight::TakenBack);
         }
         match self.entry.phase() {
