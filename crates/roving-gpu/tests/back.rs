@@ -8,7 +8,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use common::within;
+use common::{Gate, within};
 use roving_gpu::{
     Access, AnyBuffer, Arg, Buffer, Cause, Choice, Devices, Dual, Failure, Gpu, HostCall, Kernel,
     Kind, Simulated, Writes,
@@ -42,13 +42,19 @@ fn add(devices: &Devices, kind: &'static Kind, kernel: &'static Kernel, to: &Buf
         .run(devices);
 }
 
+/// With which words it panics.
+fn told(run: impl FnOnce()) -> String {
+    let lost = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
+    lost.downcast_ref::<String>().expect("a text").clone()
+}
+
 fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
 #[test]
 fn a_kernel_that_is_refused_leaves_what_it_was_to_update() {
-    within("refused".to_owned(), 60, || {
+    within("refused".to_owned(), || {
         let devices = devices(Simulated::new());
         let numbers = buffer();
         add(&devices, &STEP, &ADD_ONE, &numbers);
@@ -61,7 +67,7 @@ fn a_kernel_that_is_refused_leaves_what_it_was_to_update() {
 
 #[test]
 fn a_kernel_that_is_refused_leaves_what_it_was_to_write() {
-    within("refused".to_owned(), 60, || {
+    within("refused".to_owned(), || {
         let devices = devices(Simulated::new());
         let numbers = buffer();
         add(&devices, &STEP, &ADD_ONE, &numbers);
@@ -78,7 +84,7 @@ fn a_kernel_that_is_refused_leaves_what_it_was_to_write() {
 #[test]
 fn a_copy_that_cannot_be_made_to_free_memory_stays_where_it_is() {
     for failure in [Failure::OutOfMemory, Failure::Kernel] {
-        within(format!("spill: {failure:?}"), 60, move || {
+        within(format!("spill: {failure:?}"), move || {
             // Memory, a copy there, a launch; then the copy back, for the memory is wanted by
             // another.
             let backend = Simulated::new().memory_bytes(BYTES).fail_at(3, failure);
@@ -97,7 +103,7 @@ fn a_copy_that_cannot_be_made_to_free_memory_stays_where_it_is() {
 
 #[test]
 fn a_copy_that_cannot_be_fetched_can_be_fetched_later() {
-    within("fetch".to_owned(), 60, || {
+    within("fetch".to_owned(), || {
         let backend = Simulated::new().fail_at(3, Failure::OutOfMemory);
         let devices = devices(backend);
         let numbers = buffer();
@@ -110,7 +116,7 @@ fn a_copy_that_cannot_be_fetched_can_be_fetched_later() {
 
 #[test]
 fn a_task_that_waits_on_the_device_for_something_else_keeps_nobody_from_the_cpu() {
-    within("away".to_owned(), 60, || {
+    within("away".to_owned(), || {
         let devices = devices(Simulated::new().memory_bytes(BYTES));
         let (held, other) = (buffer(), buffer());
         let mut never = Dual::new(&STEP, &[LEN])
@@ -132,7 +138,7 @@ fn a_task_that_waits_on_the_device_for_something_else_keeps_nobody_from_the_cpu(
 
 #[test]
 fn a_task_whose_device_is_lost_while_it_waits_runs_on_the_cpu() {
-    within("lost while away".to_owned(), 60, || {
+    within("lost while away".to_owned(), || {
         // Memory, a copy there, a launch; then the next task finds no device.
         let devices = devices(Simulated::new().fail_at(3, Failure::Lost));
         let (numbers, other) = (buffer(), buffer());
@@ -159,24 +165,29 @@ fn a_task_whose_device_is_lost_while_it_waits_runs_on_the_cpu() {
     });
 }
 
-/// Ten milliseconds for each launch: nobody waits so long by chance.
-const LAUNCH: Duration = Duration::from_millis(10);
+const LAUNCH: Duration = Duration::from_millis(2);
 
 #[test]
 fn a_chain_is_queued_without_waiting_for_the_device() {
-    within("chain".to_owned(), 60, || {
-        let launch = 5 * LAUNCH;
-        let backend = Simulated::new().launch_time(launch);
-        let devices = devices(backend);
+    static GATE: Gate = Gate::new();
+    static FIRST: Kernel = Kernel::new("first").host(|call: &mut HostCall<'_>| {
+        GATE.pass();
+        call.update::<u32>().iter_mut().for_each(|x| *x += 1);
+    });
+    within("chain".to_owned(), || {
+        let devices = devices(Simulated::new().launch_time(LAUNCH));
         let numbers = buffer();
         let start = Instant::now();
-        for _ in 0..20 {
+        let closed = GATE.close();
+        add(&devices, &STEP, &FIRST, &numbers);
+        // A host that waited for any of them would wait for ever.
+        for _ in 1..20 {
             add(&devices, &STEP, &ADD_ONE, &numbers);
         }
-        // An upload and twenty launches, each of which a host that waits would have waited for.
-        assert!(start.elapsed() < 10 * launch, "{:?}", start.elapsed());
+        closed.wait();
+        drop(closed);
         assert_eq!(*numbers.read(), [21; LEN]);
-        assert!(start.elapsed() >= 20 * launch);
+        assert!(start.elapsed() >= 20 * LAUNCH);
         let profile = devices.profile();
         let device = &profile.devices[0];
         assert_eq!(
@@ -194,8 +205,8 @@ fn what_depends_on_several_streams_follows_them_all() {
         let sum: u32 = (0..4).map(|_| call.read::<u32>()[0]).sum();
         call.update::<u32>()[0] += sum;
     });
-    within("streams".to_owned(), 60, || {
-        let backend = Simulated::new().launch_time(LAUNCH / 5).streams(4);
+    within("streams".to_owned(), || {
+        let backend = Simulated::new().launch_time(LAUNCH).streams(4);
         let devices = devices(backend);
         let parts = [(); 4].map(|()| buffer());
         let total = Buffer::from(vec![0_u32]);
@@ -226,17 +237,22 @@ fn what_depends_on_several_streams_follows_them_all() {
 
 #[test]
 fn a_kernel_that_fails_after_its_task_spoils_what_came_after_and_nothing_else() {
-    within("behind".to_owned(), 60, || {
+    static GATE: Gate = Gate::new();
+    static FIRST: Kernel = Kernel::new("first").host(|call: &mut HostCall<'_>| {
+        GATE.pass();
+        call.update::<u32>().iter_mut().for_each(|x| *x += 1);
+    });
+    within("behind".to_owned(), || {
         // Memory, a copy there, and the third launch fails: of a chain of five.
-        let backend = Simulated::new()
-            .launch_time(LAUNCH)
-            .fail_at(4, Failure::Kernel);
-        let devices = devices(backend);
+        let devices = devices(Simulated::new().fail_at(4, Failure::Kernel));
         let (numbers, other) = (buffer(), buffer());
-        (0..5).for_each(|_| add(&devices, &STEP, &ADD_ONE, &numbers));
+        // All are queued before that.
+        let closed = GATE.close();
+        add(&devices, &STEP, &FIRST, &numbers);
+        (1..5).for_each(|_| add(&devices, &STEP, &ADD_ONE, &numbers));
         add(&devices, &OTHER, &ADD_ONE, &other);
-        let lost = catch_unwind(AssertUnwindSafe(|| drop(numbers.read()))).unwrap_err();
-        let lost = lost.downcast_ref::<String>().expect("a text");
+        drop(closed);
+        let lost = told(|| drop(numbers.read()));
         assert!(
             lost.contains("lost") && lost.contains("as planned"),
             "{lost}"
@@ -259,7 +275,7 @@ fn the_host_may_write_what_a_queued_task_still_reads() {
         let from = call.read::<u32>();
         call.update::<u32>().copy_from_slice(from);
     });
-    within("reads".to_owned(), 60, || {
+    within("reads".to_owned(), || {
         let devices = devices(Simulated::new().launch_time(LAUNCH));
         let source = buffer();
         let copies: Vec<_> = (0..8).map(|n| Buffer::from(vec![n; LEN])).collect();
@@ -276,5 +292,64 @@ fn the_host_may_write_what_a_queued_task_still_reads() {
         for (round, copy) in copies.into_iter().enumerate() {
             assert_eq!(copy.into_vec(), [round as u32 * 10; LEN]);
         }
+    });
+}
+
+/// The copy to the device fails, and a task that needed it has landed already. Until its kernel has
+/// ended nobody knows yet what is lost; who asks meanwhile waits for that.
+#[test]
+fn who_asks_between_a_copy_that_failed_and_the_kernel_behind_it_hears_of_the_copy() {
+    static GATE: Gate = Gate::new();
+    static KEPT: Kernel = Kernel::new("kept").host(|_: &mut HostCall<'_>| GATE.pass());
+    for failure in [Failure::Kernel, Failure::OutOfMemory] {
+        within(format!("between: {failure:?}"), move || {
+            // Memory, and the copy there.
+            let devices = devices(Simulated::new().fail_at(1, failure));
+            let numbers = buffer();
+            let closed = GATE.close();
+            add(&devices, &STEP, &KEPT, &numbers);
+            // The kernel has begun, so the copy has ended.
+            closed.wait();
+            let cpu = || numbers.read()[0];
+            let mut asks = Box::pin(
+                Dual::new(&OTHER, &[1])
+                    .reads(&numbers)
+                    .cpu(cpu)
+                    .on(&devices),
+            );
+            for _ in 0..3 {
+                assert!(poll(&mut asks).is_pending());
+            }
+            drop(closed);
+            let asked = || roving::task::block_on(asks);
+            let reasons = [told(|| _ = asked()), told(|| drop(numbers.read()))];
+            assert!(
+                reasons.iter().all(|one| one.contains("as planned")),
+                "{reasons:?}"
+            );
+        });
+    }
+}
+
+/// Nothing is left of what a task was to write all over, once a kernel has begun with it.
+#[test]
+fn what_was_to_be_written_all_over_is_lost_with_the_reason() {
+    within("all over".to_owned(), || {
+        let devices = devices(Simulated::new());
+        let numbers = buffer();
+        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let task = Dual::new(&OTHER, &[LEN]).writes(&numbers);
+        let side = async |gpu: Gpu| {
+            let arguments = [Arg::update(&numbers)];
+            gpu.launch(&ADD_ONE, [1, 1, 1], &arguments).await?;
+            gpu.launch(&NOWHERE, [1, 1, 1], &arguments).await
+        };
+        assert!(task.gpu(side).run(&devices).is_err());
+        let lost = told(|| drop(numbers.read()));
+        assert!(lost.contains("`nowhere`"), "{lost}");
+        // The next one writes it all over.
+        let task = Dual::new(&STEP, &[LEN]).writes(&numbers);
+        task.cpu(|| numbers.write().fill(7)).run(&devices);
+        assert_eq!(numbers.into_vec(), [7; LEN]);
     });
 }

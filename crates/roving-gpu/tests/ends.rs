@@ -39,7 +39,7 @@ fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
 
 #[test]
 fn dropped_at_each_stage() {
-    within("dropped".to_owned(), 120, || {
+    within("dropped".to_owned(), || {
         for writes in [Writes::Through, Writes::Back] {
             for stage in 0..30 {
                 let backend = Simulated::new().launch_time(Duration::from_micros(300));
@@ -78,7 +78,7 @@ fn dropped_at_each_stage() {
 
 #[test]
 fn dropped_in_the_queue() {
-    within("queue".to_owned(), 60, || {
+    within("queue".to_owned(), || {
         let (devices, gauge) = slow(Choice::Gpu);
         let buffers: Vec<_> = (0..20).map(|_| Buffer::from(vec![0_u32])).collect();
         let mut tasks: Vec<_> = buffers
@@ -116,7 +116,7 @@ fn dropped_in_the_queue() {
 #[cfg_attr(roving_asan, ignore = "the leak is the point")]
 #[test]
 fn a_task_that_is_forgotten_is_only_a_leak() {
-    within("forgotten".to_owned(), 60, || {
+    within("forgotten".to_owned(), || {
         let (devices, _) = slow(Choice::Gpu);
         let buffer = Buffer::from(vec![1_u32]);
         let mut task = Dual::new(&STEP, &[1])
@@ -140,7 +140,7 @@ fn a_task_that_is_forgotten_is_only_a_leak() {
 
 #[test]
 fn devices_dropped_while_work_is_in_flight() {
-    within("devices".to_owned(), 60, || {
+    within("devices".to_owned(), || {
         for wait_us in [0, 200, 1500, 4000] {
             let (devices, gauge) = slow(Choice::Gpu);
             let buffers: Vec<_> = (0..10).map(|_| Buffer::from(vec![1_u32])).collect();
@@ -167,7 +167,7 @@ fn devices_dropped_while_work_is_in_flight() {
 
 #[test]
 fn a_write_back_copy_outlives_the_handle_of_its_device() {
-    within("outlives".to_owned(), 60, || {
+    within("outlives".to_owned(), || {
         let builder = Devices::builder()
             .backend(Simulated::new())
             .writes(Writes::Back);
@@ -194,7 +194,7 @@ fn message(run: impl FnOnce()) -> String {
 
 #[test]
 fn panics_reach_whoever_waits() {
-    within("panics".to_owned(), 60, || {
+    within("panics".to_owned(), || {
         for devices in [Devices::none(), slow(Choice::Cpu).0, slow(Choice::Auto).0] {
             let task = Dual::new(&STEP, &[1]).cpu(|| panic!("CPU side"));
             assert_eq!(message(|| task.run(&devices)), "CPU side");
@@ -219,7 +219,7 @@ fn panics_reach_whoever_waits() {
 
 #[test]
 fn launches_of_what_was_not_declared_are_told() {
-    within("declared".to_owned(), 60, || {
+    within("declared".to_owned(), || {
         let (devices, _) = slow(Choice::Gpu);
         let (buffer, other) = (Buffer::from(vec![1_u32]), Buffer::from(vec![1_u32]));
         let text = message(|| {
@@ -242,7 +242,7 @@ fn launches_of_what_was_not_declared_are_told() {
 
 #[test]
 fn a_kernel_that_fails_is_not_tried_again_where_there_is_a_cpu_side() {
-    within("kernels".to_owned(), 60, || {
+    within("kernels".to_owned(), || {
         for kernel in [&BROKEN, &NOWHERE] {
             let builder = Devices::builder().backend(Simulated::new());
             let builder = builder.choice(Choice::Gpu).writes(Writes::Through);
@@ -273,7 +273,7 @@ fn a_kernel_that_fails_is_not_tried_again_where_there_is_a_cpu_side() {
 
 #[test]
 fn a_task_without_a_cpu_side_gives_an_error_that_names_all() {
-    within("errors".to_owned(), 60, || {
+    within("errors".to_owned(), || {
         let backend = Simulated::new().name("toy").fail_at(2, Failure::Lost);
         let builder = Devices::builder().backend(backend);
         let devices = builder.writes(Writes::Through).build().unwrap();
@@ -318,7 +318,7 @@ fn a_task_without_a_cpu_side_gives_an_error_that_names_all() {
 
 #[test]
 fn what_only_a_lost_device_had_is_told() {
-    within("lost".to_owned(), 60, || {
+    within("lost".to_owned(), || {
         // Memory, a copy there, a launch; then the copy back fails.
         let backend = Simulated::new().name("toy").fail_at(3, Failure::Lost);
         let builder = Devices::builder().backend(backend).writes(Writes::Back);
@@ -352,7 +352,7 @@ fn what_only_a_lost_device_had_is_told() {
 
 #[test]
 fn a_gpu_side_may_wait_for_something_else() {
-    within("waits".to_owned(), 60, || {
+    within("waits".to_owned(), || {
         let (devices, _) = slow(Choice::Gpu);
         let (outer, inner) = (Buffer::from(vec![1_u32]), Buffer::from(vec![1_u32]));
         let task = Dual::new(&STEP, &[1]).updates(&outer).cpu(|| ());
@@ -378,7 +378,7 @@ fn a_gpu_side_may_wait_for_something_else() {
 
 #[test]
 fn guards_keep_tasks_waiting_and_not_for_longer() {
-    within("guards".to_owned(), 60, || {
+    within("guards".to_owned(), || {
         let (devices, _) = slow(Choice::Gpu);
         let buffer = Arc::new(Buffer::from(vec![1_u32]));
         let guard = buffer.write();

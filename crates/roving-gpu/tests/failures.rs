@@ -44,7 +44,7 @@ fn at_every_operation(name: &'static str, run: fn(&Devices)) {
     for failure in FAILURES {
         for index in 0..count {
             let what = format!("{name}: {failure:?} at operation {index}");
-            within(what.clone(), 60, move || {
+            within(what.clone(), move || {
                 let backend = Simulated::new().streams(2).fail_at(index, failure);
                 let gauge = backend.gauge();
                 let devices = devices(backend, Choice::Gpu, Writes::Through);
@@ -94,7 +94,7 @@ fn what_is_lost_with_write_back_is_told_and_never_wrong() {
     for failure in FAILURES {
         for index in 0..operations() {
             let what = format!("{failure:?} at operation {index}");
-            let is_right = within(what.clone(), 60, move || {
+            let is_right = within(what.clone(), move || {
                 let backend = Simulated::new().streams(2).fail_at(index, failure);
                 let gauge = backend.gauge();
                 let devices = devices(backend, Choice::Gpu, Writes::Back);
@@ -126,7 +126,7 @@ fn the_same_when_the_choice_is_free() {
     let count = operations(run_cholesky, Choice::Gpu);
     for failure in FAILURES {
         for index in 0..count {
-            within(format!("{failure:?} at {index}"), 60, move || {
+            within(format!("{failure:?} at {index}"), move || {
                 let backend = Simulated::new().streams(2).fail_at(index, failure);
                 let gauge = backend.gauge();
                 run_cholesky(&devices(backend, Choice::Auto, Writes::Through));
@@ -140,7 +140,7 @@ fn the_same_when_the_choice_is_free() {
 fn with_little_memory_all_results_are_right() {
     // Three blocks are needed at least.
     for (blocks, writes) in (0..=11).flat_map(|n| [(n, Writes::Through), (n, Writes::Back)]) {
-        within(format!("{blocks} blocks, {writes:?}"), 60, move || {
+        within(format!("{blocks} blocks, {writes:?}"), move || {
             let backend = Simulated::new().memory_bytes(blocks * 64);
             let gauge: Gauge = backend.gauge();
             let devices = devices(backend, Choice::Gpu, writes);

@@ -248,6 +248,6 @@ proptest! {
         steps in vec(step(), 1..20),
         setting in setting(),
     ) {
-        within(format!("{setting:?} {steps:?}"), 60, move || program(steps, setting));
+        within(format!("{setting:?} {steps:?}"), move || program(steps, setting));
     }
 }

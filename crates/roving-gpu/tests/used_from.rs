@@ -23,7 +23,7 @@ const CHOICES: [Choice; 4] = [Choice::Cpu, Choice::Gpu, Choice::Auto, Choice::Sp
 
 /// Calls the test with no device and under each choice, on pools of one and of three.
 fn everywhere(test: impl Fn(&Pool, &Devices) + Copy + Send + 'static) {
-    within("everywhere".to_owned(), 120, move || {
+    within("everywhere".to_owned(), move || {
         for workers in [1, 3] {
             let pool = Pool::new(workers).unwrap();
             test(&pool, &Devices::none());
@@ -94,7 +94,7 @@ fn closures_join_and_scope() {
 
 #[test]
 fn a_thread_that_is_no_worker() {
-    within("no worker".to_owned(), 60, || {
+    within("no worker".to_owned(), || {
         for choice in CHOICES {
             let (devices, buffer) = (devices(choice), Buffer::from(vec![1]));
             assert_eq!(add_now(&devices, &buffer, 3), 3);
@@ -123,7 +123,7 @@ fn tasks_in_each_way() {
 
 #[test]
 fn tasks_that_own_what_they_use() {
-    within("owned".to_owned(), 60, || {
+    within("owned".to_owned(), || {
         let (devices, buffer) = (devices(Choice::Gpu), Buffer::from(vec![0]));
         let own = |by| {
             let (devices, buffer) = (devices.clone(), buffer.clone());
@@ -185,7 +185,7 @@ fn tasks_that_want_the_same_buffer_take_turns() {
 
 #[test]
 fn buffers_are_fetched_when_the_host_wants_them() {
-    within("fetched".to_owned(), 60, || {
+    within("fetched".to_owned(), || {
         let builder = Devices::builder().backend(Simulated::new());
         let builder = builder.choice(Choice::Gpu).writes(Writes::Back);
         let devices = builder.build().unwrap();
@@ -218,7 +218,7 @@ fn buffers_are_fetched_when_the_host_wants_them() {
 #[test]
 fn closures_that_all_block_on_a_device_that_is_slower() {
     for workers in [1, 2] {
-        within(format!("{workers} workers"), 120, move || {
+        within(format!("{workers} workers"), move || {
             let backend = Simulated::new().launch_time(std::time::Duration::from_millis(1));
             let devices = Devices::builder().backend(backend).build().unwrap();
             let pool = Pool::new(workers).unwrap();

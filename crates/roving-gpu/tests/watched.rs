@@ -55,7 +55,7 @@ fn backend() -> Simulated {
 
 #[test]
 fn the_profile_counts_each_task_once_and_its_times_add_up() {
-    within("profile".to_owned(), 60, || {
+    within("profile".to_owned(), || {
         for choice in [Choice::Cpu, Choice::Gpu, Choice::Auto, Choice::Split(0.25)] {
             let devices = Devices::builder()
                 .backend(backend())
@@ -80,11 +80,12 @@ fn the_profile_counts_each_task_once_and_its_times_add_up() {
                 Choice::Cpu => assert_eq!(kind.cpu[&Why::Choice], 16),
                 Choice::Gpu => assert_eq!(kind.gpu[&Why::Choice], 16),
                 Choice::Split(_) => assert_eq!(kind.gpu[&Why::Choice], 4),
-                // Both workers may find at the same time that nothing is known.
+                // Both workers may find at the same time that nothing is known; and that a side is
+                // to be tried once more, as long as it was tried twice at most.
                 Choice::Auto => {
                     let samples = [&kind.cpu, &kind.gpu].map(|why| why[&Why::Sample]);
                     assert!(
-                        samples.iter().all(|count| (1..=2).contains(count)),
+                        samples.iter().all(|count| (1..=4).contains(count)),
                         "{profile}"
                     );
                 }
@@ -101,7 +102,7 @@ fn the_profile_counts_each_task_once_and_its_times_add_up() {
 
 #[test]
 fn the_trace_is_json_with_a_lane_for_each_thing() {
-    within("trace".to_owned(), 60, || {
+    within("trace".to_owned(), || {
         let builder = Devices::builder()
             .backend(backend())
             .choice(Choice::Split(0.5))
@@ -160,19 +161,16 @@ fn the_trace_is_json_with_a_lane_for_each_thing() {
 
 #[test]
 fn what_was_measured_is_known_in_the_next_run() {
-    within("history".to_owned(), 60, || {
+    within("history".to_owned(), || {
         let folder = std::env::temp_dir().join(format!("roving-gpu-next-{}", std::process::id()));
         let path = folder.join("history.json");
-        let devices = || {
-            Devices::builder()
-                .backend(backend())
-                .history(&path)
-                .build()
-                .unwrap()
+        let chosen = |choice| {
+            let builder = Devices::builder().backend(backend()).history(&path);
+            builder.choice(choice).build().unwrap()
         };
-        let first = devices();
-        flip_all(&first, 8);
-        drop(first);
+        let devices = || chosen(Choice::Auto);
+        // Often enough on both sides that neither is tried again.
+        flip_all(&chosen(Choice::Split(0.5)), 8);
         let second = devices();
         flip_all(&second, 8);
         let kind = &second.profile().kinds["slow"];
@@ -218,7 +216,7 @@ fn settings_out_of_range_are_told_in_one_line() {
 
 #[test]
 fn tasks_of_a_network() {
-    within("network".to_owned(), 60, || {
+    within("network".to_owned(), || {
         for choice in [Choice::Cpu, Choice::Gpu, Choice::Auto] {
             let devices = Devices::builder()
                 .backend(backend())

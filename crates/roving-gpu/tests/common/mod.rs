@@ -2,17 +2,20 @@
 #![allow(dead_code, reason = "each test uses some of them")]
 
 use std::io::Write as _;
-use std::sync::mpsc;
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use roving::task::{Scope, Task};
 use roving_gpu::{Arg, Buffer, Devices, Dual, HostCall, Kernel, Kind};
 
+/// Nothing here takes so long, however busy the machine is.
+const HANGS: Duration = Duration::from_secs(300);
+
 /// Fails instead of hanging.
 pub(crate) fn within<R: Send + 'static>(
     what: String,
-    seconds: u64,
     body: impl FnOnce() -> R + Send + 'static,
 ) -> R {
     let (sender, receiver) = mpsc::channel();
@@ -21,9 +24,7 @@ pub(crate) fn within<R: Send + 'static>(
         let _ = sender.send(());
         result
     });
-    if let Err(mpsc::RecvTimeoutError::Timeout) =
-        receiver.recv_timeout(Duration::from_secs(seconds))
-    {
+    if let Err(mpsc::RecvTimeoutError::Timeout) = receiver.recv_timeout(HANGS) {
         // Not with a macro: what those print is kept back until the test has ended.
         let _ = std::io::stderr().write_all(format!("\nhangs: {what}\n").as_bytes());
         std::process::abort();
@@ -36,13 +37,126 @@ pub(crate) fn within<R: Send + 'static>(
 
 /// Waits for something that other threads are about to do.
 pub(crate) fn soon(what: &str, is_so: impl Fn() -> bool) {
-    for _ in 0..20_000 {
-        if is_so() {
-            return;
-        }
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < HANGS, "never so: {what}");
         thread::sleep(Duration::from_millis(1));
     }
-    panic!("never so: {what}");
+}
+
+/// Keeps a kernel, and so its device, as long as a test wants: then nothing hangs on how fast
+/// anybody is. Open at first.
+pub(crate) struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+struct GateState {
+    is_closed: bool,
+    /// Somebody has come to it since it was closed.
+    is_reached: bool,
+}
+
+impl Gate {
+    pub(crate) const fn new() -> Gate {
+        Gate {
+            state: Mutex::new(GateState {
+                is_closed: false,
+                is_reached: false,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, GateState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closed until what it returns is dropped, also by a panic.
+    pub(crate) fn close(&self) -> Closed<'_> {
+        *self.lock() = GateState {
+            is_closed: true,
+            is_reached: false,
+        };
+        Closed(self)
+    }
+
+    /// Waits until it is open.
+    pub(crate) fn pass(&self) {
+        let mut state = self.lock();
+        state.is_reached = true;
+        self.changed.notify_all();
+        drop(self.changed.wait_while(state, |state| state.is_closed));
+    }
+}
+
+pub(crate) struct Closed<'g>(&'g Gate);
+
+impl Closed<'_> {
+    /// Waits until somebody waits to pass.
+    pub(crate) fn wait(&self) {
+        let is_on_its_way = |state: &mut GateState| !state.is_reached;
+        drop(self.0.changed.wait_while(self.0.lock(), is_on_its_way));
+    }
+}
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        self.0.lock().is_closed = false;
+        self.0.changed.notify_all();
+    }
+}
+
+/// A file of times, which goes when the test is over.
+pub(crate) struct Times(PathBuf);
+
+/// Measured times of tasks with a work of 1 on one side, in seconds.
+pub(crate) struct Known {
+    pub(crate) side: &'static str,
+    /// Where there are many, as [`SAMPLES`], a run moves the mean by little, also where a thread
+    /// was kept from its core.
+    pub(crate) samples: u32,
+    pub(crate) mean: f64,
+    pub(crate) most: f64,
+}
+
+/// As many as there can be.
+pub(crate) const SAMPLES: u32 = 512;
+
+impl Times {
+    /// A file in which nothing is yet.
+    pub(crate) fn none(name: &str) -> Times {
+        let name = format!("roving-gpu-{name}-{}.json", std::process::id());
+        Times(std::env::temp_dir().join(name))
+    }
+
+    /// A file in which that is.
+    pub(crate) fn of(name: &str, kind: &Kind, known: &[Known]) -> Times {
+        let side = |known: &Known| {
+            let (samples, mean, most) = (known.samples, known.mean, known.most);
+            let mean = serde_json::json!(
+                { "samples": samples, "work": 1.0, "seconds": mean, "most": most }
+            );
+            let law = serde_json::json!({ "buckets": { "0": mean } });
+            (known.side.to_owned(), law)
+        };
+        let sides: serde_json::Map<_, _> = known.iter().map(side).collect();
+        let measured = serde_json::json!({ "kinds": { kind.name(): sides }, "transfers": {} });
+        let times = Times::none(name);
+        let file = serde_json::json!({ "format": 1, "measured": measured });
+        std::fs::write(&times.0, file.to_string()).unwrap();
+        times
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Times {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 // Whole numbers that wrap around: what comes out does not depend on who computes it, and anything
