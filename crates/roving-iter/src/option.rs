@@ -7,4 +7,4 @@
 //! assert_eq!(iter.sum::<i32>(), 1);
 //! ```
 
-pub use crate::sources::few::IntoIter;
+pub use crate::iter::few::IntoIter;

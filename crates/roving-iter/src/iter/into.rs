@@ -3,7 +3,6 @@
 use std::ops::RangeBounds;
 
 use super::ParallelIterator;
-use crate::sources::vec;
 
 /// A value that can be turned into a parallel iterator.
 ///
@@ -142,24 +141,6 @@ pub trait ParallelDrainRange<Idx = usize> {
     fn par_drain<R: RangeBounds<Idx>>(self, range: R) -> Self::Iter;
 }
 
-impl<T: Send> ParallelDrainRange<usize> for &mut Vec<T> {
-    type Iter = vec::IntoIter<T>;
-    type Item = T;
-
-    fn par_drain<R: RangeBounds<usize>>(self, range: R) -> vec::IntoIter<T> {
-        self.drain(range).collect::<Vec<T>>().into_par_iter()
-    }
-}
-
-impl<T: Send> ParallelDrainRange<usize> for &mut std::collections::VecDeque<T> {
-    type Iter = vec::IntoIter<T>;
-    type Item = T;
-
-    fn par_drain<R: RangeBounds<usize>>(self, range: R) -> vec::IntoIter<T> {
-        self.drain(range).collect::<Vec<T>>().into_par_iter()
-    }
-}
-
 /// A collection that can be emptied by a parallel iterator as a whole.
 ///
 /// ```
@@ -188,23 +169,4 @@ pub trait ParallelDrainFull {
     /// assert_eq!(heap.par_drain().sum::<i32>(), 6);
     /// ```
     fn par_drain(self) -> Self::Iter;
-}
-
-macro_rules! drain_full {
-    ($([$($param:tt)*] $of:ty => $item:ty;)+) => {$(
-        impl<$($param)*> ParallelDrainFull for &mut $of {
-            type Iter = vec::IntoIter<$item>;
-            type Item = $item;
-
-            fn par_drain(self) -> vec::IntoIter<$item> {
-                self.drain().collect::<Vec<_>>().into_par_iter()
-            }
-        }
-    )+};
-}
-
-drain_full! {
-    [K: Send, V: Send, S] std::collections::HashMap<K, V, S> => (K, V);
-    [T: Send, S] std::collections::HashSet<T, S> => T;
-    [T: Send] std::collections::BinaryHeap<T> => T;
 }

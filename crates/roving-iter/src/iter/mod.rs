@@ -11,12 +11,14 @@
 //! assert_eq!(long, [&"not"]);
 //! ```
 
+mod bridge;
 mod chain;
 mod chunks;
 mod collect;
 mod cut;
 mod either;
 mod extend;
+pub(crate) mod few;
 mod filter;
 mod flat;
 mod fold;
@@ -33,15 +35,15 @@ mod zip;
 mod attempt;
 pub(crate) mod consume;
 
-pub use crate::sources::bridge::{IterBridge, ParallelBridge};
-pub use crate::sources::few::{RepeatN, empty, once, repeat_n};
 pub use attempt::Try;
+pub use bridge::{IterBridge, ParallelBridge};
 pub use chain::Chain;
 pub use chunks::Chunks;
 pub use collect::FromParallelIterator;
 pub use cut::{Rev, Skip, Take};
 pub use either::Either;
 pub use extend::ParallelExtend;
+pub use few::{RepeatN, empty, once, repeat_n};
 pub use filter::{Filter, FilterMap, WhileSome};
 pub use flat::{FlatMap, FlatMapIter, Flatten, FlattenIter};
 pub use fold::{Fold, FoldWith, TryFold};

@@ -1,10 +1,12 @@
 //! The collections of `std` other than vectors. Their items, or references to them, are gathered
-//! in a vector first, on the calling thread: most of them cannot be divided.
+//! in a vector first, on the calling thread: most of them cannot be divided. So are the items that
+//! are drained out of these and out of vectors.
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
+use std::ops::RangeBounds;
 
 use super::vec;
-use crate::iter::IntoParallelIterator;
+use crate::iter::{IntoParallelIterator, ParallelDrainFull, ParallelDrainRange};
 
 macro_rules! gathered {
     ($([$($param:tt)*] $of:ty => $item:ty;)+) => {$(
@@ -38,4 +40,41 @@ gathered! {
     [T: Send] LinkedList<T> => T;
     ['data, T: Sync] &'data LinkedList<T> => &'data T;
     ['data, T: Send] &'data mut LinkedList<T> => &'data mut T;
+}
+
+impl<T: Send> ParallelDrainRange<usize> for &mut Vec<T> {
+    type Iter = vec::IntoIter<T>;
+    type Item = T;
+
+    fn par_drain<R: RangeBounds<usize>>(self, range: R) -> vec::IntoIter<T> {
+        self.drain(range).collect::<Vec<T>>().into_par_iter()
+    }
+}
+
+impl<T: Send> ParallelDrainRange<usize> for &mut VecDeque<T> {
+    type Iter = vec::IntoIter<T>;
+    type Item = T;
+
+    fn par_drain<R: RangeBounds<usize>>(self, range: R) -> vec::IntoIter<T> {
+        self.drain(range).collect::<Vec<T>>().into_par_iter()
+    }
+}
+
+macro_rules! drain_full {
+    ($([$($param:tt)*] $of:ty => $item:ty;)+) => {$(
+        impl<$($param)*> ParallelDrainFull for &mut $of {
+            type Iter = vec::IntoIter<$item>;
+            type Item = $item;
+
+            fn par_drain(self) -> vec::IntoIter<$item> {
+                self.drain().collect::<Vec<_>>().into_par_iter()
+            }
+        }
+    )+};
+}
+
+drain_full! {
+    [K: Send, V: Send, S] HashMap<K, V, S> => (K, V);
+    [T: Send, S] HashSet<T, S> => T;
+    [T: Send] BinaryHeap<T> => T;
 }

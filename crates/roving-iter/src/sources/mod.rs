@@ -1,8 +1,6 @@
 //! Where items come from: what can be turned into a parallel iterator.
 
-pub(crate) mod bridge;
 pub(crate) mod collections;
-pub(crate) mod few;
 pub(crate) mod range;
 pub(crate) mod slice;
 pub(crate) mod string;

@@ -2,9 +2,9 @@
 
 use std::ops;
 
-use super::few;
 use crate::engine::{Companion, Consumer};
 use crate::engine::{Exact, Piece, drive};
+use crate::iter::few;
 use crate::iter::{
     Chain, IndexedParallelIterator, IntoParallelIterator, ParallelIterator, drive_exactly,
 };
