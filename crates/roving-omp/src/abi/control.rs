@@ -265,7 +265,7 @@ pub(super) extern "C" fn omp_pause_resource_all(kind: c_int) -> c_int {
 /// The format of `omp_display_affinity`, if a program has set one.
 static FORMAT: Mutex<Option<String>> = Mutex::new(None);
 
-fn format() -> String {
+pub(super) fn format() -> String {
     let set = FORMAT.lock().unwrap_or_else(PoisonError::into_inner);
     set.clone()
         .unwrap_or_else(|| settings().affinity_format.clone())
@@ -276,10 +276,11 @@ fn format() -> String {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn omp_set_affinity_format(text: *const c_char) {
     // SAFETY: the caller's promise.
-    let text = unsafe { CStr::from_ptr(text) }
-        .to_string_lossy()
-        .into_owned();
-    *FORMAT.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+    set_format(&unsafe { CStr::from_ptr(text) }.to_string_lossy());
+}
+
+pub(super) fn set_format(text: &str) {
+    *FORMAT.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.to_owned());
 }
 
 /// Copies a text as far as there is room, and returns its length.
@@ -329,19 +330,20 @@ unsafe extern "C" fn omp_display_affinity(said: *const c_char) {
 /// # Safety
 /// As [`omp_display_affinity`].
 unsafe fn affinity(said: *const c_char) -> String {
-    let format = match said.is_null() {
-        true => format(),
+    match said.is_null() {
+        true => shown(""),
         // SAFETY: the caller's promise.
-        false => unsafe { CStr::from_ptr(said) }
-            .to_string_lossy()
-            .into_owned(),
-    };
-    let format = if format.is_empty() {
-        self::format()
-    } else {
-        format
-    };
-    fill(&format, Thread::current())
+        false => shown(&unsafe { CStr::from_ptr(said) }.to_string_lossy()),
+    }
+}
+
+/// The calling thread, by a format; or by that which is set, if this is empty.
+pub(super) fn shown(said: &str) -> String {
+    let thread = Thread::current();
+    match said.is_empty() {
+        true => fill(&format(), thread),
+        false => fill(said, thread),
+    }
 }
 
 /// The values of the fields of a format.

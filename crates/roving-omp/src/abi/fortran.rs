@@ -2,8 +2,9 @@
 //! Those with an 8 are for integers and logicals of eight bytes.
 
 use std::ffi::c_int;
+use std::slice;
 
-use super::control::*;
+use super::control::{self, *};
 use super::memory::*;
 use super::tasks::omp_fulfill_event;
 use crate::task::node::Node;
@@ -225,4 +226,64 @@ unsafe extern "C" fn omp_set_default_allocator_(handle: *const Handle) {
 unsafe extern "C" fn omp_pause_resource_(kind: *const c_int, device: *const c_int) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { omp_pause_resource(*kind, *device) }
+}
+
+/// A text of Fortran's, as a string.
+///
+/// # Safety
+/// There are so many bytes.
+unsafe fn text(at: *const u8, length: usize) -> String {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { slice::from_raw_parts(at, length) };
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Gives a text to Fortran, with spaces up to the end of the room. Returns its length.
+///
+/// # Safety
+/// There is room for so many bytes.
+unsafe fn give(text: &str, room: *mut u8, length: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    let room = unsafe { slice::from_raw_parts_mut(room, length) };
+    room.fill(b' ');
+    let count = text.len().min(length);
+    room[..count].copy_from_slice(&text.as_bytes()[..count]);
+    text.len() as c_int
+}
+
+/// # Safety
+/// There are so many bytes.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn omp_set_affinity_format_(format: *const u8, length: usize) {
+    // SAFETY: the caller's promise.
+    control::set_format(&unsafe { text(format, length) });
+}
+
+/// # Safety
+/// There is room for so many bytes.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn omp_get_affinity_format_(room: *mut u8, length: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { give(&control::format(), room, length) }
+}
+
+/// # Safety
+/// There are so many bytes.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn omp_display_affinity_(format: *const u8, length: usize) {
+    // SAFETY: the caller's promise.
+    eprintln!("{}", control::shown(&unsafe { text(format, length) }));
+}
+
+/// # Safety
+/// There are so many bytes of the format, and so much room.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn omp_capture_affinity_(
+    room: *mut u8,
+    format: *const u8,
+    length: usize,
+    format_length: usize,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { give(&control::shown(&text(format, format_length)), room, length) }
 }

@@ -5,9 +5,11 @@
 //! an implementation decide what each is. What it has none of (pinned memory, memory of high
 //! bandwidth) no allocator can be made for.
 
+use std::collections::BTreeSet;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::control::change;
 use crate::env;
@@ -393,6 +395,27 @@ unsafe extern "C" fn GOMP_alloc(alignment: usize, size: usize, handle: Handle) -
 unsafe extern "C" fn GOMP_free(at: *mut c_void, handle: Handle) {
     // SAFETY: the caller's promise.
     unsafe { omp_free(at, handle) };
+}
+
+/// Memory of variables of Fortran's whose descriptors have no room for the note that it was given
+/// away here.
+static NOTED: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+
+fn noted() -> MutexGuard<'static, BTreeSet<usize>> {
+    NOTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `allocators` in Fortran (GCC 14): the memory is to be given back here.
+#[unsafe(no_mangle)]
+extern "C" fn GOMP_add_alloc(at: *mut c_void) {
+    noted().insert(at.addr());
+}
+
+/// Whether memory was noted. A compiler asks right before it gives it back or exchanges it, and
+/// notes it again where it stays: the note goes by this.
+#[unsafe(no_mangle)]
+extern "C" fn GOMP_is_alloc(at: *mut c_void) -> bool {
+    noted().remove(&at.addr())
 }
 
 #[cfg(test)]

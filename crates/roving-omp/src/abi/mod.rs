@@ -5,6 +5,7 @@
 
 mod control;
 mod critical;
+mod device;
 mod fortran;
 mod locks;
 mod loops;
@@ -14,3 +15,4 @@ mod parallel;
 mod sections;
 mod target;
 mod tasks;
+mod teams;

@@ -57,16 +57,10 @@ macro_rules! taskloops {
             end: $type,
             step: $type,
         ) {
+            let layout = (size as usize, align as usize);
             let asked = Asked {
-                code,
-                data,
-                copy,
-                size: size as usize,
-                align: align as usize,
-                may_wait: true,
                 flags,
-                depend: std::ptr::null(),
-                event: std::ptr::null_mut(),
+                ..Asked::plain(code, data, copy, layout)
             };
             let range: fn(u32, $type, $type, $type) -> Range = $range;
             taskloop::run(&asked, tasks, range(flags, start, end, step));

@@ -60,6 +60,15 @@ pub(crate) struct Controls {
     pub(crate) allocator: usize,
 }
 
+impl Controls {
+    /// The clause `thread_limit`; 0 where there is none.
+    pub(crate) fn limit_threads(&mut self, limit: u32) {
+        if limit > 0 {
+            self.thread_limit = self.thread_limit.min(limit);
+        }
+    }
+}
+
 /// `OMP_WAIT_POLICY`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitPolicy {
@@ -126,7 +135,7 @@ impl Settings {
             Some(WaitPolicy::Active) => Some(SPINS_ACTIVE),
             Some(WaitPolicy::Passive) => Some(0),
         });
-        let device = read.number("OMP_DEFAULT_DEVICE", 0).unwrap_or(0);
+        let target_offload = read.target_offload();
         let default_bind = match (&places[..], affinity_said.is_empty()) {
             ([], true) => Bind::False,
             _ => Bind::True,
@@ -145,7 +154,7 @@ impl Settings {
                     chunk: 1,
                 }),
                 bind: bind.first().copied().unwrap_or(default_bind),
-                device: i32::try_from(device).unwrap_or(i32::MAX),
+                device: device(&read, target_offload),
                 thread_limit: limit.map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX)),
                 allocator: read.allocator(),
             },
@@ -162,10 +171,18 @@ impl Settings {
             display_affinity: read.boolean("OMP_DISPLAY_AFFINITY").unwrap_or(false),
             affinity_format: std::env::var("OMP_AFFINITY_FORMAT")
                 .unwrap_or_else(|_| "level %L thread %i affinity %A".to_owned()),
-            target_offload: read.target_offload(),
+            target_offload,
             spins_said,
             affinity_said,
         }
+    }
+}
+
+/// The default device. There is none but the host, which is one only where it is meant.
+fn device(read: &Reader, offload: &str) -> i32 {
+    match (read.number("OMP_DEFAULT_DEVICE", 0), offload) {
+        (None, "MANDATORY") => DEVICE_INVALID,
+        (said, _) => i32::try_from(said.unwrap_or(0)).unwrap_or(i32::MAX),
     }
 }
 
@@ -181,6 +198,8 @@ fn levels(read: &Reader, lists: bool) -> u32 {
     said.map_or(otherwise, |levels| levels.min(LEVELS_MAX.into()) as u32)
 }
 
+/// `omp_invalid_device`.
+const DEVICE_INVALID: i32 = -4;
 /// A hundred seconds or more.
 const SPINS_ACTIVE: u64 = 30_000_000_000;
 

@@ -43,6 +43,28 @@ pub(crate) struct Asked {
     pub(crate) event: *mut *const Node,
 }
 
+impl Asked {
+    /// A task of data with this size and alignment that depends on nothing.
+    pub(crate) fn plain(
+        code: Code,
+        data: *mut (),
+        copy: Option<Copy>,
+        (size, align): (usize, usize),
+    ) -> Asked {
+        Asked {
+            code,
+            data,
+            copy,
+            size,
+            align,
+            may_wait: true,
+            flags: 0,
+            depend: ptr::null(),
+            event: ptr::null_mut(),
+        }
+    }
+}
+
 /// Memory for what a task gets.
 pub(crate) struct Block {
     at: *mut (),

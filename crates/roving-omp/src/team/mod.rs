@@ -14,6 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 use roving::adapt::hosted::Hosted;
 
+use self::thread::League;
 use crate::loops::share::{RING, Share};
 use crate::sync::barrier::Barrier;
 use crate::task::Heritage;
@@ -37,6 +38,7 @@ pub(crate) struct Region {
     pub(crate) outer_num: u32,
     /// The heritage that its implicit tasks begin with.
     pub(crate) heritage: Heritage,
+    pub(crate) league: League,
     /// Its threads are in their first construct from the beginning.
     pub(crate) begins_in_loop: bool,
 }

@@ -5,9 +5,9 @@ use std::ptr;
 use roving::adapt::{WORKERS_LIMIT, hosted};
 
 use super::root;
-use super::thread::{Position, Progress, Thread};
+use super::thread::{League, Position, Progress, Thread};
 use super::{Code, Region, Team};
-use crate::env::{Bind, Settings};
+use crate::env::{Bind, Controls, Settings};
 use crate::loops::plan::Plan;
 use crate::sync::patience;
 use crate::task::group::Group;
@@ -84,6 +84,25 @@ pub(crate) fn begin(
     1
 }
 
+/// Runs code as outside of all regions: as the initial thread of a team of a league, or of a target
+/// region.
+pub(crate) fn alone(code: Code, data: *mut (), controls: Controls, league: League) {
+    let thread = Thread::current();
+    let before = thread.league.get();
+    let heritage = Heritage {
+        controls,
+        ..Heritage::initial()
+    };
+    let team = Team::new(Region {
+        code,
+        data,
+        league,
+        ..root::outermost(heritage)
+    });
+    run(&team, 0);
+    thread.league.set(before);
+}
+
 /// How many threads a region gets.
 fn threads_of(thread: &Thread, asked: u32) -> u32 {
     let controls = thread.controls();
@@ -99,12 +118,7 @@ fn threads_of(thread: &Thread, asked: u32) -> u32 {
     if controls.dynamic {
         threads = threads.min(Settings::get().processors as u32);
     }
-    let league = thread.league.get();
-    let limit = match league.limit {
-        0 => controls.thread_limit,
-        limit => limit.min(controls.thread_limit),
-    };
-    threads.clamp(1, limit.min(WORKERS_LIMIT as u32))
+    threads.clamp(1, controls.thread_limit.min(WORKERS_LIMIT as u32))
 }
 
 fn region_of(thread: &Thread, asked: &Asked, threads: u32) -> Region {
@@ -138,6 +152,7 @@ fn region_of(thread: &Thread, asked: &Asked, threads: u32) -> Region {
             group: ptr::null(),
             is_final: false,
         },
+        league: thread.league.get(),
         begins_in_loop: false,
     }
 }
@@ -158,6 +173,7 @@ pub(crate) fn run(team: &Team, num: u32) {
         task: &task,
         progress,
     });
+    thread.league.set(region.league);
     // SAFETY: who began the region gave code and data that go together, and waits for its end.
     unsafe { (region.code)(region.data) };
     team.wait_for_all(thread, &team.end, false);

@@ -8,7 +8,7 @@ use std::ptr;
 use roving::adapt::hosted::Frame;
 
 use super::crew::{self, Crew};
-use super::thread::{Position, Progress, Thread};
+use super::thread::{League, Position, Progress, Thread};
 use super::{Region, Team};
 use crate::env::Settings;
 use crate::task::{Heritage, Task};
@@ -36,7 +36,7 @@ thread_local! {
 }
 
 /// Outside of all regions.
-fn outermost(heritage: Heritage) -> Region {
+pub(super) fn outermost(heritage: Heritage) -> Region {
     unsafe extern "C" fn nothing(_: *mut ()) {}
     Region {
         code: nothing,
@@ -47,6 +47,7 @@ fn outermost(heritage: Heritage) -> Region {
         outer: ptr::null(),
         outer_num: 0,
         heritage,
+        league: League::ONE,
         begins_in_loop: false,
     }
 }

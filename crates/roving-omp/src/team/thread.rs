@@ -31,12 +31,16 @@ impl Progress {
     };
 }
 
-/// The league of `teams` that a thread runs.
+/// How many teams there are in the league that a thread runs in, and which of them is its own.
 #[derive(Clone, Copy)]
 pub(crate) struct League {
     pub(crate) teams: u32,
     pub(crate) num: u32,
-    pub(crate) limit: u32,
+}
+
+impl League {
+    /// Outside of `teams`.
+    pub(crate) const ONE: League = League { teams: 1, num: 0 };
 }
 
 /// Where a thread is.
@@ -65,7 +69,7 @@ thread_local! {
             num: Cell::new(0),
             task: Cell::new(ptr::null()),
             progress: Cell::new(Progress::START),
-            league: Cell::new(League { teams: 1, num: 0, limit: 0 }),
+            league: Cell::new(League::ONE),
         }
     };
 }

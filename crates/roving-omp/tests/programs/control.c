@@ -90,6 +90,16 @@ static void league(void)
             sum += i;
     }
     printf("teams: %d %d\n", teams, sum);
+    /* As many threads of each team as the limits allow. */
+    int count[3] = {0}, wrong = 0;
+#pragma omp teams num_teams(3) thread_limit(2)
+#pragma omp parallel num_threads(4)
+#pragma omp critical
+    {
+        count[omp_get_team_num()]++;
+        wrong += omp_get_num_teams() != 3 || omp_get_thread_limit() != 2;
+    }
+    printf("in teams: %d %d %d, %d wrong\n", count[0], count[1], count[2], wrong);
 }
 
 int main(void)

@@ -102,4 +102,54 @@ program main
     print *, i
     !$omp end ordered
   end do
+  call affinity()
+  call target(7)
+contains
+  subroutine affinity()
+    character(20) :: room
+    integer :: length
+    call omp_set_affinity_format('num %n of %N')
+    length = omp_get_affinity_format(room)
+    print *, 'format', length, '[', room, ']'
+    length = omp_capture_affinity(room, 'thread %n')
+    print *, 'captured', length, '[', room, ']'
+    length = omp_capture_affinity(room(1:4), 'number %n')
+    print *, 'in part', length, '[', room, ']'
+    length = omp_capture_affinity(room, '')
+    print *, 'as set', length, '[', room, ']'
+    call omp_display_affinity('shown %n  ')
+  end subroutine
+
+  subroutine target(size)
+    integer, intent(in) :: size
+    integer :: a(size), b(2:size, 3), i
+    integer, allocatable :: c(:), none(:)
+    integer, pointer :: p(:)
+    character(:), allocatable :: text
+    real(8) :: sum
+    allocate(c(size), p(2:4))
+    p = 4
+    text = 'some text'
+    a = 1
+    b = 2
+    c = 3
+    sum = 0.5d0
+    !$omp target map(tofrom: a, sum) map(to: b) firstprivate(c, text, p, none)
+    a(2) = size
+    c(3) = 100
+    text(1:1) = 'S'
+    sum = sum + b(3, 2) + c(3) + c(1)
+    p(3) = 50
+    if (allocated(none)) sum = -1
+    sum = sum + p(2) + p(3)
+    if (text /= 'Some text') sum = 0
+    !$omp end target
+    !$omp target data map(tofrom: a)
+    !$omp target teams distribute parallel do reduction(+: sum)
+    do i = 1, size
+      sum = sum + a(i)
+    end do
+    !$omp end target data
+    print *, 'target', a, c(3), sum, text, p
+  end subroutine
 end program
