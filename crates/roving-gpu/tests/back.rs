@@ -299,15 +299,20 @@ fn the_host_may_write_what_a_queued_task_still_reads() {
 /// ended nobody knows yet what is lost; who asks meanwhile waits for that.
 #[test]
 fn who_asks_between_a_copy_that_failed_and_the_kernel_behind_it_hears_of_the_copy() {
-    static GATE: Gate = Gate::new();
-    static KEPT: Kernel = Kernel::new("kept").host(|_: &mut HostCall<'_>| GATE.pass());
+    static GATES: [Gate; 2] = [Gate::new(), Gate::new()];
+    static FIRST: Kernel = Kernel::new("first").host(|_: &mut HostCall<'_>| GATES[0].pass());
+    static KEPT: Kernel = Kernel::new("kept").host(|_: &mut HostCall<'_>| GATES[1].pass());
     for failure in [Failure::Kernel, Failure::OutOfMemory] {
         within(format!("between: {failure:?}"), move || {
-            // Memory, and the copy there.
-            let devices = devices(Simulated::new().fail_at(1, failure));
-            let numbers = buffer();
-            let closed = GATE.close();
+            // Memory, a copy there and a launch; then memory, and the copy there.
+            let devices = devices(Simulated::new().fail_at(4, failure));
+            let (other, numbers) = (buffer(), buffer());
+            let [first, closed] = [GATES[0].close(), GATES[1].close()];
+            // While it is in there the device does nothing else, and what fails has landed before.
+            add(&devices, &OTHER, &FIRST, &other);
+            first.wait();
             add(&devices, &STEP, &KEPT, &numbers);
+            drop(first);
             // The kernel has begun, so the copy has ended.
             closed.wait();
             let cpu = || numbers.read()[0];
