@@ -62,7 +62,7 @@ commands!("top": top "top",);
 #[cfg(not(feature = "dist"))]
 pub(crate) mod dist {
     use super::{Failure, needs, typed};
-    use crate::cli::RunArgs;
+    use crate::settings::RunArgs;
 
     pub(crate) fn run(_: &RunArgs) -> Result<(), Failure> {
         Err(needs("mpi", "`--dist`", "run", &typed()))
@@ -87,7 +87,7 @@ pub(crate) mod duals {
 
     pub(crate) mod run {
         use super::super::{Failure, needs, typed};
-        use crate::cli::RunArgs;
+        use crate::settings::RunArgs;
 
         /// Whether a device is asked for, or a program that is nothing without.
         pub(crate) fn wanted(args: &RunArgs) -> bool {

@@ -1,13 +1,12 @@
 //! The words after `roving`.
 
-use std::path::PathBuf;
-
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 use crate::input::{BadInput, Failure};
 use crate::out::show;
-use crate::{report, run};
+use crate::settings::RunArgs;
+use crate::{list, run};
 
 #[cfg(not(feature = "top"))]
 use crate::absent::{Words as TopArgs, top};
@@ -25,9 +24,13 @@ use crate::{
 use crate::{
     bench::drop_in::{self, DropInArgs},
     bench::{self, BenchArgs, probe},
-    compare::{self, CompareArgs},
+    compare::{
+        self,
+        args::{CompareArgs, SLEEPERS},
+    },
     model::{self, ModelArgs},
     repro::{self, ReproArgs},
+    sleepers,
 };
 
 /// At the end of the help: what this build leaves out.
@@ -91,60 +94,6 @@ enum Command {
     List,
 }
 
-/// `roving run`. Values are strings here, so that their errors are ours.
-#[derive(Args, Debug, Default)]
-pub(crate) struct RunArgs {
-    /// A workload; `roving list` shows them.
-    pub(crate) workload: String,
-    /// A named input, or parameters.
-    #[arg(long, value_name = "NAME|PARAMS", allow_hyphen_values = true)]
-    pub(crate) input: Option<String>,
-    /// How many workers [default: `ROVING_WORKERS`, or as many as cores].
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub(crate) workers: Option<String>,
-    /// Closures by join; or async tasks by fork (work-first), spawn (help-first) or branch
-    /// (adaptive) [default: join].
-    #[arg(long, value_name = "FORM", allow_hyphen_values = true)]
-    pub(crate) form: Option<String>,
-    /// How much a thief takes: one, fixed:D, half [default: one].
-    #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
-    pub(crate) steal: Option<String>,
-    /// Where the processes of a network run: stealing, partitioned, adaptive [default: stealing].
-    #[arg(long, value_name = "PLACEMENT", allow_hyphen_values = true)]
-    pub(crate) placement: Option<String>,
-    /// Draw a network, coloured by load and traffic, from one run more with accounting on.
-    #[arg(long, value_name = "FILE.svg|FILE.dot")]
-    pub(crate) graph: Option<PathBuf>,
-    /// Run on all ranks that `mpirun` has started, each with the workers of `--workers`; rank 0
-    /// prints.
-    #[arg(long)]
-    pub(crate) dist: bool,
-    /// Run as tasks with a CPU and a GPU side. auto: each where it is expected to end first, by
-    /// times that are measured and kept; none: no device is looked for; cpu, gpu: all on that side;
-    /// split:0.3: that share of the work on a device; sim:10: as auto, on a simulated device ten
-    /// times as fast as one worker's CPU side, which is slowed down for it, and after a comma one
-    /// of the words before, memory:MIB, rate:MIB_PER_S of transfers, or fail:N to lose the device
-    /// at its N-th submission.
-    #[arg(long, value_name = "DEVICE", allow_hyphen_values = true)]
-    pub(crate) device: Option<String>,
-    /// Say what was expected of tasks of each kind and size on either side, and what came; with
-    /// `--device`.
-    #[arg(long)]
-    pub(crate) explain: bool,
-    /// Write what the devices did, from one run more, as a trace that Perfetto and Chrome show.
-    #[arg(long, value_name = "FILE.json")]
-    pub(crate) trace: Option<PathBuf>,
-    /// How often; the times are medians [default: 5].
-    #[arg(long, value_name = "K", allow_hyphen_values = true)]
-    pub(crate) repeat: Option<String>,
-    /// Show what workers and devices did, from one run more with statistics on.
-    #[arg(long)]
-    pub(crate) profile: bool,
-    /// Write the result as JSON; `-` writes it to standard output instead of the table.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-}
-
 /// Does what the words say.
 pub(crate) fn main() -> Result<(), Failure> {
     let cli = match Cli::try_parse() {
@@ -154,6 +103,8 @@ pub(crate) fn main() -> Result<(), Failure> {
     match cli.command {
         None => run::first_words(),
         Some(Command::Run(args)) => run::run(&args),
+        #[cfg(feature = "rivals")]
+        Some(Command::Compare(args)) if args.workload == SLEEPERS => sleepers::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
         Some(Command::Model(args)) => model::run(&args),
@@ -164,7 +115,7 @@ pub(crate) fn main() -> Result<(), Failure> {
         Some(Command::Probe { words }) => probe::run(&words),
         #[cfg(not(feature = "rivals"))]
         Some(Command::Probe(args)) => probe::run(&args),
-        Some(Command::List) => report::print_list(),
+        Some(Command::List) => list::print(),
     }
 }
 

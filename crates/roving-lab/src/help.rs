@@ -16,7 +16,7 @@ use crate::duals::words::Wanted;
 use crate::model::{self, args::ModelArgs};
 use crate::networks::placement::{self, Place};
 use crate::rivals::Runtime;
-use crate::run::{Settings, cores, parse_steal};
+use crate::settings::{Settings, cores, parse_steal};
 use crate::tasks::Form;
 use crate::{compare, repro, top};
 
@@ -173,7 +173,7 @@ fn of_measuring() -> Vec<Claim> {
         ),
         run("compare input", "A named input, or parameters", COMPARED),
         usual("compare against", "all"),
-        usual("compare steal", compare::STEAL),
+        usual("compare steal", compare::args::STEAL),
         run(
             "compare steal",
             "one, fixed:D, half",
@@ -184,8 +184,8 @@ fn of_measuring() -> Vec<Claim> {
             "[default: 1 and one a core]",
             "workers_are_a_list",
         ),
-        usual("compare repeat", compare::REPEAT),
-        usual("compare out", compare::OUT),
+        usual("compare repeat", compare::args::REPEAT),
+        usual("compare out", compare::args::OUT),
         run("bench", "Measure every figure", WRITTEN),
         run(
             "bench rows",

@@ -35,14 +35,21 @@ mod bench;
 mod cli;
 #[cfg(feature = "rivals")]
 mod compare;
+#[cfg(feature = "rivals")]
+mod csv;
 #[cfg(feature = "dist")]
 mod dist;
 #[cfg(feature = "gpu")]
 mod duals;
+mod figures;
 mod fork_join;
 #[cfg(all(test, feature = "rivals", feature = "top"))]
 mod help;
 mod input;
+mod lanes;
+mod list;
+#[cfg(feature = "rivals")]
+mod machine;
 mod measure;
 mod memory;
 #[cfg(feature = "rivals")]
@@ -58,9 +65,13 @@ mod repro;
 #[cfg(feature = "rivals")]
 mod rivals;
 mod run;
+mod settings;
+#[cfg(feature = "rivals")]
+mod shapes;
 #[cfg(feature = "rivals")]
 mod sleepers;
 mod tasks;
+mod times;
 #[cfg(feature = "top")]
 mod top;
 mod workloads;

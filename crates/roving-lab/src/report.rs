@@ -4,16 +4,9 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::absent::ONLY_WITH_GPU;
-#[cfg(not(feature = "gpu"))]
-use crate::absent::duals;
-#[cfg(feature = "gpu")]
-use crate::duals;
-use crate::input::Failure;
+use crate::figures::{counted, seconds};
 use crate::input::grouped;
-use crate::networks;
-use crate::out::show;
-use crate::workloads::{Answer, CATALOGUE, Evidence, Kind};
+use crate::workloads::{Answer, Evidence, Kind};
 
 /// The result of one job. Its JSON has exactly these fields, less `beside`.
 #[derive(Debug, Serialize)]
@@ -325,52 +318,6 @@ pub(crate) fn bar<const N: usize>(marks: [char; N], parts: [f64; N], length: usi
         .collect()
 }
 
-/// `1 worker`, `2 workers`.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
-/// A time with three or four digits and the unit that fits.
-pub(crate) fn seconds(seconds: f64) -> String {
-    let (value, unit) = match seconds {
-        s if s < 1e-6 => (s * 1e9, "ns"),
-        s if s < 1e-3 => (s * 1e6, "µs"),
-        s if s < 1.0 => (s * 1e3, "ms"),
-        s => (s, "s"),
-    };
-    let digits = if value < 10.0 { 2 } else { 1 };
-    format!("{value:.digits$} {unit}")
-}
-
-/// `roving list`.
-pub(crate) fn print_list() -> Result<(), Failure> {
-    show(format_args!("{}", list()))
-}
-
-fn list() -> String {
-    let mut list = String::new();
-    let plain = CATALOGUE.iter().map(|kind| (kind, ""));
-    let networks = networks::CATALOGUE.iter().map(|entry| (&entry.kind, ""));
-    let duals = duals::kinds().map(|kind| (kind, " --device"));
-    for (kind, option) in plain.chain(networks).chain(duals) {
-        let _ = writeln!(list, "{}{option}: {}", kind.name, kind.about);
-        for (place, (name, about)) in kind.inputs.iter().enumerate() {
-            let default = if place == 0 { " (default)" } else { "" };
-            let _ = writeln!(list, "  {name:<10} {about}{default}");
-        }
-        let _ = writeln!(list, "  or parameters: {}\n", kind.params);
-    }
-    list.push_str("roving run <workload> --input <name or parameters>\n");
-    if !cfg!(feature = "gpu") {
-        let _ = writeln!(
-            list,
-            "Programs with a GPU side, such as {}, need: cargo run --release --features gpu -- list",
-            ONLY_WITH_GPU.join(", ")
-        );
-    }
-    list
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -381,19 +328,6 @@ mod tests {
             steal_s,
             idle_s,
             ..WorkerProfile::from(&roving::WorkerProfile::default())
-        }
-    }
-
-    #[test]
-    fn times_have_the_unit_that_fits() {
-        for (time, text) in [
-            (3.2e-9, "3.20 ns"),
-            (4.5e-5, "45.0 µs"),
-            (0.0567, "56.7 ms"),
-            (1.234, "1.23 s"),
-            (90.0, "90.0 s"),
-        ] {
-            assert_eq!(seconds(time), text);
         }
     }
 
@@ -434,26 +368,5 @@ mod tests {
     #[test]
     fn shares_leave_out_what_never_was() {
         assert_eq!(worker(3.0, 1.0, 0.0).shares(), "busy 75.0 %, steal 25.0 %");
-    }
-
-    #[test]
-    fn the_list_names_every_workload_and_its_default() {
-        let list = list();
-        let networks = networks::CATALOGUE.iter().map(|entry| &entry.kind);
-        let duals = duals::kinds();
-        for kind in CATALOGUE.iter().chain(networks) {
-            assert!(
-                list.contains(&format!("{}: {}", kind.name, kind.about)),
-                "{list}"
-            );
-        }
-        for kind in duals {
-            assert!(
-                list.contains(&format!("{} --device: {}", kind.name, kind.about)),
-                "{list}"
-            );
-        }
-        let kinds = CATALOGUE.len() + networks::CATALOGUE.len() + duals::kinds().count();
-        assert_eq!(list.matches(" (default)").count(), kinds);
     }
 }

@@ -1,133 +1,23 @@
 //! `roving run`: one workload on Roving, beside serial runs of the same code.
 
-use std::fs::File;
-use std::io::Write as _;
-use std::path::Path;
-use std::thread::available_parallelism;
-
-use roving::Pool;
-use roving::policy::Amount;
-
 #[cfg(not(feature = "dist"))]
 use crate::absent::dist;
 #[cfg(not(feature = "gpu"))]
 use crate::absent::duals;
-use crate::cli::RunArgs;
 #[cfg(feature = "dist")]
 use crate::dist;
 #[cfg(feature = "gpu")]
 use crate::duals;
-use crate::input::{BadInput, Failure, number_in};
-use crate::measure::{self, Times};
+use crate::input::{BadInput, Failure};
+use crate::measure;
 use crate::memory;
 use crate::networks;
-use crate::out::show;
+use crate::out::{Sink, show};
 use crate::progress::Progress;
 use crate::report::{Beside, Profile, Report, Seconds};
-use crate::tasks::Form;
+use crate::settings::{RunArgs, Settings, cores};
+use crate::times::Times;
 use crate::workloads::{Answer, Evidence, Job};
-
-/// The most workers that `--workers` takes: those that a pool of the runtime can have.
-const WORKERS_MAX: u64 = 768;
-/// The most repetitions that `--repeat` takes.
-const REPEAT_MAX: u64 = 100_000;
-
-/// How a job is run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Settings {
-    /// Workers of the pool.
-    pub(crate) workers: usize,
-    /// In closures or in tasks.
-    pub(crate) form: Form,
-    /// The number of tasks that a thief takes.
-    pub(crate) steal: Amount,
-    /// Timed runs.
-    pub(crate) repeat: usize,
-    /// One run more with statistics on.
-    pub(crate) profile: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Settings {
-            workers: cores(),
-            form: Form::default(),
-            steal: Amount::default(),
-            repeat: 5,
-            profile: false,
-        }
-    }
-}
-
-/// How many cores this process may use.
-pub(crate) fn cores() -> usize {
-    available_parallelism().map_or(1, usize::from)
-}
-
-/// Reads `--workers`.
-pub(crate) fn parse_workers(text: &str) -> Result<usize, BadInput> {
-    let remedy = format!("leave it out for one a core, here {}", cores());
-    Ok(number_in("--workers", text, 1..=WORKERS_MAX, &remedy)? as usize)
-}
-
-/// Reads `ROVING_WORKERS`, as the global pool of a program does; empty is not set.
-fn workers_variable() -> Result<Option<usize>, BadInput> {
-    let text = std::env::var_os("ROVING_WORKERS").unwrap_or_default();
-    let text = text.to_string_lossy();
-    if text.trim().is_empty() {
-        return Ok(None);
-    }
-    let remedy = format!("unset it for one a core, here {}", cores());
-    let workers = number_in("ROVING_WORKERS", text.trim(), 1..=WORKERS_MAX, &remedy)?;
-    Ok(Some(workers as usize))
-}
-
-/// Reads `--repeat`.
-pub(crate) fn parse_repeat(text: &str) -> Result<usize, BadInput> {
-    Ok(number_in("--repeat", text, 1..=REPEAT_MAX, "leave it out for 5")? as usize)
-}
-
-/// Reads `--steal`.
-pub(crate) fn parse_steal(text: &str) -> Result<Amount, BadInput> {
-    let allowed = "one, fixed:D with D from 1 to 64, or half";
-    text.parse()
-        .map_err(|_| BadInput::new("--steal", text, allowed, "leave it out for one"))
-}
-
-impl Settings {
-    /// Reads the words of `roving run`.
-    pub(crate) fn parse(args: &RunArgs) -> Result<Settings, BadInput> {
-        let plain = Settings::default();
-        Ok(Settings {
-            workers: match args.workers.as_deref() {
-                Some(text) => parse_workers(text)?,
-                None => workers_variable()?.unwrap_or(plain.workers),
-            },
-            form: args.form.as_deref().map_or(Ok(plain.form), Form::parse)?,
-            steal: args.steal.as_deref().map_or(Ok(plain.steal), parse_steal)?,
-            repeat: args
-                .repeat
-                .as_deref()
-                .map_or(Ok(plain.repeat), parse_repeat)?,
-            profile: args.profile,
-        })
-    }
-
-    /// A pool for `job`. Statistics cost time, so only the profiled run has them.
-    pub(crate) fn pool(&self, job: &Job, profile: bool) -> Result<Pool, Failure> {
-        Pool::builder()
-            .workers(self.workers)
-            .steal(self.steal)
-            .stack_size(job.stack_bytes())
-            .profile(profile)
-            .build()
-            .map_err(|error| {
-                let mebibytes = job.stack_bytes() >> 20;
-                let pool = format!("{} workers with stacks of {mebibytes} MiB", self.workers);
-                Failure::Run(format!("no pool of {pool}: {error}; take fewer workers"))
-            })
-    }
-}
 
 /// Printed below the first report that somebody sees.
 const NEXT: &str = "
@@ -188,55 +78,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let sink = Sink::open(args.json.as_deref())?;
     let report = run_job(&mut job, &settings)?;
     sink.write(&report.json(), &report.table())
-}
-
-/// Where a report goes: the table to standard output, or the JSON there, or the JSON into a file as
-/// well.
-pub(crate) enum Sink {
-    /// No JSON.
-    Table,
-    /// JSON to standard output, and no table.
-    Json,
-    /// JSON into a file.
-    File(File),
-}
-
-impl Sink {
-    /// Opens the output that `--json` asks for.
-    pub(crate) fn open(path: Option<&Path>) -> Result<Sink, BadInput> {
-        match path {
-            None => Ok(Sink::Table),
-            Some(path) if path.as_os_str() == "-" => Ok(Sink::Json),
-            Some(path) => Ok(Sink::File(create(path)?)),
-        }
-    }
-
-    /// Writes both forms of a report to where they go.
-    pub(crate) fn write(self, json: &str, table: &str) -> Result<(), Failure> {
-        match self {
-            Sink::Table => show(format_args!("{table}"))?,
-            Sink::Json => show(format_args!("{json}\n"))?,
-            Sink::File(mut file) => {
-                show(format_args!("{table}"))?;
-                writeln!(file, "{json}")
-                    .map_err(|error| Failure::Run(format!("the JSON was not written: {error}")))?;
-            }
-        }
-        Ok(())
-    }
-}
-
-fn create(path: &Path) -> Result<File, BadInput> {
-    let allowed = "a file that can be written";
-    let remedy = "take a folder that exists, or `-` for standard output";
-    File::create(path).map_err(|error| {
-        BadInput::new(
-            "--json",
-            path.display(),
-            format!("{allowed} ({error})"),
-            remedy,
-        )
-    })
 }
 
 /// Runs and verifies `job` as `settings` say.

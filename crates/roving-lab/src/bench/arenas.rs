@@ -8,10 +8,10 @@ use roving::{Arena, BuildError, Pool};
 
 use super::Scale;
 use super::record::Record;
-use crate::compare::lanes::{Lane, interleave};
 use crate::fork_join::Roving;
 use crate::input::Failure;
-use crate::run::cores;
+use crate::lanes::{Lane, interleave};
+use crate::settings::cores;
 use crate::workloads::fib::fib;
 
 /// How long the pool is left alone before a call that finds it idle.

@@ -12,7 +12,7 @@ use roving::{Pool, join};
 
 use super::record::{Bound::AtMost, Measurement, Record};
 use super::{OUT, Scale};
-use crate::compare::csv::Csv;
+use crate::csv::Csv;
 use crate::input::Failure;
 use crate::networks::placement::Place;
 use crate::networks::{self, run::once};

@@ -9,8 +9,8 @@ use roving::Pool;
 
 use super::Scale;
 use super::record::{Bound, Record};
-use crate::compare::lanes::{Lane, Series, interleave};
 use crate::input::Failure;
+use crate::lanes::{Lane, Series, interleave};
 
 use Bound::{AtLeast, AtMost};
 

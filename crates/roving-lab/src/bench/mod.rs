@@ -6,10 +6,8 @@ mod dist;
 pub(crate) mod drop_in;
 mod duals;
 mod first_minute;
-pub(crate) mod handoff;
 mod joins;
 mod loops;
-pub(crate) mod machine;
 mod model;
 mod networks;
 mod orders;
@@ -33,13 +31,14 @@ use std::path::PathBuf;
 use clap::Args;
 
 use self::record::Record;
-pub(crate) use self::record::figures;
 use self::row::{Measure, Row, row};
 use self::scale::both;
 pub(crate) use self::scale::{OUT, OUT_QUICK, Scale};
-use crate::compare::{make_directory, write};
+use crate::figures::figures;
 use crate::input::{BadInput, Failure};
+use crate::machine;
 use crate::out::show;
+use crate::out::{make_directory, write};
 use crate::rivals;
 
 /// `roving bench`.

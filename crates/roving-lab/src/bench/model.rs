@@ -6,13 +6,14 @@ use roving_model::{Independent, MeanField, Policy, Runtime};
 use super::record::Bound::AtMost;
 use super::record::Record;
 use super::{Scale, both};
-use crate::compare::field::{Field, SERIAL};
-use crate::compare::lanes::{find, interleave};
+use crate::compare::field::Field;
 use crate::input::Failure;
+use crate::lanes::SERIAL;
+use crate::lanes::{find, interleave};
 use crate::model::probes;
 use crate::model::work::Work;
 use crate::rivals::Runtime as Lanes;
-use crate::run::cores;
+use crate::settings::cores;
 use crate::workloads::Job;
 
 /// Processors of the simulations that are held against the equations; fewer with `--quick`.

@@ -3,8 +3,8 @@
 
 use super::row::Row;
 use super::scale::both;
-use crate::compare::csv::Csv;
-use crate::compare::field::SERIAL;
+use crate::csv::Csv;
+use crate::lanes::SERIAL;
 use crate::plot::{self, Panel};
 use crate::rivals::Runtime;
 

@@ -1,7 +1,6 @@
 //! Questions that need a process of their own: how much memory, CPU or instructions one pool costs.
 //! The command asks itself, by the hidden subcommand `probe`.
 
-use std::fs;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use roving::policy::Amount;
 use super::dist;
 use crate::fork_join::Roving;
 use crate::input::{BadInput, Failure, number_in};
+use crate::machine::cpu_time;
 use crate::memory;
 use crate::networks::run::{once, pool};
 use crate::networks::{self, placement};
@@ -304,19 +304,6 @@ fn fib(joins: bool, n: u64) -> Result<f64, Failure> {
     Ok(job.answer().0[0] as f64)
 }
 
-/// CPU time of all threads of this process, to the nanosecond (Linux).
-pub(crate) fn cpu_time() -> Option<Duration> {
-    let mut nanos = 0;
-    for task in fs::read_dir("/proc/self/task").ok()? {
-        // A thread may end while we read.
-        let Ok(text) = fs::read_to_string(task.ok()?.path().join("schedstat")) else {
-            continue;
-        };
-        nanos += text.split_whitespace().next()?.parse::<u64>().ok()?;
-    }
-    Some(Duration::from_nanos(nanos))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -381,28 +368,5 @@ mod tests {
                 .unwrap();
             assert_eq!(found, Some(610.0));
         }
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn cpu_time_counts_all_threads() {
-        // A thread of another test that ends takes its time along.
-        let used = || {
-            let before = cpu_time().unwrap();
-            let (stop, stopped) = std::sync::mpsc::channel::<()>();
-            let thread = std::thread::spawn(move || {
-                let start = std::time::Instant::now();
-                while start.elapsed() < Duration::from_millis(200) {
-                    std::hint::spin_loop();
-                }
-                let _ = stopped.recv();
-            });
-            sleep(Duration::from_millis(400));
-            let used = cpu_time().unwrap().saturating_sub(before);
-            drop(stop);
-            thread.join().unwrap();
-            used
-        };
-        assert!((0..50).any(|_| used() > Duration::from_millis(20)));
     }
 }

@@ -9,15 +9,16 @@ use std::time::{Duration, Instant};
 use super::Scale;
 use super::probe::{self, Probe};
 use super::record::{Bound::AtMost, Record};
-use crate::compare::lanes::{Lane, find, interleave};
 use crate::input::Failure;
+use crate::lanes::{Lane, find, interleave};
+use crate::machine;
 use crate::rivals::Runtime;
-use crate::run::cores;
+use crate::settings::cores;
 
 /// CPU time of an idle pool in two seconds, in a process of its own.
 pub(super) fn idle(scale: &Scale) -> Result<Record, Failure> {
     let mut record = Record::default();
-    if probe::cpu_time().is_none() {
+    if machine::cpu_time().is_none() {
         record
             .absent
             .push("idle: this system does not say how much CPU a thread has used".into());

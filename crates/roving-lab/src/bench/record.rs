@@ -1,7 +1,8 @@
 //! The content of one row of `docs/results`: measurements, and the claims that are judged by them.
 
-use crate::compare::csv::Csv;
-use crate::compare::lanes::Series;
+use crate::csv::Csv;
+use crate::figures::figures;
+use crate::lanes::Series;
 
 /// The columns of a row's file. `value` of a measurement is its median.
 const HEAD: [&str; 11] = [
@@ -185,22 +186,12 @@ impl Record {
     }
 }
 
-/// Four significant figures, never in the form 1e-7.
-pub(crate) fn figures(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return format!("{value}");
-    }
-    let before = value.abs().log10().floor() as i32;
-    let after = (3 - before).clamp(0, 12) as usize;
-    format!("{value:.after$}")
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::measure::Times;
+    use crate::times::Times;
 
     fn claim(value: f64, must: Bound, stretch: Bound) -> Claim {
         Claim {

@@ -21,7 +21,7 @@ use tokio::time::{sleep_until, timeout};
 use super::Scale;
 use super::record::{Bound::AtMost, Record};
 use crate::input::Failure;
-use crate::run::cores;
+use crate::settings::cores;
 
 /// The processor time of a long request, and of a short one.
 const LONG: Duration = Duration::from_millis(1);

@@ -14,8 +14,8 @@ use super::record::{
     Record,
 };
 use super::{Scale, both};
-use crate::compare::lanes::{Lane, Series, find, interleave};
 use crate::input::Failure;
+use crate::lanes::{Lane, Series, find, interleave};
 
 /// The repository.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

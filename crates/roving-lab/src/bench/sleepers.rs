@@ -7,11 +7,11 @@ use super::record::{
     Record,
 };
 use super::row::Drawn;
-use crate::compare::csv::Csv;
+use crate::csv::Csv;
 use crate::input::Failure;
 use crate::rivals::Runtime;
+use crate::shapes::shape::{KINDS, Kind, Leaves, Until};
 use crate::sleepers::field::{Cell, Settings, measure};
-use crate::sleepers::shape::{KINDS, Kind, Leaves, Until};
 use crate::sleepers::verdict::{self, Judged, judge, judge_form, mean, near_predictions, worst};
 use crate::sleepers::{FORMS, ROUNDS, WORKERS, command};
 

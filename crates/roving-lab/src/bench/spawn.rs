@@ -5,8 +5,8 @@ use super::record::{Bound::AtMost, Record};
 use super::{Scale, both};
 use crate::compare::compare;
 use crate::compare::field::Field;
-use crate::compare::lanes::find;
 use crate::input::Failure;
+use crate::lanes::find;
 use crate::rivals::Runtime;
 use crate::workloads::Job;
 

@@ -2,13 +2,14 @@
 
 use roving::Pool;
 
-use super::handoff;
 use super::record::{Bound, Record};
 use super::{Scale, both};
-use crate::compare::field::{Field, SERIAL};
-use crate::compare::lanes::{Lane, Series, find, interleave};
+use crate::compare::field::Field;
 use crate::compare::{against_best, compare, speedup_plot};
 use crate::input::Failure;
+use crate::lanes::SERIAL;
+use crate::lanes::{Lane, Series, find, interleave};
+use crate::machine::handoff;
 use crate::plot::{self, Curve};
 use crate::rivals::Runtime;
 use crate::workloads::Job;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::overview;
 use super::row::{Measure, Row};
-use crate::compare::csv::Csv;
+use crate::csv::Csv;
 use crate::input::Failure;
 
 /// The plots, in the order of the page.
@@ -30,14 +30,14 @@ pub(super) fn write(out: &Path, rows: &[Row]) -> Result<(), Failure> {
         files.push((row, Csv::parse(&text).map_err(wrong)?));
     }
     if let Some(plot) = overview::plot(&files).map_err(Failure::Run)? {
-        crate::compare::write(&out.join("overview.svg"), &plot)?;
+        crate::out::write(&out.join("overview.svg"), &plot)?;
     }
     let plots: Vec<&str> = PLOTS
         .into_iter()
         .filter(|plot| out.join(plot).exists())
         .collect();
     let text = summary(&files, &plots).map_err(Failure::Run)?;
-    crate::compare::write(&out.join("README.md"), &text)
+    crate::out::write(&out.join("README.md"), &text)
 }
 
 /// The page's text.

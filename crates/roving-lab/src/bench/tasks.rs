@@ -9,9 +9,10 @@ use super::record::{
     Record,
 };
 use super::{Scale, both};
-use crate::compare::field::{Field, SERIAL};
-use crate::compare::lanes::{Lane, Series, find, interleave};
+use crate::compare::field::Field;
 use crate::input::Failure;
+use crate::lanes::SERIAL;
+use crate::lanes::{Lane, Series, find, interleave};
 use crate::measure;
 use crate::rivals::Runtime;
 use crate::tasks::Form;

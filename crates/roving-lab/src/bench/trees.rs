@@ -5,9 +5,9 @@ use super::record::{Bound, Record};
 use super::speed::{OURS, field, get};
 use super::{Scale, both};
 use crate::compare::compare;
-use crate::compare::field::SERIAL;
-use crate::compare::lanes::Series;
 use crate::input::Failure;
+use crate::lanes::SERIAL;
+use crate::lanes::Series;
 use crate::rivals::Runtime;
 
 use Bound::{AtLeast, AtMost};

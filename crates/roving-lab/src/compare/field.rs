@@ -6,15 +6,12 @@ use std::time::Instant;
 use roving::Pool;
 use roving::policy::Amount;
 
-use super::lanes::Lane;
 use crate::input::Failure;
+use crate::lanes::{Lane, SERIAL};
 use crate::measure;
 use crate::rivals::{Absent, Contender, Runtime, start_ours};
 use crate::tasks::Form;
 use crate::workloads::{Answer, Job};
-
-/// The name of the serial lane.
-pub(crate) const SERIAL: &str = "serial";
 
 /// A job with its right answer. All lanes share the job, since they take turns.
 #[derive(Debug)]
@@ -183,7 +180,7 @@ mod tests {
             "{error}"
         );
         let mut lanes = vec![field.contender("liar", 1, Box::new(LaterLiar)).unwrap()];
-        let error = super::super::lanes::interleave(&mut lanes, 1).unwrap_err();
+        let error = crate::lanes::interleave(&mut lanes, 1).unwrap_err();
         assert!(
             error.starts_with("liar on 1: fib 10 found value 56"),
             "{error}"

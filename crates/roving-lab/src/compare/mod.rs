@@ -1,67 +1,29 @@
 //! `roving compare`: one workload on Roving and on its rivals, interleaved in one run.
 
-pub(crate) mod csv;
+pub(crate) mod args;
 pub(crate) mod field;
-pub(crate) mod lanes;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use roving::policy::Amount;
 
-use self::csv::Csv;
-use self::field::{Field, SERIAL};
-use self::lanes::{Series, find, interleave};
-use crate::bench::machine;
+use self::args::{CompareArgs, OUT, REPEAT, STEAL, SleeperArgs, parse_workers_list};
+use self::field::Field;
+#[cfg(not(feature = "gpu"))]
+use crate::absent::duals;
+use crate::csv::Csv;
+#[cfg(feature = "gpu")]
+use crate::duals;
 use crate::input::{BadInput, Failure};
-use crate::out::show;
+use crate::lanes::SERIAL;
+use crate::lanes::{Series, find, interleave};
+use crate::machine;
+use crate::networks;
+use crate::out::{make_directory, show, write};
 use crate::plot;
 use crate::rivals::{self, Runtime};
-use crate::run::{cores, parse_repeat, parse_steal, parse_workers};
-use crate::sleepers::{self, SleeperArgs};
-use crate::workloads::Job;
-
-/// Where results go when the user names no place.
-pub(crate) const OUT: &str = "roving-results";
-/// How much thieves of ours take, and how often each runs, when the user does not say.
-pub(crate) const STEAL: &str = "one";
-pub(crate) const REPEAT: usize = 5;
-
-/// `roving compare`. Values are strings here, so that their errors are ours.
-#[derive(Args, Debug)]
-pub(crate) struct CompareArgs {
-    /// A workload; `roving list` shows them. Or `sleepers`: programs whose leaves sleep, on up to
-    /// 256 workers.
-    pub(crate) workload: String,
-    /// A named input, or parameters.
-    #[arg(long, value_name = "NAME|PARAMS", allow_hyphen_values = true)]
-    pub(crate) input: Option<String>,
-    /// Rivals with commas between them: rayon, chili, forte, tokio, tbb, openmp [default: all];
-    /// and ours: roving-fork, roving-spawn, roving-branch; of sleepers, drop-in.
-    #[arg(
-        long,
-        alias = "forms",
-        value_name = "RIVALS",
-        allow_hyphen_values = true
-    )]
-    pub(crate) against: Option<String>,
-    /// How much a thief of ours takes: one, fixed:D, half, with commas between them [default:
-    /// one].
-    #[arg(long, value_name = "AMOUNT,…", allow_hyphen_values = true)]
-    pub(crate) steal: Option<String>,
-    /// Numbers of workers with commas between them [default: 1 and one a core].
-    #[arg(long, value_name = "N,…", allow_hyphen_values = true)]
-    pub(crate) workers: Option<String>,
-    /// How often; the times are medians [default: 5].
-    #[arg(long, value_name = "K", allow_hyphen_values = true)]
-    pub(crate) repeat: Option<String>,
-    /// Where the CSV and the plot go [default: roving-results].
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) sleepers: SleeperArgs,
-}
+use crate::settings::{cores, parse_repeat, parse_steal};
+use crate::workloads::{CATALOGUE, Job, unknown};
 
 /// The measurements, and the runtimes that took no part.
 #[derive(Debug)]
@@ -119,17 +81,6 @@ fn compare_amounts(
     Ok(Comparison { series, absent })
 }
 
-/// Reads `--workers` of `compare`.
-pub(crate) fn parse_workers_list(text: &str) -> Result<Vec<usize>, BadInput> {
-    let mut counts = text
-        .split(',')
-        .map(|one| parse_workers(one.trim()))
-        .collect::<Result<Vec<_>, _>>()?;
-    counts.sort_unstable();
-    counts.dedup();
-    Ok(counts)
-}
-
 /// Reads `--steal` of `compare`.
 fn parse_steals(text: &str) -> Result<Vec<Amount>, BadInput> {
     let mut steals: Vec<Amount> = Vec::new();
@@ -148,17 +99,28 @@ fn parse_steals(text: &str) -> Result<Vec<Amount>, BadInput> {
     Ok(steals)
 }
 
+/// The workload that the user named. What is none and yet can be run is said to be that.
+fn job(args: &CompareArgs) -> Result<Job, BadInput> {
+    let name = &args.workload;
+    let remedy = match networks::Job::find(name) {
+        Some(_) => "a network is for `roving run` and `roving bench networks`",
+        None if duals::has(name) => "tasks with two sides are for `roving run`",
+        None => return Job::parse(name, args.input.as_deref()),
+    };
+    match CATALOGUE.iter().any(|kind| kind.name == name) {
+        true => Job::parse(name, args.input.as_deref()),
+        false => Err(unknown(name, remedy)),
+    }
+}
+
 /// `roving compare`.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
-    if args.workload == sleepers::NAME {
-        return sleepers::run(args);
-    }
     if args.sleepers != SleeperArgs::default() {
         let line =
             "--shapes, --load, --spin, --crowded and --quick are words of `compare sleepers`";
         return Err(BadInput::line(line).into());
     }
-    let job = Job::parse(&args.workload, args.input.as_deref())?;
+    let job = job(args)?;
     let against = args.against.as_deref().unwrap_or("all");
     let mut runtimes = vec![Runtime::Roving];
     runtimes.extend(Runtime::parse_list(against)?);
@@ -200,18 +162,6 @@ fn command(args: &CompareArgs, workers: &[usize], rounds: usize, against: &str) 
         "roving compare {workload}{input} --against {against} --steal {steal} --workers {workers} \
          --repeat {rounds}"
     )
-}
-
-/// Makes the directory for results.
-pub(crate) fn make_directory(out: &Path) -> Result<(), BadInput> {
-    fs::create_dir_all(out).map_err(|error| {
-        BadInput::new(
-            "--out",
-            out.display(),
-            "a directory that can be written",
-            error,
-        )
-    })
 }
 
 /// The table for people, with the ratio to the best rival below it.
@@ -390,19 +340,13 @@ pub(crate) fn speedup_plot(series: &[Series], title: &str) -> Result<String, Str
     plot::bars(title, &legend, &bars)
 }
 
-/// Writes one file.
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text)
-        .map_err(|error| Failure::Run(format!("{} cannot be written: {error}", path.display())))
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::measure::Times;
     use crate::plot::tests::assert_svg;
+    use crate::times::Times;
 
     fn series(name: &str, workers: usize, times_ms: &[u64]) -> Series {
         let mut times = Times::default();

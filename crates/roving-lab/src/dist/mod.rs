@@ -8,12 +8,13 @@ use std::fmt::Write as _;
 use roving_dist::{Rebalance, World};
 use serde::Serialize;
 
-use crate::cli::RunArgs;
 use crate::input::{BadInput, Failure, grouped};
-use crate::measure::Times;
 use crate::networks::placement::{self, Place};
+use crate::out::Sink;
 use crate::report::Seconds;
-use crate::run::{Sink, cores, parse_repeat, parse_workers};
+use crate::settings::RunArgs;
+use crate::settings::{cores, parse_repeat, parse_workers};
+use crate::times::Times;
 
 /// A program that runs across ranks.
 struct Program {

@@ -6,15 +6,15 @@ use std::time::Instant;
 use roving_dist::{Network, NetworkError, World};
 
 use super::{Report, Settings, failure, seconds};
-use crate::cli::RunArgs;
 use crate::input::Failure;
-use crate::measure::Times;
 use crate::networks::builder::Across;
 use crate::networks::compress::Compress;
 use crate::networks::kmeans::Kmeans;
 use crate::networks::ring::Ring;
 use crate::networks::scatter::Scatter;
 use crate::networks::{Job, Program};
+use crate::settings::RunArgs;
+use crate::times::Times;
 use crate::workloads::{Answer, Evidence};
 
 /// A program that is woven by the same code on one rank and across several.

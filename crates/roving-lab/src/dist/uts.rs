@@ -7,9 +7,9 @@ use roving_dist::{Bag, Local, World};
 use serde::{Deserialize, Serialize};
 
 use super::{Report, Settings, failure, seconds};
-use crate::cli::RunArgs;
 use crate::input::Failure;
-use crate::measure::Times;
+use crate::settings::RunArgs;
+use crate::times::Times;
 #[cfg(target_arch = "x86_64")]
 use crate::workloads::uts::ShaNi;
 use crate::workloads::uts::{Found, Hash, Node, Portable, Search, State, TOGETHER, Uts, answer};

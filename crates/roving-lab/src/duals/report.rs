@@ -6,8 +6,9 @@ use std::fmt::Write as _;
 use roving_gpu::{DeviceProfile, Devices, KindProfile, Profile as DevicesProfile, Why};
 use serde::Serialize;
 
+use crate::figures::{counted, seconds};
 use crate::input::grouped;
-use crate::report::{BAR, Profile, Seconds, bar, counted, seconds};
+use crate::report::{BAR, Profile, Seconds, bar};
 use crate::workloads::{Answer, Evidence, Kind};
 
 /// The result of one program. Its JSON has exactly these fields, less `beside`.

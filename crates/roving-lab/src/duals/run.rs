@@ -11,13 +11,14 @@ use super::report::{Beside, DeviceLane, DualReport};
 use super::setup::{Load, Setup};
 use super::words::Wanted;
 use super::{Job, Place, Ran};
-use crate::cli::RunArgs;
 use crate::input::{BadInput, Failure};
-use crate::measure::Times;
 use crate::networks::run::pool;
+use crate::out::Sink;
 use crate::progress::Progress;
 use crate::report::{Profile, Seconds};
-use crate::run::{Settings as Common, Sink};
+use crate::settings::RunArgs;
+use crate::settings::Settings as Common;
+use crate::times::Times;
 use crate::{networks, workloads};
 
 /// Whether `args` are for a program of tasks with two sides: `--device` says so, or there is no

@@ -4,8 +4,8 @@ use roving_model::{MeanField, ModelError, Policy};
 
 use super::args::Plan;
 use super::{Out, RETRY_OF_DRAIN, RETRY_OF_POLICIES};
-use crate::bench::figures;
-use crate::compare::csv::Csv;
+use crate::csv::Csv;
+use crate::figures::figures;
 use crate::input::{BadInput, Failure};
 use crate::out::show;
 use crate::plot::{self, Axes, Curve};

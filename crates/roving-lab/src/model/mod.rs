@@ -16,10 +16,10 @@ use roving_model::Costs;
 pub(crate) use args::ModelArgs;
 use args::{Figure, Plan};
 
-use crate::compare::csv::Csv;
-use crate::compare::{make_directory, write};
+use crate::csv::Csv;
 use crate::input::Failure;
 use crate::out::show;
+use crate::out::{make_directory, write};
 
 /// Where files go.
 pub(crate) const OUT: &str = "roving-results";

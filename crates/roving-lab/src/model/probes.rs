@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use roving::Pool;
 use roving_model::{ByDistance, Costs};
 
-use crate::bench::handoff;
 use crate::input::Failure;
+use crate::machine::handoff;
 use crate::measure;
-use crate::run::cores;
+use crate::settings::cores;
 use crate::tasks::Form;
 use crate::workloads::Job;
 

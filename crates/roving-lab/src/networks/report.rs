@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use crate::figures::{counted, seconds};
 use crate::input::grouped;
-use crate::report::{Profile, Seconds, counted, seconds};
+use crate::report::{Profile, Seconds};
 use crate::workloads::{Answer, Evidence, Kind};
 
 /// The result of one program. Its JSON has exactly these fields, less `beside`.

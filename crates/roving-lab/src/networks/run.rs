@@ -10,15 +10,16 @@ use super::Job;
 use super::picture::Picture;
 use super::placement::{self, Place};
 use super::report::{Beside, NetworkReport, Traffic};
-use crate::cli::RunArgs;
-#[cfg(feature = "rivals")]
-use crate::compare::{field::SERIAL, lanes::Lane};
 use crate::input::{BadInput, Failure};
-use crate::measure::Times;
+#[cfg(feature = "rivals")]
+use crate::lanes::{Lane, SERIAL};
 use crate::memory;
+use crate::out::Sink;
 use crate::progress::Progress;
 use crate::report::{Profile, Seconds};
-use crate::run::{Settings as Common, Sink};
+use crate::settings::RunArgs;
+use crate::settings::Settings as Common;
+use crate::times::Times;
 use crate::workloads::{Answer, Evidence};
 
 /// How networks are run.

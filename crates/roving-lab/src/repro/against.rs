@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::verdict::Verdict;
-use crate::compare::csv::Csv;
+use crate::csv::Csv;
 use crate::input::{BadInput, Failure};
 
 /// The verdict of each figure in another run's report.

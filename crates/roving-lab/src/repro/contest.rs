@@ -7,11 +7,11 @@ use super::plan::{Group, Plan};
 use super::seen::TIME;
 use super::store::Point;
 use crate::compare::field::Field;
-use crate::compare::lanes::{Lane, Rounds, Series, interleave_within};
 use crate::input::Failure;
+use crate::lanes::{Lane, Rounds, Series, interleave_within};
 use crate::measure;
 use crate::rivals::Runtime;
-use crate::run::Settings;
+use crate::settings::Settings;
 use crate::tasks::Form;
 use crate::workloads::{Answer, Job};
 

@@ -39,10 +39,10 @@ use self::plan::{Budget, Group, Plan};
 use self::progress::Progress;
 use self::seen::Seen;
 use self::store::{Origin, Store, fingerprint};
-use crate::bench::machine;
-use crate::compare::{make_directory, write};
 use crate::input::{BadInput, Failure};
+use crate::machine;
 use crate::out::show;
+use crate::out::{make_directory, write};
 use crate::rivals;
 
 /// Where points and report go when the user names no place.

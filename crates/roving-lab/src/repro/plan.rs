@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use super::store::Point;
 use super::verdict::RUNS_MIN;
-use crate::compare::lanes::Rounds;
 use crate::input::Failure;
-use crate::run::cores;
+use crate::lanes::Rounds;
+use crate::settings::cores;
 
 /// How long all groups of a quick run may take together, without the report.
 const QUICK_ALL: Duration = Duration::from_secs(255);

@@ -97,4 +97,4 @@ impl Seen<'_> {
 }
 
 /// The series by which speed-ups divide.
-pub(super) const SERIAL: &str = crate::compare::field::SERIAL;
+pub(super) const SERIAL: &str = crate::lanes::SERIAL;

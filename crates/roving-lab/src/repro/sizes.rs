@@ -2,7 +2,7 @@
 //! `--full` means the papers' sizes is compared here, and not only said.
 
 use super::plan::Plan;
-use crate::compare::csv::Csv;
+use crate::csv::Csv;
 
 /// The inputs of one program of a paper.
 pub(super) struct Size {

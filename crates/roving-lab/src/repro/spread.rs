@@ -76,6 +76,37 @@ pub(super) fn median(values: &[f64]) -> f64 {
     Spread::of(values).map_or(f64::NAN, |spread| spread.median)
 }
 
+/// A number with three digits, without needless ones behind the point.
+pub(super) fn number(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 {
+        return "0".to_owned();
+    }
+    let places = if size >= 100.0 {
+        0
+    } else if size >= 10.0 {
+        1
+    } else if size >= 1.0 {
+        2
+    } else {
+        (2 - size.log10().floor() as i32).clamp(2, 9)
+    };
+    let text = format!("{value:.*}", places as usize);
+    if size >= 1000.0 {
+        let whole = crate::input::grouped(size.round() as u64);
+        return if value < 0.0 {
+            format!("−{whole}")
+        } else {
+            whole
+        };
+    }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,5 +134,23 @@ mod tests {
         let spread = Spread::of(&values).unwrap();
         assert_eq!(spread.whiskers(&values), (1.0, 5.0));
         assert_eq!(Spread::printed(7.0).whiskers(&[]), (7.0, 7.0));
+    }
+
+    #[test]
+    fn numbers_have_three_digits() {
+        for (value, want) in [
+            (0.0, "0"),
+            (0.158, "0.158"),
+            (0.000_123_4, "0.000123"),
+            (1.9, "1.9"),
+            (19.0, "19"),
+            (28.74, "28.7"),
+            (877.6, "878"),
+            (110_400.0, "110,400"),
+            (-2200.0, "−2,200"),
+            (-0.5, "-0.5"),
+        ] {
+            assert_eq!(number(value), want);
+        }
     }
 }

@@ -122,7 +122,7 @@ impl Store {
             Default::default()
         };
         if !done.is_empty() {
-            let groups = crate::report::counted(done.len(), "group");
+            let groups = crate::figures::counted(done.len(), "group");
             said.push(format!(
                 "continues with {groups} of measurements from {}",
                 path.display()
@@ -182,7 +182,7 @@ fn others(out: &Path, ours: &Path) -> Vec<String> {
         .filter(|path| path != ours && path.extension().is_some_and(|ending| ending == "jsonl"))
         .filter_map(|path| {
             let (origin, points, _) = read(&fs::read_to_string(&path).ok()?);
-            let points = crate::report::counted(points.len(), "point");
+            let points = crate::figures::counted(points.len(), "point");
             Some(format!(
                 "keeps apart {} with {points}: {}",
                 path.display(),

@@ -7,8 +7,7 @@
 //! and neighbours are others. A claim is decided only where the whole interval lies on one side of
 //! its line.
 
-use super::draw::number;
-use super::spread::median;
+use super::spread::{median, number};
 
 /// With fewer runs of anything that a claim is about, nothing is decided.
 pub(super) const RUNS_MIN: usize = 5;

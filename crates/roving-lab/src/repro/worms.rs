@@ -1,11 +1,11 @@
 //! WORMS: work-first and help-first, where parallelism is recursive and where it is flat.
 
 use super::contest::{Contestant, contest};
-use super::draw::number;
 use super::figure::{Asker, Figure, Form, Paper, Reading, Sheet};
 use super::plan::{Group, Plan};
 use super::seen::{Seen, TIME};
 use super::sizes;
+use super::spread::number;
 use super::verdict::{Claim, Interval, Judgement, Line};
 use crate::rivals::Runtime;
 

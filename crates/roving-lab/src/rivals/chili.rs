@@ -10,7 +10,7 @@ use ::chili::{Config, Scope, ThreadPool};
 use super::{Absent, Contender, Run, timed};
 use crate::fork_join::ForkJoin;
 use crate::measure;
-use crate::sleepers::closures::Pools;
+use crate::shapes::closures::Pools;
 use crate::workloads::Job;
 
 /// chili as the workloads see it. The lifetime of the scope is hidden, because each call has

@@ -8,7 +8,7 @@ use ::forte::{ThreadPool, Worker};
 use super::{Absent, Contender, Run, timed};
 use crate::fork_join::ForkJoin;
 use crate::measure;
-use crate::sleepers::closures::Pools;
+use crate::shapes::closures::Pools;
 use crate::workloads::Job;
 
 /// The most threads of its own that a Forte pool starts.

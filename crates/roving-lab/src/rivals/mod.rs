@@ -6,6 +6,7 @@
 
 pub(crate) mod alone;
 mod chili;
+pub(crate) mod drop_in;
 mod forte;
 pub(crate) mod mpsc;
 pub(crate) mod pipeline;
@@ -20,11 +21,10 @@ use ::roving::policy::Amount;
 
 use self::runtime::UNSET_STACK_BYTES;
 pub(crate) use self::runtime::{Absent, Contender, Run, Runtime, timed};
-use crate::bench::drop_in;
 use crate::measure;
-use crate::run::Settings;
-use crate::sleepers::closures::{self, Pools};
-use crate::sleepers::field::{Runner, here};
+use crate::settings::Settings;
+use crate::shapes::closures::{self, Pools};
+use crate::shapes::runner::{Runner, here};
 use crate::tasks::Form;
 use crate::workloads::Job;
 

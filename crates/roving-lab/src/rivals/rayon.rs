@@ -5,7 +5,7 @@ use ::rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::{Absent, Contender, Run, timed};
 use crate::fork_join::ForkJoin;
-use crate::sleepers::closures::{Pools, STACK_BYTES};
+use crate::shapes::closures::{Pools, STACK_BYTES};
 use crate::workloads::Job;
 
 /// Rayon as the workloads see it; its worker is found through a thread-local.

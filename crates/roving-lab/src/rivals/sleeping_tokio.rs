@@ -8,8 +8,8 @@ use std::time::Instant;
 use ::tokio::runtime::{Builder, Runtime};
 
 use super::Absent;
-use crate::sleepers::field::{Runner, here};
-use crate::sleepers::shape::{Entry, Leaves, Part, Shape, Until, begun_since};
+use crate::shapes::runner::{Runner, here};
+use crate::shapes::shape::{Entry, Leaves, Part, Shape, Until, begun_since};
 
 /// tokio's runtime with so many threads.
 pub(super) fn start(workers: usize) -> Result<Runner, Absent> {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::shape::Part;
+use crate::shapes::shape::Part;
 
 /// No schedule is shorter: the greater one of work over workers, and span. In µs.
 pub(crate) fn greedy_us(whole: &Part, workers: usize) -> f64 {
@@ -100,7 +100,7 @@ impl Schedule<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sleepers::shape::KINDS;
+    use crate::shapes::shape::KINDS;
 
     #[test]
     fn a_list_schedule_keeps_to_the_order_and_to_the_series() {

@@ -4,18 +4,18 @@ use std::cell::RefCell;
 use std::fs;
 use std::process::{Child, Command};
 use std::rc::Rc;
-use std::time::Duration;
 
 use super::bound;
 use super::ours::Ours;
 use super::predict::{self, Machine};
-use super::shape::{Entry, Kind, Leaves, Shape, Until};
-use crate::bench::probe::cpu_time;
-use crate::compare::lanes::{Lane, Rounds, interleave_within};
 use crate::input::Failure;
-use crate::measure::Times;
+use crate::lanes::{Lane, Rounds, interleave_within};
+use crate::machine::cpu_time;
 use crate::model::probes;
 use crate::rivals::{Absent, Runtime, sleepers};
+use crate::shapes::runner::{Runner, here};
+use crate::shapes::shape::{Entry, Kind, Leaves, Until};
+use crate::times::Times;
 
 /// The cells to be measured, and how.
 #[derive(Clone, Debug)]
@@ -58,25 +58,6 @@ impl Cell {
     pub(crate) fn over_list(&self) -> f64 {
         self.times.median() / self.list
     }
-}
-
-/// One run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ran {
-    pub(crate) time: Duration,
-    /// Processor time of another process; nothing if it ran in this one.
-    pub(crate) cpu: Option<Duration>,
-}
-
-/// A runtime that has made its threads. An error where it cannot do the shape.
-pub(crate) type Runner = Box<dyn Fn(&'static Shape, Leaves) -> Result<Ran, String>>;
-
-/// A runtime in this process; `run` says nothing where it cannot do the shape.
-pub(crate) fn here(run: impl Fn(&'static Shape, Leaves) -> Option<Duration> + 'static) -> Runner {
-    Box::new(move |shape, leaves| {
-        let time = run(shape, leaves).ok_or("it cannot do this shape")?;
-        Ok(Ran { time, cpu: None })
-    })
 }
 
 /// Measures all cells, and says which runtimes took no part.

@@ -1,26 +1,21 @@
 //! `roving compare sleepers`: how many workers share work, seen on few cores.
 
 mod bound;
-pub(crate) mod closures;
 pub(crate) mod field;
 mod ours;
 mod predict;
-pub(crate) mod shape;
 pub(crate) mod verdict;
 
-use clap::Args;
-
 use self::field::{Settings, measure};
-use self::shape::{KINDS, Kind, Leaves};
 use self::verdict::{picture, table};
-use crate::compare::{CompareArgs, OUT, make_directory, parse_workers_list, write};
-use crate::input::{BadInput, Failure, number_in};
-use crate::out::show;
-use crate::rivals::Runtime;
-use crate::run::parse_repeat;
+use crate::compare::args::{CompareArgs, OUT, parse_workers_list};
 
-/// The word that stands for all shapes.
-pub(crate) const NAME: &str = "sleepers";
+use crate::input::{BadInput, Failure, number_in};
+use crate::out::{make_directory, show, write};
+use crate::rivals::Runtime;
+use crate::settings::parse_repeat;
+use crate::shapes::shape::{KINDS, Kind, Leaves};
+
 pub(crate) const WORKERS: [usize; 6] = [2, 4, 8, 16, 32, 64];
 /// Forte's threads tick while others are timed, and the drop-in takes minutes to build: they take
 /// part when they are named.
@@ -33,27 +28,6 @@ pub(crate) const FORMS: [Runtime; 6] = [
     Runtime::Tokio,
 ];
 pub(crate) const ROUNDS: usize = 7;
-
-/// Words of `roving compare sleepers` alone.
-#[derive(Args, Clone, Debug, Default, PartialEq)]
-#[command(next_help_heading = "Sleepers")]
-pub(crate) struct SleeperArgs {
-    /// Shapes with commas between them [default: all].
-    #[arg(long, value_name = "SHAPE,…", allow_hyphen_values = true)]
-    shapes: Option<String>,
-    /// How many other programs compute meanwhile [default: 0].
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    load: Option<String>,
-    /// The share of each leaf that computes, in per cent [default: 0].
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
-    spin: Option<String>,
-    /// Pools of ours count on the cores that there are, not on one a worker.
-    #[arg(long)]
-    crowded: bool,
-    /// A few shapes, workers and rounds: shows that everything works, and measures badly.
-    #[arg(long)]
-    quick: bool,
-}
 
 /// The shapes that the user named, or all.
 fn chosen(text: Option<&str>) -> Result<Vec<&'static Kind>, BadInput> {
@@ -158,6 +132,7 @@ pub(crate) fn command(settings: &Settings) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::args::{SLEEPERS, SleeperArgs};
 
     #[test]
     fn shapes_are_chosen_by_name() {
@@ -174,7 +149,7 @@ mod tests {
     #[test]
     fn words_of_sleepers_are_read() {
         let words = |own: SleeperArgs| CompareArgs {
-            workload: NAME.into(),
+            workload: SLEEPERS.into(),
             input: None,
             against: None,
             steal: None,

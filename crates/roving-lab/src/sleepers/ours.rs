@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use roving::task::{Scope, Task};
 
-use super::closures::{self, Pools};
-use super::shape::{Entry, Leaves, Part, Shape, Until, begun_since};
 use crate::fork_join::Roving;
+use crate::shapes::closures::{self, Pools};
+use crate::shapes::shape::{Entry, Leaves, Part, Shape, Until, begun_since};
 use crate::tasks::{Adaptive, Form, HelpFirst, Order, WorkFirst};
 
 /// The pools of all forms: they take turns.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use roving_model::{Costs, Runtime, Step, Then, Tree};
 
-use super::shape::{Entry, Part, Shape, Until};
+use crate::shapes::shape::{Entry, Part, Shape, Until};
 
 /// Simulated runs of each cell, each with a seed of its own.
 const RUNS: u64 = 7;
@@ -150,8 +150,8 @@ impl<'p> Tree for Program<'p> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shapes::shape::KINDS;
     use crate::sleepers::bound;
-    use crate::sleepers::shape::KINDS;
 
     /// No leaf is late here. A thread that stands in for one that waits goes on when that does, so
     /// more leaves than workers may be under way for a while.

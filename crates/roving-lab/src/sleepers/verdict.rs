@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use super::field::Cell;
-use super::shape::{Entry, Until};
-use crate::bench::machine;
-use crate::compare::csv::Csv;
+use crate::csv::Csv;
+use crate::machine;
 use crate::plot::{self, Curve};
 use crate::rivals::Runtime;
+use crate::shapes::shape::{Entry, Until};
 
 /// How many of the worst cells a table names.
 const WORST: usize = 10;

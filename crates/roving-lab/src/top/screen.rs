@@ -9,7 +9,8 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::Paragraph;
 
 use super::snapshot::{PoolShot, RATE_NAMES, Rates, Snapshot};
-use crate::report::{STATES, bar, counted, widths};
+use crate::figures::counted;
+use crate::report::{STATES, bar, widths};
 
 /// The view: an answer, and the one before it.
 pub(super) struct View<'s> {

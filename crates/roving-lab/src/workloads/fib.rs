@@ -7,11 +7,11 @@ use std::time::Instant;
 use roving::task::{Scope, Task};
 
 use super::{Answer, Evidence, Workload, parse_params};
+use crate::figures::seconds;
 use crate::fork_join::{ForkJoin, Serial, SerialCalls};
 use crate::input::{BadInput, number_in};
-use crate::measure::Times;
-use crate::report::seconds;
 use crate::tasks::Order;
+use crate::times::Times;
 
 /// How the closures of a join capture the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

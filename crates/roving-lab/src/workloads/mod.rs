@@ -26,13 +26,8 @@ use std::pin::Pin;
 use roving::task::{Scope, Task};
 
 pub(crate) use self::workload::{Answer, Evidence, Kind, Workload, parse_params};
-#[cfg(not(feature = "gpu"))]
-use crate::absent::duals;
-#[cfg(feature = "gpu")]
-use crate::duals;
 use crate::fork_join::ForkJoin;
 use crate::input::BadInput;
-use crate::networks;
 use crate::tasks::Order;
 
 /// Declares [`Job`] with one variant a workload, and passes every call on.
@@ -51,7 +46,7 @@ macro_rules! jobs {
                     let input = input.unwrap_or(<$workload>::INPUTS[0].0);
                     return Ok(Job::$variant(<$workload>::parse(input)?));
                 })+
-                Err(unknown(name))
+                Err(unknown(name, "`roving list` shows them with their inputs, and the networks"))
             }
 
             /// The description of this kind of workload.
@@ -137,16 +132,10 @@ macro_rules! jobs {
     };
 }
 
-/// The error for a name that is none of a workload, or that of a network where no network can be
-/// run.
-fn unknown(name: &str) -> BadInput {
+/// The error for a name that is none of a workload.
+pub(crate) fn unknown(name: &str, remedy: &str) -> BadInput {
     let names: Vec<_> = CATALOGUE.iter().map(|kind| kind.name).collect();
     let allowed = format!("one of {}", names.join(", "));
-    let remedy = match networks::Job::find(name) {
-        Some(_) => "a network is for `roving run` and `roving bench networks`",
-        None if duals::has(name) => "tasks with two sides are for `roving run`",
-        None => "`roving list` shows them with their inputs, and the networks",
-    };
     BadInput::new("workload", name, allowed, remedy)
 }
 

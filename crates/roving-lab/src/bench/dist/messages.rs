@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use roving_dist::World;
 use roving_dist::raw::{Bare, Mail};
 
-use super::{ask, has_ranks, word};
+use super::ask::{ask, has_ranks, word};
 use crate::bench::Scale;
-use crate::bench::probe::cpu_time;
 use crate::bench::record::{Bound::AtLeast, Measurement, Record};
 use crate::dist::failure;
 use crate::input::{Failure, number_in};
+use crate::machine::cpu_time;
 
 /// Bytes of a message.
 const BYTES: usize = 16;

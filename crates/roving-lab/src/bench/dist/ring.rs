@@ -9,7 +9,7 @@ use roving_dist::raw::Bare;
 use roving_dist::{Network, World};
 use roving_flow::{In, Out};
 
-use super::{ask_by, has_ranks, word};
+use super::ask::{ask_by, has_ranks, word};
 use crate::bench::Scale;
 use crate::bench::record::{Bound::AtMost, Measurement, Record};
 use crate::dist::failure;

@@ -5,14 +5,15 @@ use std::time::Duration;
 use roving::Pool;
 use roving_dist::World;
 
-use super::{ask, has_ranks, word};
+use super::ask::{ask, has_ranks, word};
 use crate::bench::Scale;
 use crate::bench::record::{Bound::AtLeast, Record};
-use crate::compare::lanes::{Lane, find, interleave};
 use crate::dist::{failure, uts};
 use crate::input::{Failure, number_in};
-use crate::measure::{self, Times};
+use crate::lanes::{Lane, find, interleave};
+use crate::measure;
 use crate::tasks::Form;
+use crate::times::Times;
 use crate::workloads::uts::{Uts, answer};
 use crate::workloads::{Job, Workload};
 

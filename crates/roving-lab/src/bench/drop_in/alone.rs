@@ -5,12 +5,13 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Instant;
 
-use super::build::{Built, Core, build};
+use super::note;
 use super::ratio::Ratio;
-use super::server::command;
-use super::{PROGRAM, note};
 use crate::bench::Scale;
 use crate::bench::record::{Bound::AtMost, Record};
+use crate::rivals::drop_in::PROGRAM;
+use crate::rivals::drop_in::build::{Built, Core, build};
+use crate::rivals::drop_in::server::command;
 
 /// A program of the same package with one `par_iter` only.
 const SMALL: &str = "rayon-first";

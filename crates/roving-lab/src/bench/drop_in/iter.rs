@@ -2,12 +2,12 @@
 //! drop-in's row, with one changed line in its manifest and without the workloads that name what
 //! only Rayon has.
 
-use super::build::Core;
 use super::{Pair, note};
 use crate::bench::Scale;
 use crate::bench::drop_in::ratio::{Ratio, geometric_mean};
 use crate::bench::record::{Bound::AtMost, Record};
 use crate::input::Failure;
+use crate::rivals::drop_in::build::Core;
 
 /// The bounds for the geometric mean over all workloads, and for the worst of them.
 const MEAN: (f64, f64) = (0.7, 0.5);

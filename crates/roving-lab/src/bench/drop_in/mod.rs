@@ -3,32 +3,26 @@
 //! drop-in`.
 
 mod alone;
-mod build;
 mod iter;
 mod page;
 mod ratio;
-mod server;
-mod shapes;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
-#[cfg(all(test, feature = "top"))]
-pub(crate) use self::build::CORE;
-use self::build::{Built, Core, build};
 use self::ratio::{Ratio, geometric_mean, means_of_rounds};
-use self::server::{Server, THREADS};
 use super::Scale;
 use super::record::{Bound::AtMost, Measurement, Record};
-use crate::compare::lanes::{Lane, interleave};
 use crate::input::{BadInput, Failure, number_in};
+use crate::lanes::{Lane, interleave};
 use crate::out::show;
-
-/// The program that is built twice, and its name.
-const BENCH: &str = "crates/rayon-core/bench";
-const PROGRAM: &str = "rayon-bench";
+#[cfg(all(test, feature = "top"))]
+pub(crate) use crate::rivals::drop_in::build::CORE;
+use crate::rivals::drop_in::build::{Built, Core, build};
+use crate::rivals::drop_in::server::{Server, THREADS};
+use crate::rivals::drop_in::{BENCH, PROGRAM};
 
 /// Rounds of most workloads, of those of which something must be reached, and of those that take
 /// longer than [`LONG`].
@@ -181,7 +175,6 @@ fn list(text: &str) -> Vec<(String, String)> {
 }
 
 pub(super) use self::iter::iter;
-pub(crate) use self::shapes::shapes;
 
 /// The row `rayon`, and its page.
 pub(super) fn rayon(scale: &Scale) -> Result<(Record, String), Failure> {

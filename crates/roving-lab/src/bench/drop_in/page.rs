@@ -2,7 +2,8 @@
 
 use super::Must;
 use super::ratio::Ratio;
-use crate::bench::record::{Record, figures};
+use crate::bench::record::Record;
+use crate::figures::figures;
 
 /// Above the lines of a terminal.
 pub(super) const HEAD_LINE: &str =

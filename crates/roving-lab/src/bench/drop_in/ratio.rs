@@ -1,6 +1,6 @@
 //! Two series side by side: the ratio of their medians, and how far it varies from round to round.
 
-use crate::measure::Times;
+use crate::times::Times;
 
 /// The times of one workload, or other values of which less is better.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,11 +2,11 @@
 //! device, and fixed shares.
 
 use super::super::record::{Bound, Record};
-use crate::compare::lanes::{Lane, Series, interleave};
 use crate::duals::run::Arena;
 use crate::duals::setup::Setup;
 use crate::duals::words::{Side, Source, Wanted};
 use crate::input::Failure;
+use crate::lanes::{Lane, Series, interleave};
 use crate::networks::run::pool;
 
 /// Names of lanes.

@@ -2,13 +2,13 @@
 
 use super::super::Scale;
 use super::super::record::{Bound, Record};
-use crate::compare::lanes::{Lane, Series, find, interleave};
 use crate::duals::run::Arena;
 use crate::duals::setup::{Setup, missing};
 use crate::duals::words::{Library, Side, Source, Wanted};
 use crate::input::Failure;
+use crate::lanes::{Lane, Series, find, interleave};
 use crate::networks::run::pool;
-use crate::run::cores;
+use crate::settings::cores;
 
 /// The product in blocks, and as one, which is one call of cuBLAS.
 const BLOCKS: &str = "16384,tile=4096";

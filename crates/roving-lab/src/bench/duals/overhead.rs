@@ -10,10 +10,10 @@ use roving_gpu::{Devices, Dual, Kernel, Kind, Simulated};
 
 use super::super::Scale;
 use super::super::record::{Bound, Record};
-use crate::compare::lanes::{Lane, interleave};
 use crate::duals::{dual_fib, dual_flat};
 use crate::fork_join::Roving;
 use crate::input::Failure;
+use crate::lanes::{Lane, interleave};
 use crate::workloads::fib::fib;
 
 /// The promised time in nanoseconds for each task.

@@ -35,7 +35,7 @@ pub(in super::super) fn vulkan(scale: &Scale) -> Result<Record, Failure> {
         let arena = Arena::named(name, input)?;
         let contest = Contest {
             arena: &arena,
-            workers: crate::run::cores(),
+            workers: crate::settings::cores(),
             source: Source::Only(Library::Wgpu),
             of: format!("{name} {input}"),
             ideal: None,

@@ -5,11 +5,11 @@ use std::cell::RefCell;
 use crate::bench::probe::{self, Probe};
 use crate::bench::record::{Bound::AtMost, Record};
 use crate::bench::{Scale, both};
-use crate::compare::lanes::interleave;
 use crate::input::Failure;
-use crate::measure::Times;
+use crate::lanes::interleave;
 use crate::networks::placement::Place;
 use crate::networks::run::Arena;
+use crate::times::Times;
 
 /// The bounds to reach and to hope for, in bytes a process.
 const BYTES: (f64, f64) = (600.0, 300.0);

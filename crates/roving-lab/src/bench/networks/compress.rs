@@ -3,9 +3,9 @@
 use super::{best, median};
 use crate::bench::Scale;
 use crate::bench::record::{Bound::AtLeast, Record};
-use crate::compare::field::SERIAL;
-use crate::compare::lanes::{Lane, interleave};
 use crate::input::Failure;
+use crate::lanes::SERIAL;
+use crate::lanes::{Lane, interleave};
 use crate::networks::Program as _;
 use crate::networks::compress::Compress;
 use crate::networks::placement::Place;

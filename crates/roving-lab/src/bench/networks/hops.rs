@@ -3,9 +3,9 @@
 
 use crate::bench::record::{Bound::AtLeast, Bound::AtMost, Record};
 use crate::bench::{Scale, both};
-use crate::compare::field::SERIAL;
-use crate::compare::lanes::{Lane, Series, interleave};
 use crate::input::Failure;
+use crate::lanes::SERIAL;
+use crate::lanes::{Lane, Series, interleave};
 use crate::networks::placement::Place;
 use crate::networks::ring::Ring;
 use crate::networks::run::Arena;

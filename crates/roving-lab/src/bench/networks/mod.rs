@@ -12,8 +12,8 @@ pub(super) use hops::{ratio, ring, scatter};
 pub(super) use paper::paper;
 pub(super) use spread::random;
 
-use crate::compare::lanes::{Series, find};
 use crate::input::Failure;
+use crate::lanes::{Series, find};
 use crate::networks::placement::Place;
 
 /// The median of a series, in seconds.
@@ -40,7 +40,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::measure::Times;
+    use crate::times::Times;
 
     #[test]
     fn the_best_placement_is_the_one_that_took_least_time() {

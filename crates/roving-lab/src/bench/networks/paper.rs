@@ -4,12 +4,13 @@
 use std::cell::RefCell;
 
 use super::spread::{divisions, input};
-use crate::bench::record::{Record, figures};
+use crate::bench::record::Record;
 use crate::bench::row::Drawn;
 use crate::bench::{Scale, both};
-use crate::compare::csv::Csv;
-use crate::compare::lanes::{Series, interleave};
+use crate::csv::Csv;
+use crate::figures::figures;
 use crate::input::Failure;
+use crate::lanes::{Series, interleave};
 use crate::networks::placement::Place;
 use crate::networks::report::Traffic;
 use crate::networks::run::Arena;
@@ -343,7 +344,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::measure::Times;
+    use crate::times::Times;
 
     #[test]
     fn a_sheet_is_plotted_without_what_has_no_place() {

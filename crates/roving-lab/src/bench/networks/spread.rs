@@ -3,8 +3,8 @@
 use super::best;
 use crate::bench::Scale;
 use crate::bench::record::{Bound::AtMost, Record};
-use crate::compare::lanes::{Series, find, interleave};
 use crate::input::Failure;
+use crate::lanes::{Series, find, interleave};
 use crate::networks::placement::Place;
 use crate::networks::run::Arena;
 
@@ -93,7 +93,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::measure::Times;
+    use crate::times::Times;
 
     #[test]
     fn the_spread_is_worst_over_best() {

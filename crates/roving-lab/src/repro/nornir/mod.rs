@@ -12,12 +12,12 @@ use super::plan::{Group, Plan};
 use super::seen::{SERIAL, Seen, TIME};
 use super::sizes;
 use super::store::Point;
-use crate::compare::lanes::{Rounds, interleave_within};
+use crate::figures::counted;
 use crate::input::Failure;
+use crate::lanes::{Rounds, interleave_within};
 use crate::networks::placement::Place;
 use crate::networks::report::Traffic;
 use crate::networks::run::Arena;
-use crate::report::counted;
 
 /// Divisions of the work of the random networks, each with how many messages the source sends.
 fn divisions(plan: &Plan) -> Vec<u64> {

@@ -1,7 +1,7 @@
 //! The rules by which the findings of Nornir's paper are judged.
 
-use super::super::draw::number;
 use super::super::seen::{SERIAL, Seen, TIME};
+use super::super::spread::number;
 use super::super::spread::{Spread, median};
 use super::super::verdict::{Allowance, Claim, Interval, Judgement, Line, OF_EXTREMES, OF_TIMES};
 use super::figures::taus;

@@ -6,8 +6,9 @@ use std::fmt::Write as _;
 use super::axis::{Scale, apart};
 use super::escaped;
 use super::names::{COLOURS, Names};
-use crate::repro::draw::{exact, number};
+use crate::repro::draw::exact;
 use crate::repro::figure::{Form, Row, Sheet, X};
+use crate::repro::spread::number;
 
 /// The width of each chart in its own units; about as many pixels as a phone has.
 const WIDTH: f64 = 360.0;

@@ -6,12 +6,13 @@ mod names;
 
 use std::fmt::Write as _;
 
-use super::draw::{exact, number};
+use super::draw::exact;
 use super::figure::{Asker, Figure, Paper, Sheet};
 use super::seen::Seen;
+use super::spread::number;
 use super::store::Origin;
 use super::verdict::{Judgement, Verdict};
-use crate::compare::csv::Csv;
+use crate::csv::Csv;
 
 /// All that a report says beside its figures.
 pub(super) struct Head {

@@ -1,12 +1,13 @@
 //! The rules by which the findings of the StackThreads/MP paper are judged.
 
 use super::super::contest::taking;
-use super::super::draw::{self, number, share};
+use super::super::draw::{self, share};
 use super::super::seen::{SERIAL, Seen, TIME};
 use super::super::spread::median;
+use super::super::spread::number;
 use super::super::verdict::{Answer, Claim, Interval, Judgement, Line, OF_EXTREMES, OF_TIMES};
 use super::{FIXED, FIXED_UTS, last, lengths as amounts, sizes};
-use crate::report::counted;
+use crate::figures::counted;
 use crate::rivals::Runtime;
 use roving::policy::Amount;
 

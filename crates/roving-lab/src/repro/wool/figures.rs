@@ -1,10 +1,11 @@
 //! The tables and plots of the slides about Wool.
 
-use super::super::draw::{self, number};
+use super::super::draw;
 use super::super::figure::{Asker, Figure, Form, Paper, Reading, Sheet};
 use super::super::ladder::{JOINS, STEALS};
 use super::super::seen::{SERIAL, Seen, TIME};
 use super::super::spread::median;
+use super::super::spread::number;
 use super::super::verdict::{Allowance, Claim, Interval, Judgement, Line};
 use super::{LEAVES_NS, OURS, PEERS, STEAL_WORKERS, steal_cycles, task_cycles, tree_of};
 
@@ -155,7 +156,7 @@ fn costs_judge(seen: &Seen<'_>) -> Option<Judgement> {
 fn stress_sheets(seen: &Seen<'_>) -> Vec<Sheet> {
     let title = format!(
         "stress: speed-up on {}",
-        crate::report::counted(seen.plan.cores, "worker")
+        crate::figures::counted(seen.plan.cores, "worker")
     );
     let mut sheet = Sheet::new(title, "leaf, µs", "speed-up over serial", Form::LogLines);
     for runtime in PEERS {

@@ -3,40 +3,16 @@
 //! a pool.
 
 mod crossbeam;
+mod job;
 mod rayon;
 mod tokio;
 
-use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+pub(crate) use self::job::{Job, Pipeline};
 use crate::networks::Program as _;
 use crate::networks::compress::Compress;
-use crate::networks::compress::blocks::Blocks;
-
-/// A pipeline that is ready.
-pub(crate) trait Pipeline {
-    /// The name in tables.
-    fn name(&self) -> &'static str;
-    /// Compresses a file once.
-    fn run(&mut self, job: Job) -> io::Result<()>;
-}
-
-/// From where, to where, and how many bytes at once.
-#[derive(Clone, Debug)]
-pub(crate) struct Job {
-    from: PathBuf,
-    to: PathBuf,
-    block_bytes: usize,
-}
-
-impl Job {
-    fn open(&self) -> io::Result<(Blocks, File)> {
-        let blocks = Blocks::open(&self.from, self.block_bytes)?;
-        Ok((blocks, File::create(&self.to)?))
-    }
-}
 
 /// All of them, with so many threads for the compression.
 pub(crate) fn all(workers: usize) -> Result<Vec<Box<dyn Pipeline>>, String> {

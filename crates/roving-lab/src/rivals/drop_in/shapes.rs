@@ -4,10 +4,11 @@ use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use super::build::{Core, build};
 use super::server::Server;
-use super::{BENCH, Core, PROGRAM, build};
-use crate::sleepers::field::{Ran, Runner};
-use crate::sleepers::shape::{Entry, Leaves, Part, Shape, Until};
+use super::{BENCH, PROGRAM};
+use crate::shapes::runner::{Ran, Runner};
+use crate::shapes::shape::{Entry, Leaves, Part, Shape, Until};
 
 /// A running program with our `rayon-core` and pools of so many workers, ready for shapes.
 pub(crate) fn shapes(workers: usize) -> Result<Runner, String> {
@@ -69,7 +70,7 @@ fn write_part(part: &Part, line: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sleepers::shape::KINDS;
+    use crate::shapes::shape::KINDS;
 
     #[test]
     fn a_line_says_the_whole_shape() {

@@ -21,7 +21,7 @@ const FLAGS: &str = "-C llvm-args=-align-loops=64";
 
 /// Which `rayon-core`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Core {
+pub(crate) enum Core {
     /// That of crates.io.
     Stock,
     /// The package in this folder.
@@ -32,19 +32,19 @@ pub(super) enum Core {
 
 impl Core {
     /// Ours.
-    pub(super) fn ours() -> Result<Core, String> {
+    pub(crate) fn ours() -> Result<Core, String> {
         Core::in_folder(&root()?.join(CORE))
     }
 
     /// One in a folder.
-    pub(super) fn in_folder(folder: &Path) -> Result<Core, String> {
+    pub(crate) fn in_folder(folder: &Path) -> Result<Core, String> {
         let here = fs::canonicalize(folder.join("Cargo.toml"));
         let manifest = here.map_err(|_| format!("there is no package in {}", folder.display()))?;
         Ok(Core::At(manifest.parent().unwrap_or(folder).to_owned()))
     }
 
     /// The name in tables.
-    pub(super) fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Core::Stock => "stock",
             Core::At(_) => "drop-in",
@@ -55,15 +55,15 @@ impl Core {
 
 /// The programs of one build.
 #[derive(Debug)]
-pub(super) struct Built {
+pub(crate) struct Built {
     /// Programs by name.
-    pub(super) programs: BTreeMap<String, PathBuf>,
+    pub(crate) programs: BTreeMap<String, PathBuf>,
     /// The version of the `rayon-core` in them, or of `roving-iter`.
-    pub(super) version: String,
+    pub(crate) version: String,
 }
 
 impl Built {
-    pub(super) fn program(&self, name: &str) -> Result<&Path, String> {
+    pub(crate) fn program(&self, name: &str) -> Result<&Path, String> {
         let found = self.programs.get(name).map(PathBuf::as_path);
         found.ok_or_else(|| format!("cargo built no program {name}"))
     }
@@ -80,7 +80,7 @@ fn root() -> Result<PathBuf, String> {
 
 /// Builds the package in the folder `package` of this repository, in a copy below `target`: with a
 /// patch, cargo writes another lock file.
-pub(super) fn build(package: &str, core: &Core) -> Result<Built, String> {
+pub(crate) fn build(package: &str, core: &Core) -> Result<Built, String> {
     let root = root()?;
     let from = root.join(package);
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);

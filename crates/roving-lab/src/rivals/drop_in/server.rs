@@ -8,10 +8,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use crate::measure::Times;
+use crate::times::Times;
 
 /// Threads of each pool.
-pub(super) const THREADS: usize = 2;
+pub(crate) const THREADS: usize = 2;
 /// Has glibc keep the memory that a program frees. To give it back and to fault it in again takes
 /// longer than what is measured, and happens now and then.
 const KEEP_MEMORY: [(&str, &str); 2] = [
@@ -22,7 +22,7 @@ const KEEP_MEMORY: [(&str, &str); 2] = [
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// `program` with the words, and as many threads as we measure.
-pub(super) fn command(program: &Path, words: &[&str]) -> Command {
+pub(crate) fn command(program: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(program);
     command
         .args(words)
@@ -31,7 +31,7 @@ pub(super) fn command(program: &Path, words: &[&str]) -> Command {
 }
 
 /// A running program.
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
     /// None once it has been told that nothing more will come.
     orders: Option<ChildStdin>,
@@ -40,7 +40,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn start(program: &Path, words: &[&str]) -> Result<Server, String> {
+    pub(crate) fn start(program: &Path, words: &[&str]) -> Result<Server, String> {
         Server::listen(command(program, words).envs(KEEP_MEMORY))
     }
 
@@ -67,7 +67,7 @@ impl Server {
     }
 
     /// The median time of a run, by so many repetitions.
-    pub(super) fn ask(&mut self, workload: &str, repetitions: usize) -> Result<Duration, String> {
+    pub(crate) fn ask(&mut self, workload: &str, repetitions: usize) -> Result<Duration, String> {
         let times = self.say(&format!("{workload} {repetitions}"))?;
         if times.len() != repetitions {
             let said = times.len();
@@ -77,7 +77,7 @@ impl Server {
     }
 
     /// The times that it answers to a line.
-    pub(super) fn say(&mut self, order: &str) -> Result<Times, String> {
+    pub(crate) fn say(&mut self, order: &str) -> Result<Times, String> {
         let gone = || "the program ended before its time".to_owned();
         let orders = self.orders.as_mut().ok_or_else(gone)?;
         writeln!(orders, "{order}").map_err(|_| gone())?;

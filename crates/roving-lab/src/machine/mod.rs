@@ -1,10 +1,12 @@
 //! On what, when and with which compiler something was measured: one line beside each result.
 
+pub(crate) mod handoff;
+
 use std::fs;
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::run::cores;
+use crate::settings::cores;
 
 /// CPU, cores, kernel, date, compiler, load.
 pub(crate) fn line() -> String {
@@ -132,6 +134,19 @@ fn date(mut days: u64) -> (u64, u64, u64) {
     (year, month, days + 1)
 }
 
+/// CPU time of all threads of this process, to the nanosecond (Linux).
+pub(crate) fn cpu_time() -> Option<Duration> {
+    let mut nanos = 0;
+    for task in fs::read_dir("/proc/self/task").ok()? {
+        // A thread may end while we read.
+        let Ok(text) = fs::read_to_string(task.ok()?.path().join("schedstat")) else {
+            continue;
+        };
+        nanos += text.split_whitespace().next()?.parse::<u64>().ok()?;
+    }
+    Some(Duration::from_nanos(nanos))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,5 +182,28 @@ mod tests {
         let line = line();
         assert_eq!(line.split("; ").count(), 6, "{line}");
         assert!(line.contains("rustc") && !line.contains('\n'), "{line}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn cpu_time_counts_all_threads() {
+        // A thread of another test that ends takes its time along.
+        let used = || {
+            let before = cpu_time().unwrap();
+            let (stop, stopped) = std::sync::mpsc::channel::<()>();
+            let thread = std::thread::spawn(move || {
+                let start = std::time::Instant::now();
+                while start.elapsed() < Duration::from_millis(200) {
+                    std::hint::spin_loop();
+                }
+                let _ = stopped.recv();
+            });
+            std::thread::sleep(Duration::from_millis(400));
+            let used = cpu_time().unwrap().saturating_sub(before);
+            drop(stop);
+            thread.join().unwrap();
+            used
+        };
+        assert!((0..50).any(|_| used() > Duration::from_millis(20)));
     }
 }

@@ -5,7 +5,10 @@ use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::measure::Times;
+use crate::times::Times;
+
+/// The name of the serial lane.
+pub(crate) const SERIAL: &str = "serial";
 
 /// Rest between two runs, in which the threads of the last one fall asleep. GCC's OpenMP spins
 /// longest: a few milliseconds.
