@@ -1,6 +1,7 @@
 //! The arguments of a launch.
 
 use std::fmt;
+use std::ops::{Bound, Range, RangeBounds};
 
 use bytemuck::NoUninit;
 
@@ -21,8 +22,25 @@ pub struct Arg<'a>(pub(crate) ArgKind<'a>);
 
 #[derive(Clone, Copy)]
 pub(crate) enum ArgKind<'a> {
-    Buffer(&'a dyn AnyBuffer, bool),
+    Buffer(Part<'a>),
     Value(&'a [u8]),
+}
+
+/// So many elements of a buffer from that one on.
+#[derive(Clone, Copy)]
+pub(crate) struct Part<'a> {
+    pub(crate) buffer: &'a dyn AnyBuffer,
+    pub(crate) writable: bool,
+    start: usize,
+    len: usize,
+}
+
+impl Part<'_> {
+    /// Where it is among the bytes of the buffer.
+    pub(crate) fn bytes(&self) -> Range<usize> {
+        let (_, each) = self.buffer.extent();
+        self.start * each..(self.start + self.len) * each
+    }
 }
 
 impl<'a> Arg<'a> {
@@ -35,7 +53,7 @@ impl<'a> Arg<'a> {
     /// assert_eq!(format!("{:?}", Arg::read(&numbers)), "read");
     /// ```
     pub fn read(buffer: &'a dyn AnyBuffer) -> Self {
-        Arg(ArgKind::Buffer(buffer, false))
+        Arg::whole(buffer, false)
     }
 
     /// Passes a buffer that the kernel writes, or reads and writes; the task must have declared it
@@ -48,7 +66,85 @@ impl<'a> Arg<'a> {
     /// assert_eq!(format!("{:?}", Arg::update(&numbers)), "update");
     /// ```
     pub fn update(buffer: &'a dyn AnyBuffer) -> Self {
-        Arg(ArgKind::Buffer(buffer, true))
+        Arg::whole(buffer, true)
+    }
+
+    fn whole(buffer: &'a dyn AnyBuffer, writable: bool) -> Self {
+        Arg(ArgKind::Buffer(Part {
+            buffer,
+            writable,
+            start: 0,
+            len: buffer.extent().0,
+        }))
+    }
+
+    /// Passes these elements of the buffer only: the kernel finds them as a buffer of their number.
+    /// The task declares the buffer as a whole, so tasks that want parts of one buffer take turns.
+    ///
+    /// Parts of one buffer may go to one launch, also where some are updated, if these overlap with
+    /// no other. On devices of wgpu a part that is updated has whole words and begins at a multiple
+    /// of so many bytes, at most 256, and one that is read begins with a whole word; the latter is
+    /// copied first if it does not begin at such a multiple, or another part of the buffer is
+    /// updated. A launch that does not keep to this is refused, and the CPU side runs
+    /// ([`Cause::Kernel`](crate::Cause::Kernel)).
+    ///
+    /// # Panics
+    /// If there are not so many elements, or the argument is a value.
+    ///
+    /// ```
+    /// use roving_gpu::{Arg, Buffer, Choice, Devices, Dual, HostCall, Kernel, Kind, Simulated};
+    ///
+    /// static PREFIX: Kind = Kind::new("sums of rows");
+    /// static ADD: Kernel = Kernel::new("add").host(|call: &mut HostCall<'_>| {
+    ///     let (before, row) = (call.read::<u32>(), call.update::<u32>());
+    ///     row.iter_mut().zip(before).for_each(|(x, y)| *x += y);
+    /// });
+    /// let backend = Simulated::new();
+    /// let devices = Devices::builder().backend(backend).choice(Choice::Gpu).build().unwrap();
+    /// let (rows, columns) = (4, 3);
+    /// let matrix = Buffer::from(vec![1_u32; rows * columns]);
+    /// let row = |row: usize| row * columns..(row + 1) * columns;
+    /// let task = Dual::new(&PREFIX, &[rows, columns]).updates(&matrix).gpu(async |gpu| {
+    ///     for at in 1..rows {
+    ///         let (before, this) = (Arg::read(&matrix), Arg::update(&matrix));
+    ///         let arguments = [before.part(row(at - 1)), this.part(row(at))];
+    ///         drop(gpu.launch(&ADD, [1, 1, 1], &arguments)); // Launches are in their order.
+    ///     }
+    ///     Ok(())
+    /// });
+    /// task.run(&devices).unwrap();
+    /// assert_eq!(matrix.into_vec(), [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]);
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn part(self, elements: impl RangeBounds<usize>) -> Self {
+        let ArgKind::Buffer(whole) = self.0 else {
+            panic!("a value has no parts");
+        };
+        let range = (
+            elements.start_bound().cloned(),
+            elements.end_bound().cloned(),
+        );
+        let start = match range.0 {
+            Bound::Included(start) => start,
+            Bound::Excluded(before) => before.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        let end = match range.1 {
+            Bound::Included(last) => last.saturating_add(1),
+            Bound::Excluded(end) => end,
+            Bound::Unbounded => whole.len,
+        };
+        assert!(
+            start <= end && end <= whole.len,
+            "the part {start}..{end} of {} elements",
+            whole.len
+        );
+        Arg(ArgKind::Buffer(Part {
+            start: whole.start + start,
+            len: end - start,
+            ..whole
+        }))
     }
 
     /// Passes a value, which is copied at the call.
@@ -65,8 +161,13 @@ impl<'a> Arg<'a> {
 impl fmt::Debug for Arg<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            ArgKind::Buffer(_, false) => f.write_str("read"),
-            ArgKind::Buffer(_, true) => f.write_str("update"),
+            ArgKind::Buffer(part) => {
+                f.write_str(if part.writable { "update" } else { "read" })?;
+                if part.len == part.buffer.extent().0 {
+                    return Ok(());
+                }
+                write!(f, " of {}..{}", part.start, part.start + part.len)
+            }
             ArgKind::Value(bytes) => write!(f, "value of {} bytes", bytes.len()),
         }
     }

@@ -137,12 +137,13 @@ impl Gpu {
     }
 
     fn record(&self, kernel: &Kernel, at: usize, argument: &Arg<'_>) -> RecordedArg {
-        let (buffer, writable) = match argument.0 {
+        let part = match argument.0 {
             ArgKind::Value(bytes) => return RecordedArg::Value(bytes.into()),
-            ArgKind::Buffer(buffer, writable) => (buffer, writable),
+            ArgKind::Buffer(part) => part,
         };
+        let writable = part.writable;
         let (kind, kernel) = (self.0.kind, kernel.name());
-        let Some(number) = self.0.position(buffer.content().0.id()) else {
+        let Some(number) = self.0.position(part.buffer.content().0.id()) else {
             panic!(
                 "task `{kind}`: argument {at} of kernel `{kernel}` is a buffer that the task does not \
                  declare; add `.reads(…)`, `.updates(…)` or `.writes(…)`"
@@ -153,7 +154,11 @@ impl Gpu {
             "task `{kind}`: argument {at} of kernel `{kernel}` is updated, but the task declares that it \
              reads it; say `.updates(…)` or `.writes(…)`"
         );
-        RecordedArg::Buffer(number, writable)
+        RecordedArg::Buffer {
+            number,
+            range: part.bytes(),
+            writable,
+        }
     }
 }
 

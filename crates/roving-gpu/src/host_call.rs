@@ -91,7 +91,10 @@ impl<'a> HostCall<'a> {
     /// ```
     pub fn read<T: Pod>(&mut self) -> &'a [T] {
         match self.next() {
+            // Nothing may be anywhere: an empty part of a buffer.
+            HostArg::Read([]) => &[],
             HostArg::Read(bytes) => bytemuck::cast_slice(bytes),
+            HostArg::Update([]) => &[],
             HostArg::Update(bytes) => bytemuck::cast_slice(bytes),
             HostArg::Value(_) => panic!("argument {} is a value, not a buffer", self.taken - 1),
         }
@@ -112,6 +115,7 @@ impl<'a> HostCall<'a> {
     /// ```
     pub fn update<T: Pod>(&mut self) -> &'a mut [T] {
         match self.next() {
+            HostArg::Update([]) => &mut [],
             HostArg::Update(bytes) => bytemuck::cast_slice_mut(bytes),
             HostArg::Read(_) => panic!("argument {} may only be read", self.taken - 1),
             HostArg::Value(_) => panic!("argument {} is a value, not a buffer", self.taken - 1),

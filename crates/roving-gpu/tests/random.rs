@@ -36,6 +36,9 @@ struct Step {
     by: u64,
     /// Launches it as two.
     twice: bool,
+    /// Each of these for both halves of the buffers; and once more, to mix the first half of the
+    /// output into its second.
+    parts: bool,
     /// As which side: both, or the CPU's alone.
     cpu_only: bool,
     /// It is waited for before the next one is begun.
@@ -47,11 +50,12 @@ fn step() -> impl Strategy<Value = Step> {
     let flags = (
         any::<bool>(),
         any::<bool>(),
+        any::<bool>(),
         prop::bool::weighted(0.2),
         any::<bool>(),
     );
     (buffer.clone(), buffer.clone(), buffer, any::<u64>(), flags).prop_map(
-        |(a, b, out, by, (overwrites, twice, cpu_only, barrier))| {
+        |(a, b, out, by, (overwrites, twice, parts, cpu_only, barrier))| {
             // What is written is not what is read.
             let other = |n: usize| if n == out { (n + 1) % BUFFERS } else { n };
             Step {
@@ -60,6 +64,7 @@ fn step() -> impl Strategy<Value = Step> {
                 overwrites,
                 by,
                 twice,
+                parts,
                 cpu_only,
                 barrier,
             }
@@ -122,11 +127,19 @@ fn setting() -> impl Strategy<Value = Setting> {
 fn apply(step: &Step, all: &mut [Vec<u64>]) {
     let (a, b) = (all[step.reads[0]].clone(), all[step.reads[1]].clone());
     let out = &mut all[step.out];
+    compute(step, &a, &b, out);
+}
+
+fn compute(step: &Step, a: &[u64], b: &[u64], out: &mut [u64]) {
     if step.overwrites {
         out.fill(3);
     }
-    mix(&a, &b, out, step.by);
-    mix(&a, &b, out, 5);
+    mix(a, b, out, step.by);
+    mix(a, b, out, 5);
+    if step.parts {
+        let (first, second) = out.split_at_mut(LEN / 2);
+        mix(first, first, second, 9);
+    }
 }
 
 async fn run(step: Step, devices: &Devices, all: &[Buffer<u64>]) {
@@ -141,21 +154,24 @@ async fn run(step: Step, devices: &Devices, all: &[Buffer<u64>]) {
     };
     let task = Dual::new(&MIX, &[LEN]).uses_all(uses).uses(out, access);
     let task = task.cpu(|| {
-        let (a, b, mut out) = (a.read(), b.read(), out.write());
-        if step.overwrites {
-            out.fill(3);
-        }
-        mix(&a, &b, &mut out, by);
-        mix(&a, &b, &mut out, 5);
+        compute(&step, &a.read(), &b.read(), &mut out.write());
     });
     if step.cpu_only {
         return task.on(devices).await;
     }
     let gpu = async |gpu: roving_gpu::Gpu| {
-        let five = 5_u64;
+        let (five, nine) = (5_u64, 9_u64);
+        let (low, high) = (0..LEN / 2, LEN / 2..LEN);
+        let on = |kernel, by: &u64, [a, b, out]: [Arg<'_>; 3]| {
+            gpu.launch(kernel, [1, 1, 1], &[a, b, out, Arg::value(by)])
+        };
         let launch = |kernel, by: &u64| {
-            let arguments = [Arg::read(a), Arg::read(b), Arg::update(out), Arg::value(by)];
-            gpu.launch(kernel, [1, 1, 1], &arguments)
+            let all = [Arg::read(a), Arg::read(b), Arg::update(out)];
+            if step.parts {
+                drop(on(kernel, by, all.map(|one| one.part(low.clone()))));
+                return on(kernel, by, all.map(|one| one.part(high.clone())));
+            }
+            on(kernel, by, all)
         };
         if step.overwrites {
             drop(launch(&FILL_KERNEL, &3));
@@ -166,7 +182,14 @@ async fn run(step: Step, devices: &Devices, all: &[Buffer<u64>]) {
         } else {
             drop(first);
         }
-        launch(&MIX_KERNEL, &five).await
+        let last = launch(&MIX_KERNEL, &five);
+        if !step.parts {
+            return last.await;
+        }
+        drop(last);
+        let from = Arg::read(out).part(low.clone());
+        let to = Arg::update(out).part(high.clone());
+        on(&MIX_KERNEL, &nine, [from, from, to]).await
     };
     task.gpu(gpu).on(devices).await;
 }

@@ -1,6 +1,7 @@
 //! The operations of a device: copies and launches.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::{Done, Left, Memory, Outcome, Source, Target};
 use crate::error::DeviceError;
@@ -165,8 +166,8 @@ pub enum LaunchArg {
     Memory {
         /// Where it is.
         memory: Memory,
-        /// How many bytes were asked for.
-        bytes: usize,
+        /// The bytes of it that the kernel is given: all that were asked for, or a part.
+        range: Range<usize>,
         /// Whether the kernel may write to it.
         writable: bool,
     },
@@ -231,9 +232,10 @@ impl Launch {
     #[doc = toy!()]
     /// // The back-end `Toy` has this method `launch`.
     /// fn launch(launch: Launch) {
-    ///     let LaunchArg::Memory { memory, bytes: 3, .. } = &launch.arguments()[0] else {
-    ///         panic!("the first argument is a buffer of three bytes");
+    ///     let LaunchArg::Memory { memory, range, .. } = &launch.arguments()[0] else {
+    ///         panic!("the first argument is a buffer");
     ///     };
+    ///     assert_eq!(*range, 0..3); // all of it
     ///     memory.get::<Mutex<Vec<u8>>>().unwrap().lock().unwrap()[0] = 5;
     ///     launch.done(Ok(Duration::ZERO));
     /// }

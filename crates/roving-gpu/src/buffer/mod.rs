@@ -159,6 +159,9 @@ pub trait AnyBuffer: Send + Sync + sealed::Sealed {
     /// Whether the host has a valid copy, as far as one sees without a lock.
     #[doc(hidden)]
     fn is_home(&self) -> bool;
+    /// The number of elements, and how many bytes each has.
+    #[doc(hidden)]
+    fn extent(&self) -> (usize, usize);
 }
 
 impl<T: Element> AnyBuffer for Buffer<T> {
@@ -169,6 +172,10 @@ impl<T: Element> AnyBuffer for Buffer<T> {
     #[inline]
     fn is_home(&self) -> bool {
         self.shared.is_home()
+    }
+
+    fn extent(&self) -> (usize, usize) {
+        (self.len(), size_of::<T>())
     }
 }
 

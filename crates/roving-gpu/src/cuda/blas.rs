@@ -181,16 +181,17 @@ struct Call {
 impl Call {
     /// `None`, if they are not what the routine takes, or lie in too little room.
     fn of(routine: Routine, launch: &Launch) -> Result<Option<Call>, DeviceError> {
-        let mut rooms = Vec::new();
+        let (mut addresses, mut bytes) = (Vec::new(), Vec::new());
         let mut words = None;
         for argument in launch.arguments() {
             match argument {
-                LaunchArg::Memory { memory, .. } => rooms.push(Room::of(memory)?),
+                LaunchArg::Memory { memory, range, .. } => {
+                    addresses.push(Room::of(memory)?.address_of(range)?);
+                    bytes.push(range.len());
+                }
                 LaunchArg::Value(bytes) => words = Some(bytes),
             }
         }
-        let addresses: Vec<u64> = rooms.iter().map(|room| room.address()).collect();
-        let bytes: Vec<usize> = rooms.iter().map(|room| room.bytes()).collect();
         Ok(words.and_then(|words| Call::checked(routine, words, &addresses, &bytes)))
     }
 

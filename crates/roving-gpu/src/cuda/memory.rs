@@ -1,6 +1,7 @@
 //! Memory of a device.
 #![allow(unsafe_code)] // allocates, frees and copies by address
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::sys::{CUdeviceptr, CUevent_flags, CUmemPool_attribute};
@@ -148,13 +149,15 @@ impl Room {
         })
     }
 
-    /// Where it begins, for this device and no one else.
-    pub(super) fn address(&self) -> CUdeviceptr {
-        self.address
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
+    /// Where these bytes of it begin, for this device and no one else.
+    pub(super) fn address_of(&self, part: &Range<usize>) -> Result<CUdeviceptr, DeviceError> {
+        if part.start > part.end || part.end > self.bytes {
+            let text = format!("bytes {part:?} of {} on the device", self.bytes);
+            return Err(DeviceError::new(Cause::Kernel, text));
+        }
+        // Behind the last byte begins what is another's.
+        let start = if part.is_empty() { 0 } else { part.start };
+        Ok(self.address + start as u64)
     }
 
     fn check(&self, bytes: usize) -> Result<(), DeviceError> {

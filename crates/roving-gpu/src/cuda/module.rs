@@ -264,10 +264,10 @@ fn parameters(function: &CudaFunction) -> Result<Arc<[usize]>, DriverError> {
     }
 }
 
-/// The address of each argument; 0 for values.
+/// The address at which each argument begins; 0 for values.
 fn addresses(launch: &Launch) -> Result<Vec<u64>, DeviceError> {
     let address = |argument: &LaunchArg| match argument {
-        LaunchArg::Memory { memory, .. } => Room::of(memory).map(Room::address),
+        LaunchArg::Memory { memory, range, .. } => Room::of(memory)?.address_of(range),
         LaunchArg::Value(_) => Ok(0),
     };
     launch.arguments().iter().map(address).collect()

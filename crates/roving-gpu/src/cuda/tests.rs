@@ -3,7 +3,7 @@
 
 use std::sync::MutexGuard;
 
-use super::harness::{self, On, buffer, first, value};
+use super::harness::{self, On, buffer, first, part, value};
 use super::{Nvidia, found};
 use crate::backend::{Backend, Memory};
 use crate::error::Cause;
@@ -36,6 +36,13 @@ fn what_goes_up_comes_down() {
 fn a_kernel_has_its_buffers_and_values() {
     if let Some((device, _turn)) = device() {
         harness::a_kernel_has_its_buffers_and_values(On(&device, 3));
+    }
+}
+
+#[test]
+fn a_kernel_has_parts_of_a_buffer() {
+    if let Some((device, _turn)) = device() {
+        harness::a_kernel_has_parts_of_a_buffer(On(&device, 0));
     }
 }
 
@@ -144,15 +151,20 @@ fn routines_of_the_library_are_right() {
         return;
     };
     let on = On(&device, 2);
-    let read = |memory: &Memory| buffer(memory, 8, false);
-    let update = |memory: &Memory| buffer(memory, 8, true);
+    let read = |memory: &Memory, count: usize| buffer(memory, 8 * count, false);
+    let update = |memory: &Memory, count: usize| buffer(memory, 8 * count, true);
     let a = matrix(on, &[1.0, 2.0, 3.0, 4.0]);
     let b = matrix(on, &[5.0, 6.0, 7.0, 8.0, 9.0, 10.0]);
     let c = matrix(on, &[100.0; 6]);
     let launched = on.launch(
         &GEMM,
         1,
-        vec![read(&a), read(&b), update(&c), value(&[2, 3, 2, 0])],
+        vec![
+            read(&a, 4),
+            read(&b, 6),
+            update(&c, 6),
+            value(&[2, 3, 2, 0]),
+        ],
     );
     if let (Err(error), ()) = launched.wait() {
         // Without the library, a kernel without a source cannot be.
@@ -165,17 +177,43 @@ fn routines_of_the_library_are_right() {
         [121.0, 124.0, 127.0, 147.0, 154.0, 161.0]
     );
     // b as three rows of two: [5 6] [7 8] [9 10].
-    let arguments = vec![read(&a), read(&b), update(&c), value(&[2, 3, 2, 0])];
+    let arguments = vec![
+        read(&a, 4),
+        read(&b, 6),
+        update(&c, 6),
+        value(&[2, 3, 2, 0]),
+    ];
     on.launch(&GEMM_NT, 1, arguments).right();
     assert_eq!(numbers(on, &c, 6), [104.0, 101.0, 98.0, 108.0, 101.0, 94.0]);
     // X · lᵀ with l = [2 ·] [3 4], X = [1 2] [3 4] [5 6]; what is above the diagonal is not read.
     let l = matrix(on, &[2.0, f64::NAN, 3.0, 4.0]);
     let x = matrix(on, &[2.0, 11.0, 6.0, 25.0, 10.0, 39.0]);
-    on.launch(&TRSM, 1, vec![read(&l), update(&x), value(&[3, 2, 0, 0])])
-        .right();
+    on.launch(
+        &TRSM,
+        1,
+        vec![read(&l, 4), update(&x, 6), value(&[3, 2, 0, 0])],
+    )
+    .right();
     assert_eq!(numbers(on, &x, 6), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    // The same, of a part: what is before it stays.
+    let both = [[7.0; 6], [2.0, 11.0, 6.0, 25.0, 10.0, 39.0]].concat();
+    let both = matrix(on, &both);
+    let arguments = |rows| {
+        let update = part(&both, 48..96, true);
+        vec![read(&l, 4), update, value(&[rows, 2, 0, 0])]
+    };
+    on.launch(&TRSM, 1, arguments(3)).right();
+    let found = numbers(on, &both, 12);
+    assert_eq!(found[..6], [7.0; 6]);
+    assert_eq!(found[6..], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let error = on.launch(&TRSM, 1, arguments(4)).wrong();
+    assert_eq!(error.cause(), Cause::Kernel, "{error}");
     let error = on
-        .launch(&TRSM, 1, vec![read(&l), update(&x), value(&[4, 2, 0, 0])])
+        .launch(
+            &TRSM,
+            1,
+            vec![read(&l, 4), update(&x, 6), value(&[4, 2, 0, 0])],
+        )
         .wrong();
     assert_eq!(error.cause(), Cause::Kernel, "{error}");
 }

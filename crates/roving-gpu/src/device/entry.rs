@@ -1,6 +1,7 @@
 //! A task on its way through a device.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Instant;
@@ -119,8 +120,14 @@ pub(crate) struct Recorded {
 
 /// An argument, before it is known where buffers are.
 pub(crate) enum RecordedArg {
-    /// By its place among the buffers of the task; whether the kernel writes it.
-    Buffer(usize, bool),
+    Buffer {
+        /// Its place among the buffers of the task.
+        number: usize,
+        /// The bytes of it that the kernel is given.
+        range: Range<usize>,
+        /// The kernel may write them.
+        writable: bool,
+    },
     Value(Box<[u8]>),
 }
 

@@ -355,9 +355,13 @@ impl Device {
         for recorded in std::mem::take(&mut inside.recorded) {
             let arguments = recorded.arguments.into_iter();
             let arguments = arguments.map(|argument| match argument {
-                RecordedArg::Buffer(number, writable) => LaunchArg::Memory {
+                RecordedArg::Buffer {
+                    number,
+                    range,
+                    writable,
+                } => LaunchArg::Memory {
                     memory: inside.memories[number].clone(),
-                    bytes: entry.uses[number].content.bytes(),
+                    range,
                     writable,
                 },
                 RecordedArg::Value(bytes) => LaunchArg::Value(bytes),

@@ -1,5 +1,6 @@
 //! The computations of a simulated device.
 
+use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
@@ -67,8 +68,8 @@ fn failed(kernel: &Kernel, text: &str) -> DeviceError {
 /// A launch whose arguments fit.
 struct Prepared<'a> {
     function: fn(&mut HostCall<'_>),
-    /// Each piece once, and whether it is written.
-    pieces: Vec<(&'a Arc<Piece>, bool)>,
+    /// Each piece once.
+    pieces: Vec<&'a Arc<Piece>>,
     /// For each argument that is a buffer, which piece it is.
     arguments: Vec<Option<usize>>,
 }
@@ -84,27 +85,35 @@ fn prepare(launch: &Launch) -> Result<Prepared<'_>, DeviceError> {
         let text = "it has no host function; add `.host(…)`";
         return Err(failed(kernel, text));
     };
-    let mut pieces: Vec<(&Arc<Piece>, bool)> = Vec::new();
+    let mut pieces: Vec<&Arc<Piece>> = Vec::new();
     let mut arguments = Vec::new();
+    let mut given: Vec<(usize, &Range<usize>, bool)> = Vec::new();
     for argument in launch.arguments() {
-        if let LaunchArg::Memory {
-            memory, writable, ..
+        let LaunchArg::Memory {
+            memory,
+            range,
+            writable,
         } = argument
-        {
-            let one = piece(memory)?;
-            let known = pieces.iter().position(|(known, _)| Arc::ptr_eq(known, one));
-            if known.is_some_and(|at| pieces[at].1 || *writable) {
-                let text = "a buffer is given twice, and written";
-                return Err(failed(kernel, text));
-            }
-            let at = known.unwrap_or(pieces.len());
-            if known.is_none() {
-                pieces.push((one, *writable));
-            }
-            arguments.push(Some(at));
-        } else {
+        else {
             arguments.push(None);
+            continue;
+        };
+        let one = piece(memory)?;
+        let known = pieces.iter().position(|known| Arc::ptr_eq(known, one));
+        let at = known.unwrap_or(pieces.len());
+        if known.is_none() {
+            pieces.push(one);
         }
+        let overlaps = |(other, part, writes): &(usize, &Range<usize>, bool)| {
+            let overlap = part.start.max(range.start) < part.end.min(range.end);
+            *other == at && overlap && (*writes || *writable)
+        };
+        if given.iter().any(overlaps) {
+            let text = "a buffer, or part of it, is given twice, and written";
+            return Err(failed(kernel, text));
+        }
+        given.push((at, range, *writable));
+        arguments.push(Some(at));
     }
     Ok(Prepared {
         function,
@@ -113,31 +122,86 @@ fn prepare(launch: &Launch) -> Result<Prepared<'_>, DeviceError> {
     })
 }
 
+/// The bytes of a piece: parts that are written, one by one, and what lies between them.
+struct Cut<'b> {
+    written: Vec<(usize, &'b mut [u8])>,
+    between: Vec<(usize, &'b [u8])>,
+}
+
+impl<'b> Cut<'b> {
+    /// `written` do not overlap.
+    fn new(mut bytes: &'b mut [u8], mut written: Vec<&Range<usize>>) -> Cut<'b> {
+        written.retain(|part| !part.is_empty());
+        written.sort_unstable_by_key(|part| part.start);
+        let mut cut = Cut {
+            written: Vec::new(),
+            between: Vec::new(),
+        };
+        let mut at = 0;
+        for part in written {
+            let (before, rest) = bytes.split_at_mut(part.start - at);
+            let (own, rest) = rest.split_at_mut(part.len());
+            cut.between.push((at, before));
+            cut.written.push((part.start, own));
+            (bytes, at) = (rest, part.end);
+        }
+        cut.between.push((at, bytes));
+        cut
+    }
+
+    /// Each once, but for those of nothing.
+    fn take_written(&mut self, part: &Range<usize>) -> &'b mut [u8] {
+        let is_it =
+            |(start, bytes): &(usize, &mut [u8])| *start == part.start && bytes.len() == part.len();
+        match self.written.iter().position(is_it) {
+            Some(at) => self.written.swap_remove(at).1,
+            None => &mut [],
+        }
+    }
+
+    fn read(&self, part: &Range<usize>) -> &'b [u8] {
+        let holds = |(start, bytes): &&(usize, &[u8])| {
+            *start <= part.start && part.end <= start + bytes.len()
+        };
+        match self.between.iter().find(holds) {
+            Some((start, bytes)) => &bytes[part.start - start..part.end - start],
+            // Of nothing.
+            None => &[],
+        }
+    }
+}
+
 fn run(launch: &Launch) -> Result<(), Fault> {
     let Prepared {
         function,
         pieces,
         arguments,
     } = prepare(launch).map_err(Fault::Refused)?;
-    let mut locked: Vec<_> = pieces.iter().map(|(piece, _)| piece.lock()).collect();
-    let bytes = locked.iter_mut().map(|locked| locked.bytes());
-    let mut writable = Vec::new();
-    let mut readable: Vec<&[u8]> = Vec::new();
-    for ((_, writes), bytes) in pieces.iter().zip(bytes) {
-        if *writes {
-            readable.push(&[]);
-            writable.push(Some(bytes));
-        } else {
-            readable.push(bytes);
-            writable.push(None);
-        }
-    }
+    let mut locked: Vec<_> = pieces.iter().map(|piece| piece.lock()).collect();
+    let cuts = locked.iter_mut().enumerate().map(|(at, locked)| {
+        let all = launch.arguments().iter().zip(&arguments);
+        let written = all.filter_map(|(argument, piece)| match argument {
+            LaunchArg::Memory {
+                range,
+                writable: true,
+                ..
+            } if *piece == Some(at) => Some(range),
+            _ => None,
+        });
+        Cut::new(locked.bytes(), written.collect())
+    });
+    let mut cuts: Vec<_> = cuts.collect();
     let arguments = launch.arguments().iter().zip(arguments);
     let arguments = arguments.map(|(argument, at)| match (argument, at) {
         (LaunchArg::Value(bytes), _) => HostArg::Value(bytes),
-        (LaunchArg::Memory { .. }, Some(at)) => match writable[at].take() {
-            Some(bytes) => HostArg::Update(bytes),
-            None => HostArg::Read(readable[at]),
+        (
+            LaunchArg::Memory {
+                range, writable, ..
+            },
+            Some(at),
+        ) => match writable {
+            true => HostArg::Update(cuts[at].take_written(range)),
+            false => HostArg::Read(cuts[at].read(range)),
         },
         (LaunchArg::Memory { .. }, None) => unreachable!("each buffer has its piece"),
     });

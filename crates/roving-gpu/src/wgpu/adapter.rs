@@ -104,7 +104,11 @@ fn open(adapter: &Adapter) -> Result<Wgpu, DeviceError> {
         values: spare(BufferUsages::UNIFORM, 8, 64 << 10),
         groups_max: limits.max_compute_workgroups_per_dimension,
         last: Mutex::new(None),
-        value_grain: limits.min_uniform_buffer_offset_alignment as usize,
+        parts: spare(BufferUsages::STORAGE, 8, 256 << 20),
+        // Both are powers of two.
+        grain: limits
+            .min_uniform_buffer_offset_alignment
+            .max(limits.min_storage_buffer_offset_alignment) as usize,
         name,
     })
 }

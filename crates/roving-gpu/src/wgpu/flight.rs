@@ -7,11 +7,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use ::wgpu::{
-    BindGroup, Buffer, CommandBuffer, CommandEncoder, ComputePass, ComputePipeline, Device,
-    PollType, Queue, SubmissionIndex,
+    BindGroup, CommandBuffer, CommandEncoder, ComputePass, ComputePipeline, Device, PollType,
+    Queue, SubmissionIndex,
 };
 
 use super::fault;
+use super::places::Place;
 use crate::backend::Outcome;
 use crate::error::{Cause, DeviceError};
 
@@ -66,8 +67,8 @@ struct Open {
 #[derive(PartialEq)]
 pub(super) struct Binding {
     pub(super) pipeline: ComputePipeline,
-    /// The buffers, in their order, and the one with the values.
-    pub(super) buffers: Vec<Buffer>,
+    /// Its arguments, in their order.
+    pub(super) places: Vec<Place>,
 }
 
 /// One is under way, and one is there when it ends.

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // kernels in CUDA C++
 
 use std::any::Any;
+use std::ops::Range;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -146,10 +147,14 @@ impl On<'_> {
 }
 
 pub(crate) fn buffer(memory: &Memory, bytes: usize, writable: bool) -> LaunchArg {
+    part(memory, 0..bytes, writable)
+}
+
+pub(crate) fn part(memory: &Memory, range: Range<usize>, writable: bool) -> LaunchArg {
     let memory = memory.clone();
     LaunchArg::Memory {
         memory,
-        bytes,
+        range,
         writable,
     }
 }
@@ -193,6 +198,32 @@ pub(crate) static SCALE: Kernel =
              if (at < given.count) scaled[at] = source[at] * factor + at * given.step;
          }",
                 "scale",
+                [64, 1, 1],
+            )
+    };
+
+/// Each of two, with the other's numbers.
+static SWAP: Kernel =
+    // SAFETY: each thread looks at one number of both, of which the test gives as many as threads.
+    unsafe {
+        Kernel::new("swap")
+            .wgsl(
+                "@group(0) @binding(0) var<storage, read_write> one: array<u32>;
+         @group(0) @binding(1) var<storage, read_write> two: array<u32>;
+         @compute @workgroup_size(64) fn swap(@builtin(global_invocation_id) at: vec3<u32>) {
+             let kept = one[at.x];
+             one[at.x] = two[at.x];
+             two[at.x] = kept;
+         }",
+                "swap",
+            )
+            .cuda(
+                "extern \"C\" __global__ void swap(unsigned *one, unsigned *two) {
+             unsigned at = blockIdx.x * blockDim.x + threadIdx.x, kept = one[at];
+             one[at] = two[at];
+             two[at] = kept;
+         }",
+                "swap",
                 [64, 1, 1],
             )
     };
@@ -256,6 +287,44 @@ pub(crate) fn a_kernel_has_its_buffers_and_values(on: On<'_>) {
     assert_eq!(words(&down.right()), want);
     // And none of nothing.
     on.scale(&from, &to, 0, [1, 1]).right();
+}
+
+/// One part is read and another written, of one buffer; also where the first begins anywhere.
+pub(crate) fn a_kernel_has_parts_of_a_buffer(on: On<'_>) {
+    let count = 1024_u32;
+    let all = on.alloc(4 * count as usize);
+    let mut numbers: Vec<u32> = (0..count).collect();
+    let up = on.upload(bytemuck::cast_slice(&numbers), &all);
+    let bytes = |words: Range<usize>| 4 * words.start..4 * words.end;
+    let mut launches = Vec::new();
+    // The last are of nothing, at the end and inside of what is written.
+    for (from, to) in [
+        (0..64, 128..192),
+        (3..67, 192..256),
+        (130..200, 512..582),
+        (1024..1024, 1024..1024),
+        (70..70, 70..70),
+    ] {
+        let arguments = vec![
+            value(&[3]),
+            part(&all, bytes(from.clone()), false),
+            part(&all, bytes(to.clone()), true),
+            value(&[7, to.len() as u32]),
+        ];
+        launches.push(on.launch(&SCALE, to.len().div_ceil(64) as u32, arguments));
+        for at in 0..to.len() {
+            numbers[to.start + at] = numbers[from.start + at] * 3 + at as u32 * 7;
+        }
+    }
+    // Two that are written.
+    let two = [640..704, 896..960].map(|words| part(&all, bytes(words), true));
+    launches.push(on.launch(&SWAP, 1, two.to_vec()));
+    let (one, two) = numbers.split_at_mut(896);
+    one[640..704].swap_with_slice(&mut two[..64]);
+    let down = on.download(&all, 4 * count as usize);
+    up.right();
+    launches.into_iter().for_each(Ending::right);
+    assert_eq!(words(&down.right()), numbers);
 }
 
 pub(crate) fn more_than_there_is_is_an_error(on: On<'_>) {

@@ -59,6 +59,8 @@ impl Account {
 /// A [`Memory`] of this back-end.
 pub(super) struct Room {
     pub(super) buffer: Buffer,
+    /// As many as were asked for; the buffer may have more.
+    pub(super) bytes: usize,
     account: Arc<Account>,
 }
 
@@ -74,6 +76,7 @@ impl Room {
         match buffer(device, size, usage) {
             Ok(buffer) => Ok(Room {
                 buffer,
+                bytes,
                 account: Arc::clone(account),
             }),
             Err(error) => {

@@ -30,6 +30,7 @@ mod harness;
 mod heap;
 mod memory;
 mod pipeline;
+mod places;
 #[cfg(test)]
 mod tests;
 
@@ -38,16 +39,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use ::wgpu::{
-    BindGroup, BindGroupDescriptor, BindGroupEntry, BindingResource, Buffer, BufferBinding,
-    BufferView, CommandBuffer, MapMode, Queue,
-};
+use ::wgpu::{BindGroup, Buffer, BufferView, CommandBuffer, MapMode, Queue};
 
 use crate::backend::{Backend, Download, Launch, LaunchArg, Memory, Outcome, Upload};
 use crate::error::{Cause, DeviceError};
 use flight::{Binding, Flight};
 use memory::{Account, Room, Spare, padded};
 use pipeline::{Pipeline, Pipelines};
+use places::{Lent, Places};
 
 pub use adapter::found;
 
@@ -81,8 +80,10 @@ pub struct Wgpu {
     values: Arc<Spare>,
     /// Those of the last launch that had some.
     last: Mutex<Option<Arc<Values>>>,
-    /// The alignment of a value.
-    value_grain: usize,
+    /// The spare buffers for copies of parts.
+    parts: Arc<Spare>,
+    /// The alignment of a value, and of a part.
+    grain: usize,
     /// So many groups a launch may have in one direction.
     groups_max: u32,
 }
@@ -120,61 +121,42 @@ impl Wgpu {
             .pipelines
             .get(device, launch.kernel(), launch.arguments())?;
         let what = format!("`{}`: ", launch.kernel().name());
-        self.check(&what, launch)?;
+        self.check_groups(&what, launch)?;
         let values = self.store_values(launch)?;
-        let mut buffers = Vec::with_capacity(launch.arguments().len() + 1);
-        for argument in launch.arguments() {
-            if let LaunchArg::Memory { memory, .. } = argument {
-                buffers.push(Room::of(memory)?.buffer.clone());
-            }
-        }
-        buffers.extend(values.as_ref().map(|values| values.buffer.clone()));
+        let buffer = values.as_ref().map(|values| &values.buffer);
+        let places = Places::of(launch, device, buffer, self.grain, &self.parts)?;
         let binding = Binding {
             pipeline: pipeline.pipeline.clone(),
-            buffers,
+            places: places.all.clone(),
         };
         let group = match self.flight.group_of(&binding) {
             Some(group) => group,
-            None => self.bind(&what, launch, &pipeline, values.as_deref())?,
+            None => places.group(device, launch, &pipeline.layout)?,
         };
         // A driver may go on compiling at the first launch: one of no groups takes that upon
         // itself.
         let warm =
             first.then(|| fault::caught(device, &what, || self.encode(&pipeline, &group, [0; 3])));
+        let before = [warm.transpose()?, places.commands(device)?];
         Ok(Prepared {
-            warm: warm.transpose()?,
+            before: before.into_iter().flatten().collect(),
             binding,
             group,
             values,
+            lent: places.lent(),
         })
     }
 
-    /// Whether the arguments go together, and the groups are not too many.
-    fn check(&self, what: &str, launch: &Launch) -> Result<(), DeviceError> {
-        let refuse = |text| Err(DeviceError::new(Cause::Kernel, format!("{what}{text}")));
+    /// Whether the groups are not too many.
+    fn check_groups(&self, what: &str, launch: &Launch) -> Result<(), DeviceError> {
         let most = self.groups_max;
-        if let Some(groups) = launch.groups().iter().find(|groups| **groups > most) {
-            return refuse(format!(
-                "{groups} groups in one direction; it has at most {most}"
-            ));
-        }
-        let mut seen: Vec<(&Buffer, bool)> = Vec::with_capacity(launch.arguments().len());
-        for argument in launch.arguments() {
-            let LaunchArg::Memory {
-                memory, writable, ..
-            } = argument
-            else {
-                continue;
-            };
-            let buffer = &Room::of(memory)?.buffer;
-            let twice =
-                |(other, writes): &(&Buffer, bool)| *other == buffer && (*writes || *writable);
-            if seen.iter().any(twice) {
-                return refuse("a buffer is given twice, and written".into());
+        match launch.groups().iter().find(|groups| **groups > most) {
+            None => Ok(()),
+            Some(groups) => {
+                let text = format!("{what}{groups} groups in one direction; it has at most {most}");
+                Err(DeviceError::new(Cause::Kernel, text))
             }
-            seen.push((buffer, *writable));
         }
-        Ok(())
     }
 
     fn encode(&self, pipeline: &Pipeline, group: &BindGroup, groups: [u32; 3]) -> CommandBuffer {
@@ -197,7 +179,7 @@ impl Wgpu {
         let mut bytes = Vec::new();
         for argument in launch.arguments() {
             if let LaunchArg::Value(value) = argument {
-                bytes.resize(bytes.len().next_multiple_of(self.value_grain), 0);
+                bytes.resize(bytes.len().next_multiple_of(self.grain), 0);
                 bytes.extend_from_slice(value);
                 bytes.resize(bytes.len() - value.len() + padded(value.len()) as usize, 0);
             }
@@ -222,59 +204,16 @@ impl Wgpu {
         *last = Some(Arc::clone(&values));
         Ok(Some(values))
     }
-
-    fn bind(
-        &self,
-        what: &str,
-        launch: &Launch,
-        pipeline: &Pipeline,
-        values: Option<&Values>,
-    ) -> Result<BindGroup, DeviceError> {
-        let mut entries = Vec::with_capacity(launch.arguments().len());
-        let mut offset = 0_usize;
-        for (place, argument) in launch.arguments().iter().enumerate() {
-            let (buffer, start, size) = match argument {
-                LaunchArg::Memory { memory, bytes, .. } => {
-                    // Whole words, for these are what a shader counts.
-                    let size = bytes.max(&1).next_multiple_of(4) as u64;
-                    (&Room::of(memory)?.buffer, 0, size)
-                }
-                LaunchArg::Value(value) => {
-                    let Some(Values { buffer, .. }) = values else {
-                        unreachable!("a launch with a value has a buffer for it")
-                    };
-                    let start = offset.next_multiple_of(self.value_grain);
-                    let size = padded(value.len());
-                    offset = start + size as usize;
-                    (buffer, start as u64, size)
-                }
-            };
-            entries.push(BindGroupEntry {
-                binding: place as u32,
-                resource: BindingResource::Buffer(BufferBinding {
-                    buffer,
-                    offset: start,
-                    size: size.try_into().ok(),
-                }),
-            });
-        }
-        let device = &self.flight.device;
-        let descriptor = BindGroupDescriptor {
-            label: Some(launch.kernel().name()),
-            layout: &pipeline.layout,
-            entries: &entries,
-        };
-        fault::caught(device, what, || device.create_bind_group(&descriptor))
-    }
 }
 
 /// A launch that can be submitted.
 struct Prepared {
     /// To be submitted before.
-    warm: Option<CommandBuffer>,
+    before: Vec<CommandBuffer>,
     binding: Binding,
     group: BindGroup,
     values: Option<Arc<Values>>,
+    lent: Vec<Lent>,
 }
 
 /// The values of launches. They are not changed as long as a launch may read them.
@@ -378,18 +317,19 @@ impl Backend for Wgpu {
         };
         launch.queued();
         let Prepared {
-            warm,
+            before,
             binding,
             group,
             values,
+            lent,
         } = prepared;
-        if warm.is_some() {
+        for commands in before {
             self.flight
-                .submit(Instant::now(), warm, || (), Box::new(|_| ()));
+                .submit(Instant::now(), Some(commands), || (), Box::new(|_| ()));
         }
         let groups = launch.groups();
         let end = Box::new(move |outcome| {
-            drop(values);
+            drop((values, lent));
             launch.done(outcome);
         });
         self.flight.launch(binding, group, groups, end);

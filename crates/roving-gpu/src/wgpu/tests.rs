@@ -2,7 +2,7 @@
 
 use std::sync::MutexGuard;
 
-use super::harness::{self, On, buffer, first};
+use super::harness::{self, On, buffer, first, part};
 use super::{Wgpu, found};
 use crate::backend::Backend;
 use crate::error::Cause;
@@ -35,6 +35,13 @@ fn what_goes_up_comes_down() {
 fn a_kernel_has_its_buffers_and_values() {
     if let Some((device, _turn)) = device() {
         harness::a_kernel_has_its_buffers_and_values(On(&device, 1));
+    }
+}
+
+#[test]
+fn a_kernel_has_parts_of_a_buffer() {
+    if let Some((device, _turn)) = device() {
+        harness::a_kernel_has_parts_of_a_buffer(On(&device, 0));
     }
 }
 
@@ -103,8 +110,21 @@ fn launches_that_cannot_be_say_so_and_harm_nothing() {
         (1, vec![read()], "binding: 1"),
         // Too many groups.
         (most + 1, vec![read(), buffer(&other, 4, true)], "65535"),
-        // One buffer for two purposes.
+        // One buffer for two purposes; and parts of it.
         (1, vec![read(), buffer(&memory, 64, true)], "given twice"),
+        (
+            1,
+            vec![part(&memory, 0..8, false), part(&memory, 0..4, true)],
+            "given twice",
+        ),
+        // A part that is not of words, or begins within one.
+        (1, vec![read(), part(&other, 0..6, true)], "whole words"),
+        (1, vec![read(), part(&other, 2..6, true)], "multiple of"),
+        (
+            1,
+            vec![part(&memory, 2..6, false), buffer(&other, 4, true)],
+            "a whole word",
+        ),
     ] {
         let error = on.launch(&READS, groups, arguments).wrong();
         assert_eq!(error.cause(), Cause::Kernel, "{error}");
