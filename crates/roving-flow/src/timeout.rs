@@ -25,16 +25,23 @@ impl Limit {
     }
 
     /// Ready when the time is over, which began with the first call. The operation that waits, at
-    /// that end of a channel, is given up then.
+    /// that end of a channel, is given up then, but not before it has been suspended once.
     fn poll(&mut self, words: &Words, end: End, context: &mut Context<'_>) -> Poll<()> {
-        let time = self.time;
+        let (time, is_first) = (self.time, self.over.is_none());
         let over = self
             .over
             .get_or_insert_with(|| Cancel::after(time).cancelled());
         let polled = Pin::new(over).poll(context);
-        if polled.is_ready() {
-            Turn::forget(words, end);
+        if polled.is_pending() {
+            return Poll::Pending;
         }
+        if is_first {
+            // What it waits for may need this worker: a process that asks again and again, each
+            // time for no time at all, lets the others go first.
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Turn::forget(words, end);
         polled
     }
 }

@@ -147,7 +147,8 @@ fn a_wait_that_was_given_up_hides_no_deadlock() {
     }
 }
 
-/// Here the time is over at once, so nothing is suspended in between, and both are one turn.
+/// Here the time is over at once. The process is suspended all the same, once; then both waits are
+/// one turn.
 #[test]
 fn a_wait_of_no_time_leaves_its_turn() {
     for pool in pools() {
@@ -166,6 +167,38 @@ fn a_wait_of_no_time_leaves_its_turn() {
         let error = network.run(&pool).unwrap_err();
         assert!(matches!(error, Error::Deadlock { .. }), "{error}");
     }
+}
+
+/// One worker: who asks for what is there at once lets the other end go first, which makes it.
+#[test]
+fn waits_of_no_time_let_the_other_end_go_first() {
+    const ENOUGH: u32 = 10_000;
+    let pool = Pool::new(1).unwrap();
+    let (mut got, mut tries) = (Vec::new(), [0, 0]);
+    let [empty, full] = &mut tries;
+    let mut network = Network::new();
+    let (out, input) = network.bounded("numbers", 1);
+    let into = &mut got;
+    network.process("sink", input, async move |mut input: In<u32>| {
+        loop {
+            match input.recv_timeout(Duration::ZERO).await {
+                Ok(number) => into.push(number),
+                Err(TryRecvError::Empty) if *empty < ENOUGH => *empty += 1,
+                Err(_) => return,
+            }
+        }
+    });
+    network.process("source", out, async move |mut out: Out<u32>| {
+        for number in 0..20 {
+            while let Err(TrySendError::Full(_)) = out.send_timeout(number, Duration::ZERO).await {
+                *full += 1;
+                assert!(*full < ENOUGH, "the sink never runs");
+            }
+        }
+    });
+    network.run(&pool).unwrap();
+    assert!(tries[0] < ENOUGH, "the source never runs");
+    assert!(got.into_iter().eq(0..20));
 }
 
 #[test]
