@@ -1,4 +1,5 @@
-//! The features of a program: each public operation of `roving` and `roving-flow`, with its parts.
+//! The features of a program: each public operation of `roving`, `roving-flow` and
+//! `roving-iter`, with its parts.
 
 use std::fmt;
 
@@ -166,6 +167,13 @@ features! {
     Blocking => closure("blocking", 2, &[ONCE]),
     WorkerLocal => keeps(closure("worker-local", 3, &[ONCE])),
     Foreign => heavy(closure("foreign-thread", 3, &[ONCE])),
+    // Parallel iterators.
+    Iter => closure("iterator", 8, &[ONCE]),
+    IterOwned => closure("iterator-owns", 6, &[ONCE]),
+    IterEnds => closure("iterator-ends-early", 8, &[ONCE]),
+    IterSort => closure("iterator-sorts", 4, &[ONCE]),
+    IterBridge => closure("iterator-bridge", 4, &[ONCE]),
+    IterBomb => About { throws: true, ..closure("iterator-drop-throws", 6, &[]) },
     // Async tasks.
     BlockOn => closure("block-on", 2, &[ASYNC]),
     TaskScope => closure("task-scope", 2, &[ASYNC]),
@@ -185,6 +193,7 @@ features! {
     Cancel => keeps(closure("cancel", 5, &[MAYBE])),
     Deadline => closure("deadline", 3, &[MAYBE]),
     UntilCancelled => keeps(awaited("until-cancelled", 4, &[])),
+    Timed => keeps(awaited("deadline-awaited", 6, &[MAYBE_ASYNC])),
     // Pools.
     Resize => keeps(closure("resize", 3, &[])),
     OtherPool => heavy(closure("other-pool", 4, &[ONCE, LATER])),
@@ -197,6 +206,10 @@ features! {
     Handlers => heavy(closure("handlers", 3, &[ONCE])),
     Replayed => heavy(closure("replayed", 1, &[at_most(2, CALM)])),
     Global => heavy(closure("global", 1, &[CALM])),
+    PoolRef => heavy(closure("pool-ref", 5, &[TASK])),
+    Stopped => heavy(closure("stopped-meanwhile", 1, &[STOPPED_TASK])),
+    AdoptedDrops => heavy(closure("adopted-drops-inside", 14, &[ONCE, ONCE])),
+    Resized => heavy(closure("resized-meanwhile", 3, &[ONCE, LATER])),
     // Panics.
     Throw => About { throws: true, ..closure("throw", 1, &[]) },
     Catch => closure("catch", 1, &[Part { leaves: false, ..ONCE }]),
@@ -219,6 +232,13 @@ features! {
     Filter => closure("filter", 2, &[at_most(64, CALM)]),
     ToAll => closure("to-all", 3, &[at_most(64, CALM)]),
     Deadlock => closure("deadlock", 3, &[CALM]),
+    TimedPort => closure("port-timeouts", 5, &[ONCE]),
+    Repeat => closure("repeated-network", 4, &[ONCE]),
+    Sources => closure("sources", 5, &[ONCE]),
+    StageAsync => closure("stage-async", 3, &[at_most(64, ASYNC_CALM)]),
+    Zip => closure("zip-batch", 2, &[ONCE]),
+    Ring => closure("ring", 3, &[ONCE]),
+    NetRefused => closure("refused-network", 3, &[]),
 }
 
 const CHILD_CALM: Part = Part {
@@ -227,10 +247,23 @@ const CHILD_CALM: Part = Part {
     runs: Runs::AtMost(1),
     ..CHILD
 };
+const ASYNC_CALM: Part = Part {
+    is_async: true,
+    ..CALM
+};
+const MAYBE_ASYNC: Part = Part {
+    is_async: true,
+    ..MAYBE
+};
 /// A part whose spawned tasks may be dropped.
 const STOPPED: Part = Part {
     cancels: true,
     ..ONCE
+};
+/// One that may be dropped before it begins, too.
+const STOPPED_TASK: Part = Part {
+    cancels: true,
+    ..TASK
 };
 const MAYBE_CALM: Part = Part {
     is_calm: true,
@@ -257,7 +290,10 @@ impl Feature {
 
     /// The second part runs when the first has ended well.
     pub(crate) fn is_sequential(self) -> bool {
-        matches!(self, Feature::Adopted | Feature::Arena)
+        matches!(
+            self,
+            Feature::Adopted | Feature::Arena | Feature::AdoptedDrops
+        )
     }
 
     /// The feature of that name.
@@ -278,7 +314,7 @@ mod tests {
 
     #[test]
     fn features_have_names_of_their_own_and_fit_a_word() {
-        assert!(FEATURES.len() <= 64, "a set of features is a word");
+        assert!(FEATURES.len() <= 128, "a set of features is a word");
         for (index, feature) in FEATURES.iter().enumerate() {
             assert_eq!(*feature as usize, index);
             let same = FEATURES.iter().filter(|one| one.name() == feature.name());

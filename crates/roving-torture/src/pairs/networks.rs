@@ -48,6 +48,11 @@ pub(super) fn run_here(step: &Step, cx: &Cx<'_>, network: Network<'_>, cancels: 
     is_whole(step, cx, network.run(pool(step, cx)), cancels)
 }
 
+/// Runs it in the pool that one is in.
+pub(super) fn run_in_this_pool(step: &Step, cx: &Cx<'_>, network: Network<'_>) -> bool {
+    is_whole(step, cx, network.run_here(), false)
+}
+
 /// Whether all of it ran.
 fn is_whole(step: &Step, cx: &Cx<'_>, result: Result<Report, Error>, cancels: bool) -> bool {
     match result {
@@ -438,7 +443,7 @@ fn in_this_pool(step: &Step, cx: &Cx<'_>) {
         }
     });
     call(step, cx, &[&seen], || {
-        if is_whole(step, cx, network.run_here(), false) {
+        if run_in_this_pool(step, cx, network) {
             check_sum(step, cx, &sum, SUM);
         }
     });

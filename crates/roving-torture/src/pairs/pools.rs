@@ -30,7 +30,7 @@ pub(super) fn run(step: &Step, cx: &Cx<'_>) {
     }
 }
 
-fn builder(step: &Step) -> PoolBuilder {
+pub(super) fn builder(step: &Step) -> PoolBuilder {
     let workers = 1 + step.id as usize % 2;
     let builder = Pool::builder().workers(workers).panic_handler(drop);
     match step.id % 3 {
@@ -41,14 +41,14 @@ fn builder(step: &Step) -> PoolBuilder {
 }
 
 /// A pool that nothing stands in the way of.
-fn built(step: &Step, cx: &Cx<'_>, builder: PoolBuilder) -> Option<Pool> {
+pub(super) fn built(step: &Step, cx: &Cx<'_>, builder: PoolBuilder) -> Option<Pool> {
     let pool = builder.build();
     pool.map_err(|error| cx.world.complain(step, format!("no pool: {error}")))
         .ok()
 }
 
 /// A job of that part, which borrows nothing.
-fn job(step: &Step, number: usize, cx: &Cx<'_>) -> impl FnOnce() + Send + use<> {
+pub(super) fn job(step: &Step, number: usize, cx: &Cx<'_>) -> impl FnOnce() + Send + use<> {
     let (later, steps, cx) = (cx.world.later(), Arc::clone(&step.parts[number]), cx.free());
     move || {
         let _later = later;

@@ -14,7 +14,10 @@ use super::program::{Program, Step};
 use super::world::{
     Bomb, Cx, WORKERS_MAX, World, call, check_payload, part, sequence, throw, thrown_by,
 };
-use super::{closures, inherit, jobs, kept, meaning, networks, pools, steps, tasks};
+use super::{
+    closures, handles, inherit, iterators, jobs, kept, meaning, networks, pools, repeats, steps,
+    tasks, timed,
+};
 
 /// Most of the jobs that wait in the second pool, of those that may be refused.
 const QUEUE_LIMIT: usize = 2;
@@ -63,6 +66,22 @@ fn one(step: &Step, cx: &Cx<'_>) {
         | Feature::RunHere
         | Feature::Deadlock => networks::run(step, cx),
         Feature::TryStage | Feature::Filter | Feature::ToAll => steps::run(step, cx),
+        Feature::Repeat
+        | Feature::Sources
+        | Feature::StageAsync
+        | Feature::Zip
+        | Feature::Ring
+        | Feature::NetRefused => repeats::run(step, cx),
+        Feature::TimedPort => timed::ports(step, cx),
+        Feature::Iter
+        | Feature::IterOwned
+        | Feature::IterEnds
+        | Feature::IterSort
+        | Feature::IterBridge
+        | Feature::IterBomb => iterators::run(step, cx),
+        Feature::PoolRef | Feature::Stopped | Feature::AdoptedDrops | Feature::Resized => {
+            handles::run(step, cx)
+        }
         _ => closures::run(step, cx),
     }
 }

@@ -12,6 +12,7 @@ use super::feature::Feature;
 use super::jobs;
 use super::kept::{Deaf, Half, Kept};
 use super::program::Step;
+use super::timed;
 use super::world::{Canary, Cx, Seen, allowed, call, part};
 
 type Boxed<'s> = Pin<Box<dyn Future<Output = ()> + Send + 's>>;
@@ -148,6 +149,7 @@ async fn one<'s>(s: Option<Scope<'s>>, step: &'s Step, cx: &Cx<'s>) {
         Feature::AwaitedJob => jobs::awaited(step, cx).await,
         Feature::KeptWaker => waker(step, cx).await,
         Feature::UntilCancelled => until_cancelled(step, cx).await,
+        Feature::Timed => timed::awaited(step, cx).await,
         _ => {}
     }
 }
