@@ -336,6 +336,39 @@ fn who_asks_between_a_copy_that_failed_and_the_kernel_behind_it_hears_of_the_cop
     }
 }
 
+/// A kernel finds what a copy has left that failed, and fails. The copy is the reason that is told,
+/// and the kernel's kind goes to that device all the same.
+#[test]
+fn a_kernel_behind_a_failure_is_not_to_blame() {
+    static GATE: Gate = Gate::new();
+    static FIRST: Kernel = Kernel::new("first").host(|_: &mut HostCall<'_>| GATE.pass());
+    static SANE: Kernel = Kernel::new("sane").host(|call: &mut HostCall<'_>| {
+        assert_eq!(call.update::<u32>(), [2; LEN], "it is not sane");
+    });
+    static CHECK: Kind = Kind::new("check");
+    for failure in [Failure::Kernel, Failure::OutOfMemory] {
+        within(format!("blame: {failure:?}"), move || {
+            // Memory, a copy there and a launch; then memory, and the copy there.
+            let devices = devices(Simulated::new().fail_at(4, failure));
+            let (other, numbers) = (buffer(), buffer());
+            let closed = GATE.close();
+            add(&devices, &OTHER, &FIRST, &other);
+            closed.wait();
+            add(&devices, &STEP, &ADD_ONE, &numbers);
+            add(&devices, &CHECK, &SANE, &numbers);
+            drop(closed);
+            let lost = told(|| drop(numbers.read()));
+            assert!(lost.contains("as planned"), "{lost}");
+            devices.wait();
+            let failures = devices.profile().devices[0].failures.clone();
+            assert_eq!(failures.values().sum::<u64>(), 1, "{failures:?}");
+            let sane = Buffer::from(vec![2; LEN]);
+            add(&devices, &CHECK, &SANE, &sane);
+            assert_eq!(sane.into_vec(), [2; LEN]);
+        });
+    }
+}
+
 /// Nothing is left of what a task was to write all over, once a kernel has begun with it.
 #[test]
 fn what_was_to_be_written_all_over_is_lost_with_the_reason() {

@@ -175,8 +175,11 @@ impl Device {
         state.aboard -= 1;
         state.ahead -= 1;
         let mut inside = entry.lock();
-        let own = inside.error.clone();
-        let error = own.clone().or_else(|| inside.spoilt_before());
+        let before = inside.spoilt_before();
+        // A kernel that fails on what another has left behind is not to blame.
+        let is_own = |own: &DeviceError| before.is_none() || own.cause() == Cause::Lost;
+        let own = inside.error.clone().filter(is_own);
+        let error = before.or_else(|| own.clone());
         for (number, version) in inside.ahead.take().unwrap_or_default() {
             let Some(error) = &error else { continue };
             let content = &entry.uses[number].content;
