@@ -83,12 +83,39 @@ pub(crate) const KNOWN: [u64; 6] = [70, 75, 80, 86, 89, 90];
 /// That of its devices.
 pub(crate) const GENERATION: u64 = 90;
 
+/// So many bytes that are shared a launch may ask for, without and with leave.
+pub(crate) const SHARED: u32 = 48 << 10;
+pub(crate) const SHARED_MAX: u32 = 227 << 10;
+
+/// The text with memory that a launch sizes as a pointer to where that is.
+fn shared(source: &str) -> String {
+    let mut pieces = source.split("extern __shared__");
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (declared, rest) = piece.split_once(';').unwrap_or((piece, ""));
+        let declared = declared.trim();
+        let unaligned = declared.strip_prefix("__align__(");
+        let declared = unaligned
+            .and_then(|rest| rest.split_once(')'))
+            .map_or(declared, |(_, rest)| rest.trim());
+        let named = declared.strip_suffix("[]").map(str::trim);
+        match named.and_then(|named| named.rsplit_once(' ')) {
+            Some((of, name)) => text += &format!("{of} *{name} = ({of} *)fake_shared;"),
+            // The compiler says what it is.
+            None => text += &format!("extern __shared__ {declared};"),
+        }
+        text += rest;
+    }
+    text
+}
+
 fn build(folder: &Path, number: usize, source: &str, name: &str) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("error: the fake NVRTC: {error}");
     fs::create_dir_all(folder).map_err(failed)?;
     let text = folder.join(format!("{number}.cpp"));
     let library = folder.join(format!("{number}.so"));
-    let mut whole = format!("{PRELUDE}#line 1 \"{name}\"\n{source}\n#line 1 \"the fake NVRTC\"\n");
+    let code = shared(source);
+    let mut whole = format!("{PRELUDE}#line 1 \"{name}\"\n{code}\n#line 1 \"the fake NVRTC\"\n");
     for kernel in kernels(source) {
         whole += &format!(
             "extern \"C\" __global__ const FakeKernel *fake_kernel_{kernel}() \
@@ -177,7 +204,7 @@ struct Described {
     sizes: *const u32,
     places: *const u32,
     kinds: *const u8,
-    run: unsafe extern "C" fn(*mut *mut c_void, *const u32, *const u32) -> c_int,
+    run: unsafe extern "C" fn(*mut *mut c_void, *const u32, *const u32, u32) -> c_int,
 }
 
 /// Whether a parameter is an address.
@@ -194,7 +221,9 @@ pub(crate) struct Function {
     pub(crate) name: String,
     /// Size, place and kind of each parameter.
     pub(crate) parameters: Vec<(usize, usize, Kind)>,
-    run: unsafe extern "C" fn(*mut *mut c_void, *const u32, *const u32) -> c_int,
+    /// So many bytes that are shared a launch may ask for.
+    pub(crate) shared: u32,
+    run: unsafe extern "C" fn(*mut *mut c_void, *const u32, *const u32, u32) -> c_int,
 }
 
 impl Function {
@@ -208,6 +237,7 @@ impl Function {
         parameters: &mut [Vec<u8>],
         grid: [u32; 3],
         block: [u32; 3],
+        shared: u32,
     ) -> bool {
         // Aligned, which a vector of bytes need not be.
         let mut places: Vec<Vec<u128>> = Vec::new();
@@ -224,7 +254,7 @@ impl Function {
             .map(|place| place.as_mut_ptr().cast())
             .collect();
         // SAFETY: as many places as parameters, as the caller promises; the sizes have three words.
-        unsafe { (self.run)(places.as_mut_ptr(), grid.as_ptr(), block.as_ptr()) == 0 }
+        unsafe { (self.run)(places.as_mut_ptr(), grid.as_ptr(), block.as_ptr(), shared) == 0 }
     }
 }
 
@@ -291,6 +321,7 @@ impl Library {
         Some(Function {
             name: name.to_owned(),
             parameters: parameters.collect(),
+            shared: SHARED,
             run: described.run,
         })
     }
@@ -305,6 +336,17 @@ mod tests {
         let text = "// __global__ void none(\nextern \"C\" __global__ void\none (int x);\n\
                     __global__ void __launch_bounds__(64) two_2(float *a) {}";
         assert_eq!(kernels(text), ["one", "two_2"]);
+    }
+
+    #[test]
+    fn memory_that_a_launch_sizes_is_a_pointer() {
+        let text = "a;\nextern __shared__ __align__(16) unsigned char kept[];\nb";
+        let want = "a;\nunsigned char *kept = (unsigned char *)fake_shared;\nb";
+        assert_eq!(shared(text), want);
+        assert_eq!(
+            shared("no extern; __shared__ int a[3];"),
+            "no extern; __shared__ int a[3];"
+        );
     }
 
     #[test]

@@ -145,6 +145,7 @@ entries! {
         match attribute {
             75 => give(value, compiler::GENERATION as c_int / 10),
             76 => give(value, compiler::GENERATION as c_int % 10),
+            97 => give(value, compiler::SHARED_MAX as c_int),
             115 => give(value, c_int::from(driver.pools())),
             _ => Err(Refusal::Mistake(format!("it does not know attribute {attribute}"))),
         }
@@ -231,18 +232,23 @@ entries! {
         give(place, at)?;
         give(size, bytes)
     };
+    cuFuncSetAttribute(function: Handle, attribute: c_int, value: c_int) |driver| {
+        match attribute {
+            8 => driver.share(function, value),
+            _ => Err(Refusal::Mistake(format!("it does not know attribute {attribute}"))),
+        }
+    };
     cuLaunchKernel(
         function: Handle,
         grid_x: c_uint, grid_y: c_uint, grid_z: c_uint,
         block_x: c_uint, block_y: c_uint, block_z: c_uint,
         shared: c_uint, stream: Handle, given: *mut *mut c_void, extra: *mut *mut c_void
     ) |driver| {
-        if shared != 0 || !extra.is_null() {
-            let text = "it knows neither shared memory of a launch nor extra parameters";
-            return Err(Refusal::Mistake(text.into()));
+        if !extra.is_null() {
+            return Err(Refusal::Mistake("it knows no extra parameters".into()));
         }
         let sizes = [[grid_x, grid_y, grid_z], [block_x, block_y, block_z]];
-        driver.launch(function, sizes, stream, |index, size| {
+        driver.launch(function, sizes, shared, stream, |index, size| {
             slice::from_raw_parts((*given.add(index)).cast::<u8>(), size).to_vec()
         })
     };

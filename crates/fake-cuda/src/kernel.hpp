@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <type_traits>
 #include <utility>
 #include <ucontext.h>
@@ -36,6 +37,10 @@ static inline double rsqrt(double x) { return 1 / sqrt(x); }
 static inline float __fadd_rn(float a, float b) { return a + b; }
 static inline float __fsub_rn(float a, float b) { return a - b; }
 static inline float __fmul_rn(float a, float b) { return a * b; }
+
+// What a launch asks for is here, with bytes behind it that nobody may change.
+static const unsigned fake_shared_max = 227 << 10, fake_shared_guard = 1 << 10;
+alignas(256) static unsigned char fake_shared[fake_shared_max + fake_shared_guard];
 
 static ucontext_t fake_turns, fake_threads[1024];
 static unsigned fake_thread;
@@ -86,8 +91,21 @@ static void fake_block(char *stacks, size_t stack) {
 
 static void fake_caught(int) { siglongjmp(fake_fault, 1); }
 
+// Whether a block, which is given so many bytes to share, left those behind them as they were.
+static bool fake_shares(unsigned shared, char *stacks, size_t stack) {
+    memset(fake_shared, 0xd5, shared);
+    memset(fake_shared + shared, 0xa7, fake_shared_guard);
+    fake_block(stacks, stack);
+    for (unsigned i = 0; i < fake_shared_guard; i++)
+        if (fake_shared[shared + i] != 0xa7)
+            return false;
+    return true;
+}
+
 // 0, or 1 after an address that is none.
-static int fake_run(void (*body)(void **), void **arguments, const unsigned *grid, const unsigned *block) {
+static int fake_run(
+    void (*body)(void **), void **arguments, const unsigned *grid, const unsigned *block, unsigned shared
+) {
     struct sigaction ours = {}, before, before_bus;
     ours.sa_handler = fake_caught;
     ours.sa_flags = SA_ONSTACK;
@@ -101,13 +119,13 @@ static int fake_run(void (*body)(void **), void **arguments, const unsigned *gri
     static char *stacks;
     free(stacks);
     stacks = FAKE_BARRIERS ? (char *)malloc(stack * block[0] * block[1] * block[2]) : nullptr;
-    int fault = sigsetjmp(fake_fault, 1);
+    volatile int fault = sigsetjmp(fake_fault, 1);
     if (!fault)
         for (unsigned z = 0; z < grid[2]; z++)
             for (unsigned y = 0; y < grid[1]; y++)
                 for (unsigned x = 0; x < grid[0]; x++) {
                     blockIdx = {x, y, z};
-                    fake_block(stacks, stack);
+                    fault = fault || !fake_shares(shared, stacks, stack);
                 }
     sigaction(SIGSEGV, &before, nullptr);
     sigaction(SIGBUS, &before_bus, nullptr);
@@ -120,7 +138,7 @@ struct FakeKernel {
     const unsigned *sizes, *places;
     // 0: a value, 1: an address that is read, 2: one that may be written.
     const unsigned char *kinds;
-    int (*run)(void **, const unsigned *, const unsigned *);
+    int (*run)(void **, const unsigned *, const unsigned *, unsigned);
 };
 
 template <class T> constexpr unsigned char fake_kind() {
@@ -152,8 +170,8 @@ template <class... A, void (*F)(A...)> struct FakeCall<F> {
         F(*(A *)given[I]...);
     }
     static void body(void **given) { with(given, std::index_sequence_for<A...>{}); }
-    static int run(void **given, const unsigned *grid, const unsigned *block) {
-        return fake_run(body, given, grid, block);
+    static int run(void **given, const unsigned *grid, const unsigned *block, unsigned shared) {
+        return fake_run(body, given, grid, block, shared);
     }
     static constexpr FakeKernel kernel{
         sizeof...(A), parameters.sizes, parameters.places, parameters.kinds, run};

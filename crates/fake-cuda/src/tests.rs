@@ -297,6 +297,12 @@ const TEXT: &str = r#"
         __syncthreads();
         numbers[threadIdx.x] = kept[63 - threadIdx.x];
     }
+    extern "C" __global__ void share(unsigned *numbers) {
+        extern __shared__ unsigned kept[];
+        kept[threadIdx.x] = numbers[threadIdx.x];
+        __syncthreads();
+        numbers[threadIdx.x] = kept[63 - threadIdx.x];
+    }
 "#;
 
 /// A block of 256 bytes, which are 64 numbers, and a kernel of `TEXT`.
@@ -355,7 +361,7 @@ fn kernels_run_with_barriers() {
     }
     .unwrap();
     two.driver
-        .launch(turn, ONE, stream, |_, _| room.to_ne_bytes().into())
+        .launch(turn, ONE, 0, stream, |_, _| room.to_ne_bytes().into())
         .unwrap();
     // SAFETY: the vector has 256 bytes, and the copy has ended when it returns.
     unsafe { two.driver.copy_out(stream, at, room, 256) }.unwrap();
@@ -364,7 +370,7 @@ fn kernels_run_with_barriers() {
     // It has waited since its last kernel.
     assert_eq!(two.driver.counted("round trips"), 0);
     two.driver
-        .launch(turn, ONE, stream, |_, _| room.to_ne_bytes().into())
+        .launch(turn, ONE, 0, stream, |_, _| room.to_ne_bytes().into())
         .unwrap();
     assert_eq!(two.driver.counted("round trips"), 1);
 }
@@ -378,7 +384,7 @@ fn kernels_are_ordered_by_what_they_read_and_write() {
     let [a, b] = [0; 2].map(|_| two.driver.alloc(256).unwrap());
     let launch = |two: &mut Two, stream: usize, from: u64, to: u64, count: u32| {
         two.driver
-            .launch(add, ONE, two.streams[stream], |index, _| match index {
+            .launch(add, ONE, 0, two.streams[stream], |index, _| match index {
                 0 => from.to_ne_bytes().into(),
                 1 => to.to_ne_bytes().into(),
                 _ => count.to_ne_bytes().into(),
@@ -404,7 +410,7 @@ fn a_kernel_that_writes_too_much_is_found() {
         1 => to.to_ne_bytes().into(),
         _ => 64_u32.to_ne_bytes().into(),
     };
-    two.driver.launch(add, ONE, stream, given).unwrap();
+    two.driver.launch(add, ONE, 0, stream, given).unwrap();
     mistake(
         two.driver.wait_stream(stream),
         "`add` wrote outside of a block of 200 bytes",
@@ -419,7 +425,7 @@ fn a_module_stays_until_its_kernels_have_run() {
     };
     let stream = two.streams[0];
     two.driver
-        .launch(turn, ONE, stream, |_, _| room.to_ne_bytes().into())
+        .launch(turn, ONE, 0, stream, |_, _| room.to_ne_bytes().into())
         .unwrap();
     let module = turn - 16;
     mistake(two.driver.unload(module), "before its kernels have run");
@@ -427,7 +433,34 @@ fn a_module_stays_until_its_kernels_have_run() {
     two.driver.unload(module).unwrap();
     mistake(
         two.driver
-            .launch(turn, ONE, stream, |_, _| room.to_ne_bytes().into()),
+            .launch(turn, ONE, 0, stream, |_, _| room.to_ne_bytes().into()),
         "a function is used that was destroyed",
     );
+}
+
+/// Memory that a launch sizes is as large as it says, and no larger.
+#[test]
+fn what_a_block_shares_ends_where_the_launch_says() {
+    for (shared, leave, is_taken, is_right) in [
+        (256, None, true, true),
+        (252, None, true, false),
+        (49 << 10, None, false, true),
+        (49 << 10, Some(50 << 10), true, true),
+    ] {
+        let mut two = two();
+        let Some((room, share)) = kernel(&mut two, "share") else {
+            return;
+        };
+        let stream = two.streams[0];
+        if let Some(leave) = leave {
+            two.driver.share(share, leave).unwrap();
+        }
+        let given = |_, _| room.to_ne_bytes().into();
+        let launched = two.driver.launch(share, ONE, shared, stream, given);
+        assert_eq!(launched.is_ok(), is_taken, "{shared}");
+        assert_eq!(two.driver.wait_stream(stream).is_ok(), is_right, "{shared}");
+        if is_right {
+            assert!(two.driver.share(share, 1 << 20).is_err());
+        }
+    }
 }

@@ -24,6 +24,7 @@ pub struct Arg<'a>(pub(crate) ArgKind<'a>);
 pub(crate) enum ArgKind<'a> {
     Buffer(Part<'a>),
     Value(&'a [u8]),
+    Shared(usize),
 }
 
 /// So many elements of a buffer from that one on.
@@ -119,7 +120,7 @@ impl<'a> Arg<'a> {
     #[track_caller]
     pub fn part(self, elements: impl RangeBounds<usize>) -> Self {
         let ArgKind::Buffer(whole) = self.0 else {
-            panic!("a value has no parts");
+            panic!("only a buffer has parts");
         };
         let range = (
             elements.start_bound().cloned(),
@@ -156,6 +157,48 @@ impl<'a> Arg<'a> {
     pub fn value<T: NoUninit>(value: &'a T) -> Self {
         Arg(ArgKind::Value(bytemuck::bytes_of(value)))
     }
+
+    /// Asks for so many bytes that the threads of a block share, where the number is known only
+    /// when the program runs: on CUDA those of `extern __shared__`. It is no parameter of the
+    /// kernel. Other devices take no notice: WGSL declares a `var<workgroup>` of its size, and a
+    /// host function has variables.
+    ///
+    /// More than a block can have on the device is refused
+    /// ([`Cause::Kernel`](crate::Cause::Kernel)).
+    ///
+    /// ```
+    /// use roving_gpu::{Arg, Buffer, Choice, Devices, Dual, HostCall, Kernel, Kind, Simulated};
+    ///
+    /// static REVERSE: Kind = Kind::new("reverse");
+    /// // SAFETY: each thread of the one block looks at one number of both, of which a launch has
+    /// // as many as the block has threads.
+    /// static KERNEL: Kernel = unsafe {
+    ///     Kernel::new("reverse").cuda(
+    ///         "extern __shared__ unsigned kept[];
+    ///          extern \"C\" __global__ void reverse(unsigned *numbers) {
+    ///              kept[threadIdx.x] = numbers[threadIdx.x];
+    ///              __syncthreads();
+    ///              numbers[threadIdx.x] = kept[blockDim.x - 1 - threadIdx.x];
+    ///          }",
+    ///         "reverse",
+    ///         [64, 1, 1],
+    ///     )
+    /// }
+    /// .host(|call: &mut HostCall<'_>| call.update::<u32>().reverse());
+    ///
+    /// let backend = Simulated::new();
+    /// let devices = Devices::builder().backend(backend).choice(Choice::Gpu).build().unwrap();
+    /// let numbers = Buffer::from((0..64_u32).collect::<Vec<_>>());
+    /// let task = Dual::new(&REVERSE, &[64]).updates(&numbers).gpu(async |gpu| {
+    ///     let arguments = [Arg::update(&numbers), Arg::shared(4 * numbers.len())];
+    ///     gpu.launch(&KERNEL, [1, 1, 1], &arguments).await
+    /// });
+    /// task.run(&devices).unwrap();
+    /// assert!(numbers.into_vec().into_iter().eq((0..64).rev()));
+    /// ```
+    pub fn shared(bytes: usize) -> Self {
+        Arg(ArgKind::Shared(bytes))
+    }
 }
 
 impl fmt::Debug for Arg<'_> {
@@ -169,6 +212,7 @@ impl fmt::Debug for Arg<'_> {
                 write!(f, " of {}..{}", part.start, part.start + part.len)
             }
             ArgKind::Value(bytes) => write!(f, "value of {} bytes", bytes.len()),
+            ArgKind::Shared(bytes) => write!(f, "{bytes} bytes that are shared"),
         }
     }
 }

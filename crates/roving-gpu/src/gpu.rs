@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use crate::arg::{Arg, ArgKind};
+use crate::arg::{Arg, ArgKind, Part};
 use crate::device::entry::{Entry, Launched, Recorded, RecordedArg};
 use crate::error::DeviceError;
 use crate::kernel::Kernel;
@@ -115,7 +115,15 @@ impl Gpu {
     ) -> Launching {
         let entry = &self.0;
         let arguments = arguments.iter().enumerate();
-        let arguments = arguments.map(|(at, argument)| self.record(kernel, at, argument));
+        let mut shared = 0_usize;
+        let arguments = arguments.filter_map(|(at, argument)| match argument.0 {
+            ArgKind::Value(bytes) => Some(RecordedArg::Value(bytes.into())),
+            ArgKind::Buffer(part) => Some(self.record(kernel, at, part)),
+            ArgKind::Shared(bytes) => {
+                shared = shared.saturating_add(bytes);
+                None
+            }
+        });
         let arguments = arguments.collect();
         let number = {
             let mut inside = entry.lock();
@@ -126,6 +134,7 @@ impl Gpu {
             kernel,
             groups,
             arguments,
+            shared,
             work,
             number,
         };
@@ -136,11 +145,7 @@ impl Gpu {
         }
     }
 
-    fn record(&self, kernel: &Kernel, at: usize, argument: &Arg<'_>) -> RecordedArg {
-        let part = match argument.0 {
-            ArgKind::Value(bytes) => return RecordedArg::Value(bytes.into()),
-            ArgKind::Buffer(part) => part,
-        };
+    fn record(&self, kernel: &Kernel, at: usize, part: Part<'_>) -> RecordedArg {
         let writable = part.writable;
         let (kind, kernel) = (self.0.kind, kernel.name());
         let Some(number) = self.0.position(part.buffer.content().0.id()) else {

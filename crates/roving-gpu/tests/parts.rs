@@ -171,7 +171,7 @@ fn a_part_that_is_not_there_is_told_at_the_call() {
     assert_eq!(told(&reversed), "the part 5..4 of 30 elements");
     assert_eq!(
         told(&|| _ = Arg::value(&1_u32).part(..)),
-        "a value has no parts"
+        "only a buffer has parts"
     );
     assert_eq!(
         format!("{:?}", read().part(20..).part(2..=3)),

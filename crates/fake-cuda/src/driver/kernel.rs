@@ -2,7 +2,7 @@
 #![allow(unsafe_code)] // runs what was compiled from text
 
 use super::{Blas, Driver, Handle, Module, Operation, Use, Work, not_live};
-use crate::compiler::{Kind, Library};
+use crate::compiler::{Kind, Library, SHARED_MAX};
 use crate::refusal::{Answer, INVALID_PTX, INVALID_VALUE, NOT_FOUND, Refusal, mistake};
 
 impl Driver {
@@ -51,15 +51,28 @@ impl Driver {
         Ok((*place, *size))
     }
 
+    /// Gives a function's launches leave to ask for so many bytes that are shared.
+    pub(crate) fn share(&mut self, function: Handle, bytes: i32) -> Answer<()> {
+        let (_, function) = live!(self, functions, "function", function)?;
+        let bytes = u32::try_from(bytes).ok();
+        let bytes = bytes.filter(|bytes| *bytes <= SHARED_MAX);
+        function.shared = bytes.ok_or(Refusal::Code(INVALID_VALUE))?;
+        Ok(())
+    }
+
     /// Runs a kernel in the order of the stream. `given` reads the bytes of a parameter.
     pub(crate) fn launch(
         &mut self,
         function: Handle,
         [grid, block]: [[u32; 3]; 2],
+        shared: u32,
         stream: Handle,
         given: impl Fn(usize, usize) -> Vec<u8>,
     ) -> Answer<()> {
         let (module, function) = live!(self, functions, "function", function)?.clone();
+        if shared > function.shared {
+            return Err(Refusal::Code(INVALID_VALUE));
+        }
         let context = live!(self, modules, "module", module)?.context;
         self.bound_to(context, "function")?;
         let threads: u64 = block.iter().map(|side| u64::from(*side)).product();
@@ -90,7 +103,7 @@ impl Driver {
             let mut parameters = parameters;
             // SAFETY: as many bytes as it has, read by their sizes. The addresses are in live
             // blocks, which stay until then: to free them earlier is a mistake that is found.
-            unsafe { function.run(&mut parameters, grid, block) }
+            unsafe { function.run(&mut parameters, grid, block, shared) }
         };
         self.give_run(stream, &uses, &what, Some(module), Box::new(run))
     }

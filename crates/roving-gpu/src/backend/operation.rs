@@ -190,6 +190,7 @@ pub struct Launch {
     pub(crate) kernel: &'static Kernel,
     pub(crate) groups: [u32; 3],
     pub(crate) arguments: Vec<LaunchArg>,
+    pub(crate) shared: usize,
     pub(crate) work: f64,
     pub(crate) queued: Option<Box<dyn FnOnce() + Send>>,
     pub(crate) done: Done,
@@ -243,6 +244,22 @@ impl Launch {
     /// ```
     pub fn arguments(&self) -> &[LaunchArg] {
         &self.arguments
+    }
+
+    /// Returns how many bytes the threads of a group are to share, beside what the kernel declares
+    /// ([`Arg::shared`](crate::Arg::shared)).
+    ///
+    /// ```
+    #[doc = toy!()]
+    /// // The back-end `Toy` has this method `launch`.
+    /// fn launch(launch: Launch) {
+    ///     assert_eq!(launch.shared(), 0); // nobody has asked for some
+    ///     launch.done(Ok(Duration::ZERO));
+    /// }
+    /// assert!(run(Toy { launch, ..Toy::default() }).is_ok());
+    /// ```
+    pub fn shared(&self) -> usize {
+        self.shared
     }
 
     /// Returns the declared amount of work, in the unit of its kind.

@@ -6,7 +6,7 @@ use std::ffi::{CString, c_int, c_void};
 use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use cudarc::driver::sys::{CUresult, cuFuncGetParamInfo};
+use cudarc::driver::sys::{CUdevice_attribute, CUfunction_attribute, CUresult, cuFuncGetParamInfo};
 use cudarc::driver::{CudaContext, CudaFunction, CudaStream, DriverError, result};
 use cudarc::nvrtc::result::{self as nvrtc, NvrtcError};
 use cudarc::nvrtc::{CompileError, Ptx, sys};
@@ -22,6 +22,8 @@ pub(super) struct Modules {
     context: Arc<CudaContext>,
     /// 10 times the device's generation, and the part of it behind the point.
     generation: c_int,
+    /// So many bytes the threads of a block can share.
+    shared_max: usize,
     built: Mutex<HashMap<usize, Arc<Slot>>>,
 }
 
@@ -32,14 +34,23 @@ type Slot = OnceLock<Result<Built, DeviceError>>;
 struct Built {
     function: CudaFunction,
     parameters: Arc<[usize]>,
+    /// So many bytes that are shared each launch of it may ask for.
+    shared: Arc<Mutex<usize>>,
 }
+
+/// So many bytes a launch may ask for without more ado.
+const SHARED: usize = 48 << 10;
 
 impl Modules {
     pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, DeviceError> {
         let (major, minor) = context
             .compute_capability()
             .map_err(|error| fault::of(error, ""))?;
+        let most = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+        let shared_max = context.attribute(most);
+        let shared_max = shared_max.map_err(|error| fault::of(error, ""))?;
         Ok(Modules {
+            shared_max: usize::try_from(shared_max).unwrap_or(0).max(SHARED),
             context: Arc::clone(context),
             generation: 10 * major + minor,
             built: Mutex::default(),
@@ -79,6 +90,7 @@ impl Modules {
             .iter()
             .map(|bytes| bytes.as_ptr().cast_mut().cast());
         let mut places: Vec<*mut c_void> = places.collect();
+        let shared = self.shared(&built, launch.shared(), &what)?;
         // SAFETY: the function is of a module that it keeps itself. The call reads each of its
         // parameters before it returns, and writes none; there are as many places as parameters,
         // each with as many bytes, as just checked. The addresses are of rooms that the launch
@@ -88,12 +100,30 @@ impl Modules {
                 built.function.cu_function(),
                 (x, y, z),
                 cuda.block.into(),
-                0,
+                shared,
                 stream.cu_stream(),
                 &mut places,
             )
         };
         launched.map_err(|error| fault::of(error, &what))
+    }
+
+    /// Has the function's launches ask for so many bytes that are shared.
+    fn shared(&self, built: &Built, bytes: usize, what: &str) -> Result<u32, DeviceError> {
+        if bytes > self.shared_max {
+            let most = self.shared_max;
+            let text = format!("{what}{bytes} bytes that are shared; a block has at most {most}");
+            return Err(DeviceError::new(Cause::Kernel, text));
+        }
+        // It only grows: other lanes launch the function, too.
+        let mut allowed = built.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if bytes > *allowed {
+            let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            let set = built.function.set_attribute(attribute, bytes as i32);
+            set.map_err(|error| fault::of(error, what))?;
+            *allowed = bytes;
+        }
+        Ok(bytes as u32)
     }
 
     /// Builds a kernel at its first use; other tasks that want it wait meanwhile.
@@ -142,6 +172,7 @@ impl Modules {
         Ok(Built {
             function,
             parameters,
+            shared: Arc::new(Mutex::new(SHARED)),
         })
     }
 }

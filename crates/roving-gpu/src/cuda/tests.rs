@@ -126,6 +126,51 @@ fn the_end_of_an_operation_may_begin_others_and_drop_the_device() {
     }
 }
 
+static REVERSE: Kernel =
+    // SAFETY: each of the 64 threads of a block looks at one number of both, of which tests give as
+    // many, or the launch is refused.
+    unsafe {
+        Kernel::new("reverse").cuda(
+            "extern __shared__ unsigned kept[];
+             extern \"C\" __global__ void reverse(unsigned *numbers, unsigned first) {
+                 kept[first + threadIdx.x] = numbers[threadIdx.x];
+                 __syncthreads();
+                 numbers[threadIdx.x] = kept[first + 63 - threadIdx.x];
+             }",
+            "reverse",
+            [64, 1, 1],
+        )
+    };
+
+#[test]
+fn a_block_shares_as_much_as_a_launch_says() {
+    let Some((device, _turn)) = device() else {
+        return;
+    };
+    let numbers: Vec<u32> = (0..64).collect();
+    let on = On(&device, 1);
+    let memory = on.alloc(256);
+    on.upload(bytemuck::cast_slice(&numbers), &memory).right();
+    // Less than every block may have; more; less again; and more than there is anywhere.
+    for shared in [256, 50 << 10, 1 << 10] {
+        let first = value(&[shared as u32 / 4 - 64]);
+        let arguments = vec![buffer(&memory, 256, true), first];
+        on.launch_sharing(shared, &REVERSE, 1, arguments).right();
+    }
+    let arguments = || vec![buffer(&memory, 256, true), value(&[0])];
+    let error = on.launch_sharing(1 << 30, &REVERSE, 1, arguments()).wrong();
+    assert_eq!(error.cause(), Cause::Kernel, "{error}");
+    assert!(
+        error.text().contains("`reverse`: 1073741824 bytes"),
+        "{error}"
+    );
+    let bytes = on.download(&memory, 256).right();
+    let found = bytes
+        .chunks_exact(4)
+        .map(bytemuck::pod_read_unaligned::<u32>);
+    assert!(found.eq((0..64).rev()));
+}
+
 static GEMM: Kernel = Kernel::new("product").library("gemm_f64");
 static GEMM_NT: Kernel = Kernel::new("transposed product").library("gemm_nt_f64");
 static TRSM: Kernel = Kernel::new("solution").library("trsm_f64");

@@ -114,6 +114,7 @@ pub(crate) struct Recorded {
     pub(crate) kernel: &'static Kernel,
     pub(crate) groups: [u32; 3],
     pub(crate) arguments: Vec<RecordedArg>,
+    pub(crate) shared: usize,
     pub(crate) work: f64,
     pub(crate) number: usize,
 }

@@ -371,6 +371,7 @@ impl Device {
                 kernel: recorded.kernel,
                 groups: recorded.groups,
                 arguments: arguments.collect(),
+                shared: recorded.shared,
                 work: recorded.work,
                 queued: self.lands_ahead().then(|| {
                     let then = Arc::clone(entry);

@@ -114,6 +114,17 @@ impl On<'_> {
         groups: u32,
         arguments: Vec<LaunchArg>,
     ) -> Ending<()> {
+        self.launch_sharing(0, kernel, groups, arguments)
+    }
+
+    /// With so many bytes for each group.
+    pub(crate) fn launch_sharing(
+        self,
+        shared: usize,
+        kernel: &'static Kernel,
+        groups: u32,
+        arguments: Vec<LaunchArg>,
+    ) -> Ending<()> {
         let (sender, receiver) = channel();
         let done = Done::new(move |outcome, _| sender.send((outcome, ())).unwrap());
         let launch = Launch {
@@ -121,6 +132,7 @@ impl On<'_> {
             kernel,
             groups: [groups, 1, 1],
             arguments,
+            shared,
             work: 1.0,
             done,
         };

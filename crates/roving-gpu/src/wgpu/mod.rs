@@ -35,6 +35,7 @@ mod places;
 mod tests;
 
 use std::fmt;
+use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
@@ -46,7 +47,7 @@ use crate::error::{Cause, DeviceError};
 use flight::{Binding, Flight};
 use memory::{Account, Room, Spare, padded};
 use pipeline::{Pipeline, Pipelines};
-use places::{Lent, Places};
+use places::{Lent, Places, group};
 
 pub use adapter::found;
 
@@ -124,14 +125,14 @@ impl Wgpu {
         self.check_groups(&what, launch)?;
         let values = self.store_values(launch)?;
         let buffer = values.as_ref().map(|values| &values.buffer);
-        let places = Places::of(launch, device, buffer, self.grain, &self.parts)?;
+        let mut places = Places::of(launch, device, buffer, self.grain, &self.parts)?;
         let binding = Binding {
             pipeline: pipeline.pipeline.clone(),
-            places: places.all.clone(),
+            places: mem::take(&mut places.all),
         };
         let group = match self.flight.group_of(&binding) {
             Some(group) => group,
-            None => places.group(device, launch, &pipeline.layout)?,
+            None => group(&binding.places, device, launch, &pipeline.layout)?,
         };
         // A driver may go on compiling at the first launch: one of no groups takes that upon
         // itself.

@@ -222,30 +222,31 @@ impl Places {
     pub(super) fn lent(self) -> Vec<Lent> {
         self.lent
     }
+}
 
-    pub(super) fn group(
-        &self,
-        device: &Device,
-        launch: &Launch,
-        layout: &BindGroupLayout,
-    ) -> Result<BindGroup, DeviceError> {
-        let entries = (0..).zip(&self.all);
-        let entries = entries.map(|(binding, place)| BindGroupEntry {
-            binding,
-            resource: BindingResource::Buffer(BufferBinding {
-                buffer: &place.buffer,
-                offset: place.start,
-                size: place.size.try_into().ok(),
-            }),
-        });
-        let descriptor = BindGroupDescriptor {
-            label: Some(launch.kernel().name()),
-            layout,
-            entries: &entries.collect::<Vec<_>>(),
-        };
-        let what = format!("`{}`: ", launch.kernel().name());
-        fault::caught(device, &what, || device.create_bind_group(&descriptor))
-    }
+/// Binds a launch to its places.
+pub(super) fn group(
+    places: &[Place],
+    device: &Device,
+    launch: &Launch,
+    layout: &BindGroupLayout,
+) -> Result<BindGroup, DeviceError> {
+    let entries = (0..).zip(places);
+    let entries = entries.map(|(binding, place)| BindGroupEntry {
+        binding,
+        resource: BindingResource::Buffer(BufferBinding {
+            buffer: &place.buffer,
+            offset: place.start,
+            size: place.size.try_into().ok(),
+        }),
+    });
+    let descriptor = BindGroupDescriptor {
+        label: Some(launch.kernel().name()),
+        layout,
+        entries: &entries.collect::<Vec<_>>(),
+    };
+    let what = format!("`{}`: ", launch.kernel().name());
+    fault::caught(device, &what, || device.create_bind_group(&descriptor))
 }
 
 /// Each argument that is a buffer.
