@@ -46,6 +46,8 @@ struct Rules {
     /// The fewest public tasks of which a thief takes any.
     least: u32,
     topology: Topology,
+    /// Half of the times thieves look into their own socket first.
+    near_first: bool,
     /// How many tasks are public before anybody asks; the same for spawned ones; the same while
     /// publications are rare.
     unasked: u32,
@@ -76,6 +78,7 @@ pub struct Runtime {
     sleeping: bool,
     amount: Amount,
     topology: Topology,
+    near_first: bool,
     costs: Costs,
     seed: u64,
 }
@@ -88,6 +91,7 @@ impl Runtime {
             sleeping: false,
             amount: Amount::One,
             topology: Topology::default(),
+            near_first: false,
             costs: Costs::default(),
             seed: 1,
         }
@@ -118,6 +122,21 @@ impl Runtime {
     #[must_use]
     pub fn topology(self, topology: Topology) -> Runtime {
         Runtime { topology, ..self }
+    }
+
+    /// Whether thieves look at the workers of their own socket first, half of the times, as they do
+    /// in a pool that is pinned. Not unless said otherwise.
+    ///
+    /// ```
+    /// use roving_model::{Binomial, Runtime, Topology};
+    /// let tree = Binomial { seed: 1, roots: 2000, children: 4, probability: 0.2, node_ns: 1000.0 };
+    /// let pool = Runtime::new(64).topology(Topology { pair: 2, socket: 16 }).near_first(true);
+    /// assert!(pool.run(&tree)?.speedup() > 10.0);
+    /// # Ok::<(), roving_model::ModelError>(())
+    /// ```
+    #[must_use]
+    pub fn near_first(self, near_first: bool) -> Runtime {
+        Runtime { near_first, ..self }
     }
 
     /// Sets the costs of the runtime's steps.
@@ -196,6 +215,7 @@ impl Runtime {
             target: workers,
             amount,
             topology: self.topology,
+            near_first: self.near_first,
             unasked: shown.unasked as u32,
             thieves: shown.thieves as u32,
             wide: shown.wide as u32,

@@ -150,6 +150,29 @@ fn many_workers_on_little_work() {
     assert!(samples.len() > 10 && samples.iter().all(|sample| sample.busy <= 1.0));
 }
 
+/// Whom a thief asks first changes who does what, and nothing that is done.
+#[test]
+fn near_ones_first_is_another_order_of_the_same_work() {
+    let tree = Binomial {
+        seed: 5,
+        roots: 300,
+        children: 4,
+        probability: 0.2,
+        node_ns: 500.0,
+    };
+    for (workers, socket) in [(1, 1), (7, 3), (64, 16)] {
+        let pool = Runtime::new(workers).topology(Topology { pair: 1, socket });
+        let by_chance = pool.run(&tree).unwrap();
+        let near = pool.near_first(true).run(&tree).unwrap();
+        assert_eq!(
+            (near.work_ns, near.tasks),
+            (by_chance.work_ns, by_chance.tasks)
+        );
+        assert_eq!(near == by_chance, workers == 1, "{workers}");
+        assert_eq!(near, pool.near_first(true).run(&tree).unwrap());
+    }
+}
+
 #[test]
 fn what_makes_no_sense_is_named() {
     let fib = Fib { n: 3, call_ns: 1.0 };

@@ -39,12 +39,15 @@ impl<T: Tree> Engine<'_, T> {
         }
     }
 
-    /// The victim that had something the last time, then all others from a random one on.
+    /// The victim that had something the last time; where those near come first, they, half of the
+    /// times; then all others from a random one on.
     fn search(&mut self, who: u32, time: u64) {
         let seats = self.seats.len();
         let last = self.seats[who as usize].last_victim;
         let (victim, looks) = if last != NOBODY && self.open.contains(last as usize) {
             (last as usize, 1)
+        } else if let Some(near) = self.search_near(who) {
+            near
         } else {
             let start = self.random.below(seats);
             match self.open.next_around(start) {
@@ -55,6 +58,23 @@ impl<T: Tree> Engine<'_, T> {
         let way = (self.prices.look * looks as f64) as u64;
         self.turn_to(who, time, State::EnRoute);
         self.set_out(who, victim as u32, time + way);
+    }
+
+    /// One of its socket that shows something, from a random one on, and after how many looks. The
+    /// looks that find nothing there are not counted: they are few beside those at all.
+    fn search_near(&mut self, who: u32) -> Option<(usize, usize)> {
+        if !self.rules.near_first || self.random.below(2) == 0 {
+            return None;
+        }
+        let socket = self.rules.topology.socket as usize;
+        let first = who as usize / socket * socket;
+        let start = first + self.random.below(socket);
+        let [after, around] = [start, first].map(|from| {
+            let found = self.open.next_from(from);
+            found.filter(|&found| found < first + socket)
+        });
+        let found = after.or(around)?;
+        Some((found, (found + socket - start) % socket + 1))
     }
 
     fn set_out(&mut self, who: u32, victim: u32, arrives: u64) {
@@ -92,7 +112,7 @@ impl<T: Tree> Engine<'_, T> {
     pub(super) fn summon(&mut self, victim: u32, time: u64) {
         while self.open.contains(victim as usize) && !self.lookers.is_empty() {
             let lookers = self.lookers.len();
-            let who = self.lookers[self.random.below(lookers)];
+            let who = self.next_looker(victim);
             self.stop_looking(who);
             let seat = &self.seats[who as usize];
             // Pauses get longer, twice as long after each sixth of a thief's patience.
@@ -104,6 +124,22 @@ impl<T: Tree> Engine<'_, T> {
             self.turn_to(who, time, State::EnRoute);
             self.set_out(who, victim, time + (round * first) as u64);
         }
+    }
+
+    /// Of those that look around, the one that comes by first; where those near come first, one of
+    /// the victim's socket half of the times, if a few draws find one.
+    fn next_looker(&mut self, victim: u32) -> u32 {
+        let socket = self.rules.topology.socket;
+        let near = self.rules.near_first && self.random.below(2) == 0;
+        let draws = if near { 16 } else { 1 };
+        let mut who = victim;
+        for _ in 0..draws {
+            who = self.lookers[self.random.below(self.lookers.len())];
+            if who / socket == victim / socket {
+                break;
+            }
+        }
+        who
     }
 
     /// The thief is where it saw something.

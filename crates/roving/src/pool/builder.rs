@@ -19,6 +19,7 @@ use crate::replay::{Schedule, Wish};
 use crate::workers::arena::Landlord;
 use crate::workers::frames::order::SpawnOrder;
 use crate::workers::kind::{Crewed, Given, PoolKind};
+use crate::workers::pins::Pins;
 use crate::workers::places::Places;
 use crate::workers::priority::Priority;
 use crate::workers::registry::Plan;
@@ -64,6 +65,9 @@ impl Pool {
     }
 }
 
+/// Where workers are pinned, of the processors that there are and the number of workers.
+type Pinning = fn(Vec<usize>, usize) -> Pins;
+
 /// Configures and builds a [`Pool`].
 ///
 /// ```
@@ -101,7 +105,7 @@ pub struct PoolBuilder {
     drawn: Option<fn(Schedule) -> Box<dyn PoolKind>>,
     adopts: Option<fn(bool) -> Box<dyn PoolKind>>,
     stand_in: StandIn,
-    pin: bool,
+    pin: Option<Pinning>,
     name: String,
     stack_size: Option<usize>,
     on_start: Option<IndexHandler>,
@@ -132,7 +136,7 @@ impl PoolBuilder {
             drawn: None,
             adopts: None,
             stand_in: StandIn::ForAll,
-            pin: false,
+            pin: None,
             name: "roving".to_owned(),
             stack_size: None,
             on_start: None,
@@ -214,12 +218,16 @@ impl PoolBuilder {
     /// Pins each worker to one processor, one after the other. Linux only; ignored elsewhere. Off
     /// by default.
     ///
+    /// Where some of these processors share a last-level cache and others do not, a thief looks for
+    /// work at those near it first, half of the times; which ones, the system is asked when the
+    /// pool is built, some 20 µs for each processor.
+    ///
     /// ```
     /// let pool = roving::Pool::builder().workers(1).pin(true).build().unwrap();
     /// assert_eq!(pool.install(|| 6 * 7), 42);
     /// ```
     pub fn pin(mut self, pin: bool) -> PoolBuilder {
-        self.pin = pin;
+        self.pin = pin.then_some(Pins::of_machine);
         self
     }
 
@@ -358,13 +366,15 @@ impl PoolBuilder {
             (None, None, _) | (None, _, 0) => os::processors(),
             (None, Some(_), allowed) => allowed,
         };
-        let processors = match self.pin {
-            true => allowed,
-            false => Vec::new(),
-        };
         error::check_name(&self.name)?;
         self.check_share()?;
         let (size, workers, workers_least) = self.counts(cores)?;
+        let pins = match (self.pin, self.drawn.is_some()) {
+            (None, _) => Pins::default(),
+            (Some(pins), false) => pins(allowed, workers),
+            // A schedule that is drawn is the same on any machine.
+            (Some(_), true) => Pins::alone(allowed),
+        };
         let schedule = self.schedule.grant().map_err(Reason::Seed)?;
         if !self.amount.is_valid() {
             return Err(Reason::Amount(self.amount).into());
@@ -408,7 +418,7 @@ impl PoolBuilder {
             watch: self.watch.or_else(watch::wished),
             name: self.name,
             stack_size: self.stack_size,
-            processors,
+            pins,
             on_start: self.on_start,
             on_exit: self.on_exit,
             panic_handler: self.panic_handler,
@@ -426,5 +436,39 @@ impl fmt::Debug for PoolBuilder {
             .field("steal", &self.amount)
             .field("name", &self.name)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fib(n: u64) -> u64 {
+        if n < 2 {
+            return n;
+        }
+        let (a, b) = crate::join(|| fib(n - 1), || fib(n - 2));
+        a + b
+    }
+
+    /// As on a machine with two caches; also while the pool is made smaller and larger, when those
+    /// near may not be in use.
+    #[test]
+    fn a_pool_whose_workers_are_near_and_far_finds_all_work() {
+        let pinned = |processors, workers| Pins::new(processors, workers, |of| of.to_string());
+        let workers = if cfg!(miri) { 3 } else { 8 };
+        let mut builder = Pool::builder().workers(workers).assume_cores(workers);
+        builder.pin = Some(pinned);
+        let pool = builder.build().unwrap();
+        for size in [workers, 1, workers / 2, workers] {
+            pool.resize(size).unwrap();
+            let n = if cfg!(miri) { 7 } else { 18 };
+            let found = pool.install(|| crate::join(|| fib(n), || fib(n - 1)));
+            assert_eq!(found.0, if cfg!(miri) { 13 } else { 2584 });
+        }
+        let allowed = os::allowed_processors().len();
+        let near = pool.registry.settings.pins.near(0).len();
+        let is_split = (2..workers).contains(&allowed);
+        assert_eq!(near > 0 && near < workers, is_split, "{near} of {allowed}");
     }
 }

@@ -71,7 +71,7 @@ impl Jobs<'_> {
         }
         injected.or_else(|| {
             let seats_in_use = self.0.registry().in_use.count();
-            let mut victims = self.0.victims.others(self.0.index(), seats_in_use);
+            let mut victims = self.0.victims.others(self.0.index(), seats_in_use, &[]);
             let job = victims.find_map(|victim| seats[victim].spawned.pop());
             job.map(of_no_class)
         })

@@ -35,6 +35,8 @@ pub(crate) mod own;
 #[cfg(not(loom))]
 pub(crate) mod parked;
 #[cfg(not(loom))]
+pub(crate) mod pins;
+#[cfg(not(loom))]
 pub(crate) mod places;
 #[cfg(not(loom))]
 pub(crate) mod played;

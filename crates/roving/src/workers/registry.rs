@@ -206,7 +206,7 @@ impl Registry {
     /// Resizes the pool to what the process may use now. Returns how many workers work then.
     pub(crate) fn refresh(self: &Arc<Registry>) -> usize {
         // A pinned worker's own mask says nothing of the process.
-        if !(self.settings.is_pinned() && (self.hooks.is_worker)()) {
+        if !(self.settings.pins.is_there() && (self.hooks.is_worker)()) {
             let allowed = os::processors();
             roster::resize(self, allowed.clamp(1, self.workers()));
         }

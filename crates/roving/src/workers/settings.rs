@@ -12,6 +12,7 @@ use crate::machine::unwind::drop_quietly;
 use crate::stack::state::WORKERS_MAX;
 use crate::stats::Keep;
 use crate::workers::frames::order::SpawnOrder;
+use crate::workers::pins::Pins;
 use crate::workers::places::Places;
 use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::amount::Amount;
@@ -50,7 +51,7 @@ pub(crate) struct Settings {
     pub(crate) watch: Option<Duration>,
     pub(crate) name: String,
     pub(crate) stack_size: Option<usize>,
-    pub(crate) processors: Vec<usize>,
+    pub(crate) pins: Pins,
     pub(crate) on_start: Option<IndexHandler>,
     pub(crate) on_exit: Option<IndexHandler>,
     pub(crate) panic_handler: Option<PanicHandler>,
@@ -111,15 +112,10 @@ impl Settings {
         }
     }
 
-    pub(crate) fn is_pinned(&self) -> bool {
-        !self.processors.is_empty()
-    }
-
     /// The processor that worker `index` is pinned to. Compensation threads are not pinned.
     pub(crate) fn processor(&self, index: usize) -> Option<usize> {
-        let processors = &self.processors;
-        (index < self.workers && !processors.is_empty())
-            .then(|| processors[index % processors.len()])
+        let is_a_worker = index < self.workers;
+        is_a_worker.then(|| self.pins.processor(index)).flatten()
     }
 }
 

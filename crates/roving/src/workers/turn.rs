@@ -135,7 +135,7 @@ impl Sleeper for Worker {
 
     fn victims(&self) -> impl Iterator<Item = usize> {
         let seats = self.registry().in_use.count();
-        self.victims.others(Worker::index(self), seats)
+        self.victims.others(Worker::index(self), seats, &[])
     }
 
     fn takes_of(&self, public: usize) -> bool {

@@ -144,7 +144,7 @@ impl PoolBuilder {
             return Err(Reason::LeftBehind(name.to_owned()).into());
         }
         let refused = [
-            (self.pin, "pin"),
+            (self.pin.is_some(), "pin"),
             (self.stack_size.is_some(), "stack_size"),
             (self.in_place.is_some(), "use_current_thread"),
             (self.adopts.is_some(), "adopt_current_thread"),

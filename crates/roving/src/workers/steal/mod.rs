@@ -50,8 +50,10 @@ impl Thief<'_> {
     /// Looks into every other stack once, and runs what it can take.
     pub(crate) fn steal(self, round: usize) -> Search {
         let mut outcome = Search::Empty;
-        let seats = self.0.registry().in_use.count();
-        for victim in self.0.victims.others(self.0.index(), seats) {
+        let (me, registry) = (self.0.index(), self.0.registry());
+        let seats = registry.in_use.count();
+        let near = registry.settings.pins.near(me);
+        for victim in self.0.victims.others(me, seats, near) {
             match self.steal_from(victim, round) {
                 got @ (Search::Got | Search::GotLittle) => {
                     self.0.victims.remember(victim);
