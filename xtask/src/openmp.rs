@@ -31,6 +31,9 @@ pub(crate) struct Plan {
     /// `OMP_NUM_THREADS`; as many as there are processors
     #[arg(long, default_value_t = processors())]
     threads: usize,
+    /// Programs alone that have this in their names
+    #[arg(long, default_value = "")]
+    only: String,
 }
 
 fn processors() -> usize {
@@ -43,6 +46,8 @@ enum How {
     Python(&'static str, &'static str),
     /// `gm convert`, with these words between the picture and the output.
     Picture(&'static [&'static str]),
+    /// A script, which gets a folder, of the program with this name, if that tells its version.
+    Script(&'static str, &'static str),
     /// A source built by the first compiler of that language that is there, with libraries.
     Built(
         &'static [&'static str],
@@ -50,17 +55,20 @@ enum How {
         &'static [&'static str],
     ),
 }
-use How::{Built, Picture, Python};
+use How::{Built, Picture, Python, Script};
 
 const C: &[&str] = &["gcc"];
 const FORTRAN: &[&str] = &["gfortran", "gfortran-14", "gfortran-13", "gfortran-12"];
 
-const PROGRAMS: [(&str, How); 13] = [
+const PROGRAMS: [(&str, How); 16] = [
     ("scikit-learn k-means", Python("sklearn", "k_means")),
     ("scikit-learn boosting", Python("sklearn", "boosting")),
     ("scikit-learn neighbours", Python("sklearn", "neighbours")),
     ("LightGBM", Python("lightgbm", "lightgbm")),
     ("XGBoost", Python("xgboost", "xgboost")),
+    ("six threads of joblib", Python("joblib", "threads")),
+    ("NumPy and SciPy", Python("scipy", "algebra")),
+    ("GROMACS", Script("gmx", "water.sh")),
     (
         "FFTW",
         Built(C, "fourier.c", &["-lfftw3_omp", "-lfftw3", "-lm"]),
@@ -103,7 +111,8 @@ fn check(workspace: &Workspace, step: &mut Step, plan: &Plan) -> Result<()> {
     install::install(workspace, &prefix, true)?;
     let ours = prefix.join("lib/libroving_omp.so");
     write(&workspace.target.join(PICTURE), &picture())?;
-    for (name, how) in &PROGRAMS {
+    let meant = |(name, _): &&(&str, How)| name.contains(&plan.only);
+    for (name, how) in PROGRAMS.iter().filter(meant) {
         // What does not run with libgomp either is no fault of ours.
         let ready = ready(workspace, how, plan.threads);
         let ready = match ready.and_then(|ready| run(&ready, None).map(|_| ready)) {
@@ -177,6 +186,19 @@ fn ready(workspace: &Workspace, how: &How, threads: usize) -> Result<Ready> {
             words.push("ppm:-".into());
             let version = version.split(' ').nth(1).unwrap_or_default().to_owned();
             (version, words)
+        }
+        Script(program, name) => {
+            let version = first(program, &["-quiet", "-version"]);
+            let version = version.ok_or_else(|| format!("{program} is not installed"))?;
+            let is_number = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
+            let version = version.split(' ').find(is_number).unwrap_or_default();
+            let version = version.to_owned();
+            let folder = workspace
+                .target
+                .join("openmp")
+                .join(name)
+                .with_extension("");
+            (version, vec!["sh".into(), text(source(name)), text(folder)])
         }
         Built(compilers, name, libraries) => {
             let version = |name: &&&str| first(name, &["-dumpfullversion"]);
@@ -330,7 +352,9 @@ mod tests {
             assert!(PROGRAMS[..place].iter().all(|other| other.0 != *name));
             match how {
                 Python(_, function) => assert!(learn.contains(&format!("def {function}("))),
-                Built(_, source, _) => assert!(root.join(source).is_file(), "{source}"),
+                Built(_, source, _) | Script(_, source) => {
+                    assert!(root.join(source).is_file(), "{source}")
+                }
                 Picture(_) => {}
             }
         }

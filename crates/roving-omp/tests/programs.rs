@@ -414,6 +414,22 @@ fn what_is_missing_stops_the_program() {
     assert!(output.stdout.is_empty(), "it went on");
 }
 
+/// The watch names what cannot go on, and nobody else does.
+#[test]
+fn a_barrier_inside_of_a_task_is_named() {
+    let Some(gcc) = gcc() else { return };
+    let stuck = build(gcc, &["-O1"], "stuck.c");
+    let fine = build_named(gcc, &[], "regions.c", "watched");
+    for library in [Library::Preloaded, Library::Replaced] {
+        let named = "has come to a barrier inside of a task";
+        let watched = [("ROVING_WATCH", "1")];
+        let told = |program, settings| text(&run(program, settings, library).stderr);
+        assert_eq!(told(&stuck, &watched).matches(named).count(), 1);
+        assert!(!told(&stuck, &[]).contains(named));
+        assert!(!told(&fine, &watched).contains(named));
+    }
+}
+
 /// The functions come from where they should, by each way to get them.
 #[test]
 fn programs_are_run_by_the_library_that_is_meant() {

@@ -1,5 +1,5 @@
-"""Libraries for machine learning, as they are: `cargo xtask openmp` runs each by its name, and
-compares the bytes of what was learned."""
+"""Libraries for machine learning and for linear algebra, as they are: `cargo xtask openmp` runs each
+by its name, and compares the bytes of what was learned or found."""
 
 import sys
 
@@ -38,6 +38,27 @@ def xgboost(x, y):
 
     how = {"objective": "multi:softprob", "num_class": 3, "tree_method": "hist"}
     return xgboost.train(how, xgboost.DMatrix(x, y), 60).predict(xgboost.DMatrix(x))
+
+
+def algebra(x, y):
+    import scipy.linalg
+
+    square = numpy.random.default_rng(2).random((900, 900))
+    same = square @ square.T
+    found = [same, numpy.linalg.solve(square, same), scipy.linalg.expm(square / 900)]
+    found += scipy.linalg.lu(square) + scipy.linalg.qr(square) + scipy.linalg.eigh(same)
+    found += scipy.linalg.svd(square)
+    return numpy.concatenate([one.ravel() for one in found])
+
+
+def threads(x, y):
+    import joblib
+
+    def both(i):
+        return numpy.concatenate((boosting(x[i::6], y[i::6]).ravel(), neighbours(x[i::6], y).ravel()))
+
+    many = joblib.Parallel(n_jobs=6, backend="threading")
+    return numpy.concatenate(many(joblib.delayed(both)(i) for i in range(6)))
 
 
 x = numpy.random.default_rng(1).random((20000, 24))

@@ -11,7 +11,9 @@
 //! then on a thread that sleeps here is an idle worker in the sense of Roving's protocol, so a task
 //! that is published wakes it; it counts as a sleeper of the gate as well, for the end of the wait.
 
-use roving::adapt::hosted;
+use std::sync::Once;
+
+use roving::adapt::{self, hosted};
 
 use super::Team;
 use super::thread::Thread;
@@ -24,6 +26,9 @@ impl Team {
     /// that can be asks.
     pub(crate) fn wait_for_all(&self, thread: &Thread, barrier: &Barrier, cancels: bool) -> bool {
         let threads = self.threads();
+        if threads > 1 && !thread.task().is_implicit {
+            self.tell_of_task(thread);
+        }
         thread.task().drain();
         if threads == 1 {
             self.loose.wait_for_all(thread);
@@ -34,6 +39,25 @@ impl Team {
             barrier.open(|| self.wake_parked());
         }
         cancels && self.is_cancelled()
+    }
+
+    /// Says under `ROVING_WATCH` that a task has come to a barrier, once in a process. Such a program
+    /// stands still sooner or later, and then elsewhere: the thread that runs the task is counted
+    /// here, and once more where it comes by itself.
+    #[cold]
+    fn tell_of_task(&self, thread: &Thread) {
+        static ONCE: Once = Once::new();
+        if adapt::watch_patience().is_some() {
+            ONCE.call_once(|| {
+                let (num, threads) = (thread.num(), self.threads());
+                adapt::tell_standstill(&format!(
+                    "roving-omp: thread {num} of {threads} has come to a barrier inside of a task. \
+                     A barrier waits for all threads of a region, and a task is run by one of them, \
+                     which cannot come to its own barrier meanwhile: the program cannot go on as it \
+                     should.\n"
+                ));
+            });
+        }
     }
 
     /// Has those look that sleep at a barrier. Those of the next region do so in vain.

@@ -1,0 +1,24 @@
+/* A barrier inside of a task, by a call that a compiler does not see through. The program may stand
+   still, so it ends by itself. */
+#include <stdio.h>
+#include <unistd.h>
+
+__attribute__((noinline)) static void everybody(void)
+{
+#pragma omp barrier
+}
+
+int main(void)
+{
+    alarm(2);
+#pragma omp parallel num_threads(2)
+    {
+#pragma omp single
+        for (int i = 0; i < 3; i++) {
+#pragma omp task
+            everybody();
+        }
+    }
+    printf("it has ended\n");
+    return 0;
+}
