@@ -41,9 +41,9 @@ impl Team {
         cancels && self.is_cancelled()
     }
 
-    /// Says under `ROVING_WATCH` that a task has come to a barrier, once in a process. Such a program
-    /// stands still sooner or later, and then elsewhere: the thread that runs the task is counted
-    /// here, and once more where it comes by itself.
+    /// Says under `ROVING_WATCH` that a task has come to a barrier, once in a process. Such a
+    /// program stands still sooner or later, and then elsewhere: the thread that runs the task is
+    /// counted here, and once more where it comes by itself.
     #[cold]
     fn tell_of_task(&self, thread: &Thread) {
         static ONCE: Once = Once::new();
