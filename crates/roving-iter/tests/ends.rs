@@ -484,3 +484,26 @@ fn a_chain_of_too_many_items_to_be_numbered_says_so() {
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     assert!(text.unwrap().contains("more items than"), "{text:?}");
 }
+
+/// The workers that wait for their turn leave their cores to whoever makes the next item.
+#[test]
+fn a_bridged_iterator_may_wait_for_jobs_of_its_pool() {
+    for workers in 1..4 {
+        let pool = roving::Pool::new(workers).unwrap();
+        let jobs = &pool;
+        let waits = move |n: usize| {
+            let asks = move || std::thread::scope(|s| s.spawn(|| jobs.install(|| n)).join());
+            roving::blocking(asks).unwrap()
+        };
+        let sum: usize = pool.install(|| (0..50).map(waits).par_bridge().sum());
+        assert_eq!(sum, 1225);
+        // A job of the pool that sends all of them.
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let receives = move || roving::blocking(|| receiver.recv().ok());
+        let sum: usize = pool.install(|| {
+            roving::spawn(move || (0..50).for_each(|n| sender.send(n).unwrap()));
+            std::iter::from_fn(receives).par_bridge().sum()
+        });
+        assert_eq!(sum, 1225);
+    }
+}

@@ -17,7 +17,9 @@ use crate::iter::ParallelIterator;
 /// ```
 pub trait ParallelBridge: Sized {
     /// Returns a parallel iterator over the items, in no particular order. They are taken one at a
-    /// time, by whoever has time for one, so that the iterator may wait for what makes them.
+    /// time, by whoever has time for one, so that the iterator may wait for what makes them. A
+    /// worker that waits for its turn gives its core away ([`roving::blocking`]), so tasks of the
+    /// same pool may make them too, where the iterator itself waits in such a region.
     ///
     /// ```
     /// use roving_iter::prelude::*;
@@ -85,8 +87,17 @@ struct Shared<I> {
 
 impl<I: Iterator> Shared<I> {
     fn next(&self) -> Option<I::Item> {
+        match self.try_lock() {
+            Some(items) => self.take(items),
+            // The iterator may wait for what needs this worker. With the item in hand, because who
+            // comes back from a blocking region may wait for others, and holds no lock by then.
+            None => roving::blocking(|| self.take(self.items.lock())),
+        }
+    }
+
+    fn take(&self, items: LockResult<MutexGuard<'_, Option<I>>>) -> Option<I::Item> {
         // An iterator that has panicked is over.
-        let mut items = match self.lock() {
+        let mut items = match items {
             Ok(items) => items,
             Err(poisoned) => {
                 self.end();
@@ -106,16 +117,16 @@ impl<I: Iterator> Shared<I> {
     /// for the sleeper and for who has to wake it; and to take every other item brings the lines of
     /// the lock, the iterator and what is beside the item from one core to the other. So who finds
     /// the lock taken pauses, and meanwhile the other takes many items. An iterator that waits for
-    /// its items takes longer than all the pauses.
-    fn lock(&self) -> LockResult<MutexGuard<'_, Option<I>>> {
+    /// its items takes longer than all the pauses: then there is none.
+    fn try_lock(&self) -> Option<LockResult<MutexGuard<'_, Option<I>>>> {
         for _ in 0..LOOKS {
             match self.items.try_lock() {
-                Ok(items) => return Ok(items),
-                Err(TryLockError::Poisoned(poisoned)) => return Err(poisoned),
+                Ok(items) => return Some(Ok(items)),
+                Err(TryLockError::Poisoned(poisoned)) => return Some(Err(poisoned)),
                 Err(TryLockError::WouldBlock) => (0..PAUSE).for_each(|_| hint::spin_loop()),
             }
         }
-        self.items.lock()
+        None
     }
 
     fn end(&self) {
