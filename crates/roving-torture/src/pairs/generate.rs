@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::feature::{FEATURES, Feature, Part};
 use super::program::{Program, Step};
+use super::world::WORKERS_MAX;
 use crate::random::Random;
 
 /// Nesting beyond which no step has parts.
@@ -52,7 +53,7 @@ pub(crate) fn program(seed: u64, recipe: &Recipe) -> Program {
         let other = random.below(last as u64 + 1) as usize;
         wanted.swap(last, other);
     }
-    let workers = [random.between(1, 3) as usize, random.between(1, 2) as usize];
+    let workers = [random.pick(&[1, 2, 3, WORKERS_MAX]), random.pick(&[1, 2])];
     let slots = random.pick(&[1, 2, 8, 512]);
     let work_first = random.one_in(2);
     let mut maker = Maker {

@@ -27,7 +27,7 @@ struct Errands {
 }
 
 /// Most workers of a pool that is resized.
-pub(super) const WORKERS_MAX: usize = 4;
+pub(super) const WORKERS_MAX: usize = 8;
 
 /// Runs one step. A program knows the function by this address alone, because steps have steps in
 /// them, and so what runs one calls it again.
