@@ -4,14 +4,16 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::bits::Bits;
-use super::loops::Loop;
 use super::machine::{ByDistance, Costs, Distance};
 use super::outcome::{Outcome, Samples};
-use super::seat::{Frame, NOBODY, Seat, State};
-use super::{Rules, TICKS_PER_NS};
+use super::rules::Rules;
+use super::seat::{Frame, Loop, NOBODY, Seat, State};
 use crate::queue::{Event, Queue};
 use crate::random::Random;
 use crate::{ModelError, Step, Then, Tree};
+
+/// Ticks of the simulated clock in a nanosecond.
+const TICKS_PER_NS: f64 = 16.0;
 
 /// The time of an event, in ticks.
 pub(super) fn ticks(ns: f64) -> u64 {

@@ -4,32 +4,13 @@ use std::ops::Range;
 
 use super::engine::{Engine, ticks};
 use super::owner::Popped;
-use super::seat::{Frame, NOBODY, What};
+use super::seat::{Frame, Loop, NOBODY, What};
 use crate::{Then, Tree};
 
 /// Most parts that are noted for a waiting caller.
 const RUNS_MAX: usize = 16;
 /// Parts of loops that are split off cost this.
 const CUT_NS: f64 = 40.0;
-
-/// A loop that has begun.
-#[derive(Debug, Default)]
-pub(super) struct Loop {
-    /// The place of the task whose children the rounds are.
-    spawner: u32,
-    /// Parts that somebody runs, or that stand in a slot.
-    parts: u32,
-    /// Nobody when the loop has ended and its caller knows.
-    pub(super) caller: u32,
-    /// Threads that run parts of it, and from which slot on.
-    pub(super) runs: Vec<(u32, u32)>,
-}
-
-impl Loop {
-    pub(super) fn is_running(&self) -> bool {
-        self.parts > 0
-    }
-}
 
 impl<T: Tree> Engine<'_, T> {
     pub(super) fn begin_loop(&mut self, who: u32, spawner: T::Task, count: u32, time: u64) {

@@ -11,6 +11,7 @@ mod loops;
 mod machine;
 mod outcome;
 mod owner;
+mod rules;
 mod seat;
 mod thief;
 mod waiting;
@@ -25,35 +26,10 @@ use crate::{ModelError, Tree};
 use engine::Engine;
 use roving::adapt::rules::{AMOUNT_MAX, SPARES_MAX, Shown, WORKERS_LIMIT, least_of};
 use roving::policy::Amount;
+use rules::Rules;
 
-/// Ticks of the simulated clock in a nanosecond.
-const TICKS_PER_NS: f64 = 16.0;
 /// Most simulated workers.
 const WORKERS_MAX: usize = 1 << 22;
-/// Slots of one task stack, for spawned tasks; what goes beyond runs in place.
-const SLOTS: usize = 1 << 13;
-/// The settings that hold throughout a run.
-#[derive(Clone, Copy, Debug)]
-struct Rules {
-    workers: usize,
-    /// How many threads can run at a time.
-    cores: usize,
-    /// Compensation threads that run tasks.
-    spares: usize,
-    /// How many threads there should be that are not parked in a wait.
-    target: usize,
-    amount: Amount,
-    /// The fewest public tasks of which a thief takes any.
-    least: u32,
-    topology: Topology,
-    /// Half of the times thieves look into their own socket first.
-    near_first: bool,
-    /// How many tasks are public before anybody asks; the same for spawned ones; the same while
-    /// publications are rare.
-    unasked: u32,
-    thieves: u32,
-    wide: u32,
-}
 
 /// A simulated pool, to run task trees on.
 ///

@@ -1,9 +1,10 @@
 //! The owner's side of a task stack: as `roving`'s, rule for rule.
 
-use super::SLOTS;
 use roving::adapt::rules::{self, About};
+use roving::policy::Amount;
 
 use super::engine::{Engine, span, ticks};
+use super::rules::SLOTS;
 use super::seat::{Frame, Held, NOBODY, Seat, Slot, What};
 use crate::{Then, Tree};
 
@@ -132,7 +133,7 @@ impl<T: Tree> Engine<'_, T> {
             least: least as usize,
             unasked: unasked as usize,
             wanted,
-            everything: amount != super::Amount::One || seat.credit > 0,
+            everything: amount != Amount::One || seat.credit > 0,
         };
         let new_split = about.split_after() as u32;
         let enough = new_split - seat.oldest >= self.rules.least;

@@ -1,4 +1,4 @@
-//! One simulated thread, with its task stack.
+//! One simulated thread, with its task stack, and the loops that threads are in.
 
 use crate::Then;
 
@@ -211,5 +211,24 @@ impl<K> Seat<K> {
     /// The number of public tasks without those that thieves are on their way to.
     pub(super) fn unreserved(&self) -> u32 {
         self.public().saturating_sub(self.reserved)
+    }
+}
+
+/// A loop that has begun.
+#[derive(Debug, Default)]
+pub(super) struct Loop {
+    /// The place of the task whose children the rounds are.
+    pub(super) spawner: u32,
+    /// Parts that somebody runs, or that stand in a slot.
+    pub(super) parts: u32,
+    /// Nobody when the loop has ended and its caller knows.
+    pub(super) caller: u32,
+    /// Threads that run parts of it, and from which slot on.
+    pub(super) runs: Vec<(u32, u32)>,
+}
+
+impl Loop {
+    pub(super) fn is_running(&self) -> bool {
+        self.parts > 0
     }
 }

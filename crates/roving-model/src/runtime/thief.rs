@@ -1,8 +1,8 @@
 //! The thief's side: whom it visits, what it takes, and when it had better not.
 
 use roving::adapt::rules::{self, WAKES_PER_CLAIM};
+use roving::policy::Amount;
 
-use super::Amount;
 use super::engine::{Engine, Kind, span, time_of};
 use super::machine::Distance;
 use super::seat::{Frame, Held, NOBODY, State, What};
