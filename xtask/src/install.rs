@@ -70,10 +70,22 @@ pub(crate) fn install(workspace: &Workspace, prefix: &Path, release: bool) -> Re
     Ok(())
 }
 
-/// The library with its name for linkers, and once more as `libgomp.so.1`: with versions, which
-/// cargo cannot give it, and in a folder of its own, since nobody should find it by chance.
+/// The library with its name for linkers, and once more as `libgomp.so.1`, in a folder of its own,
+/// since nobody should find it by chance. Both are linked anew, with versions, which cargo cannot
+/// give: without them a library to preload also took the calls that are meant for LLVM's.
 fn openmp(workspace: &Workspace, built: &Path, lib: &Path) -> Result<()> {
-    write(&lib.join(OPENMP_NUMBERED), &read(&built.join(OPENMP))?)?;
+    let linked = |name: &str| {
+        let path = built.join(name);
+        let mut command = Command::new("cc");
+        command.current_dir(workspace.root.join("crates/roving-omp"));
+        command.arg("-L").arg(built).arg("@libgomp.args");
+        command.arg(format!("-Wl,-soname,{name}"));
+        match tool::watch(command.arg("-o").arg(&path))?.ok {
+            true => read(&path),
+            false => Err(format!("{name} was not linked")),
+        }
+    };
+    write(&lib.join(OPENMP_NUMBERED), &linked(OPENMP_NUMBERED)?)?;
     let link = lib.join(OPENMP);
     if link.is_symlink() || link.exists() {
         fs::remove_file(&link).map_err(|error| told(&link, error))?;
@@ -81,14 +93,11 @@ fn openmp(workspace: &Workspace, built: &Path, lib: &Path) -> Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::symlink(OPENMP_NUMBERED, &link).map_err(|error| told(&link, error))?;
     println!("{}", link.display());
-    let replacement = built.join("libgomp.so.1");
-    let mut command = Command::new("cc");
-    command.current_dir(workspace.root.join("crates/roving-omp"));
-    command.arg("-L").arg(built).arg("@libgomp.args");
-    if !tool::watch(command.arg("-o").arg(&replacement))?.ok {
-        return Err("libgomp.so.1 was not linked".into());
-    }
-    write(&lib.join("roving-omp/libgomp.so.1"), &read(&replacement)?)
+    let replacement = "libgomp.so.1";
+    write(
+        &lib.join("roving-omp").join(replacement),
+        &linked(replacement)?,
+    )
 }
 
 fn told(path: &Path, error: std::io::Error) -> String {

@@ -37,20 +37,31 @@ fn built() -> PathBuf {
         .to_owned()
 }
 
+/// A folder with our library by this name, linked with versions as `cargo xtask install` does.
+fn linked(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("as-{name}"));
+    std::fs::create_dir_all(&folder).expect("there is room");
+    let mut command = Command::new(gcc().expect("asked before"));
+    command.current_dir(env!("CARGO_MANIFEST_DIR"));
+    command.arg("-L").arg(built()).arg("@libgomp.args");
+    command.arg(format!("-Wl,-soname,{name}"));
+    let output = command.arg("-o").arg(folder.join(name)).output();
+    let output = output.expect("gcc was there before");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    folder
+}
+
 /// A folder with our `libgomp.so.1`.
 fn replacement() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("replaced");
-        std::fs::create_dir_all(&folder).expect("there is room");
-        let mut command = Command::new(gcc().expect("asked before"));
-        command.current_dir(env!("CARGO_MANIFEST_DIR"));
-        command.arg("-L").arg(built()).arg("@libgomp.args");
-        let output = command.arg("-o").arg(folder.join("libgomp.so.1")).output();
-        let output = output.expect("gcc was there before");
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        folder
-    })
+    FOLDER.get_or_init(|| linked("libgomp.so.1"))
+}
+
+/// Our library to preload.
+fn preloaded() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    let name = "libroving_omp.so.1";
+    LIBRARY.get_or_init(|| linked(name).join(name))
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -133,8 +144,7 @@ fn run(program: &Path, settings: &[Setting], library: Library) -> Output {
     match library {
         Library::Theirs => {}
         Library::Preloaded => {
-            let library = built().join("libroving_omp.so");
-            command.arg(format!("LD_PRELOAD={}", library.display()));
+            command.arg(format!("LD_PRELOAD={}", preloaded().display()));
         }
         Library::Replaced => {
             command.arg(format!("LD_LIBRARY_PATH={}", replacement().display()));
@@ -204,7 +214,7 @@ fn there_is_no_rare_memory() {
     let program = build_named(gcc, &[], "allocators.c", "rare");
     let mut command = Command::new(program);
     command.arg("rare");
-    command.env("LD_PRELOAD", built().join("libroving_omp.so"));
+    command.env("LD_PRELOAD", preloaded());
     let said = text(&command.output().expect("it was just built").stdout);
     assert_eq!(
         said,
@@ -440,25 +450,45 @@ fn programs_are_run_by_the_library_that_is_meant() {
         assert!(output.status.success() && told.is_empty(), "{told}");
         text(&output.stdout)
     };
-    let ours = built().join("libroving_omp.so");
     let program = build(gcc, &["-O1"], "whose.c");
     let theirs = whose(&program, Library::Theirs);
     assert!(theirs.contains("libgomp.so.1"), "{theirs}");
-    let preloaded = whose(&program, Library::Preloaded);
-    assert_eq!(preloaded, format!("2 {}\n", ours.display()));
+    let from = preloaded().display().to_string();
+    let found = whose(&program, Library::Preloaded);
+    assert_eq!(found, format!("2 {from}\n"));
     let replaced = replacement().join("libgomp.so.1");
     let found = whose(&program, Library::Replaced);
     assert_eq!(found, format!("2 {}\n", replaced.display()));
     // Linked with it, in front of the other: found by its own name with a number.
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("linked");
-    let linked = folder.join("libroving_omp.so.1");
-    std::fs::create_dir_all(&folder).expect("there is room");
-    std::fs::copy(&ours, &linked).expect("there is room");
-    let from = linked.display().to_string();
+    let folder = preloaded().parent().expect("a file is in a folder");
     let path = format!("-Wl,-rpath,{}", folder.display());
-    let program = build_named(gcc, &[&from, &path], "whose.c", "linked/whose");
+    let program = build_named(gcc, &[&from, &path], "whose.c", "whose-linked");
     let found = whose(&program, Library::Theirs);
     assert_eq!(found, format!("2 {from}\n"));
+}
+
+/// Calls that a version says to be for another runtime are not taken from that.
+#[test]
+fn another_runtime_keeps_its_calls() {
+    let Some(gcc) = gcc() else { return };
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let versions = folder.join("other.map");
+    std::fs::write(&versions, "VERSION { global: omp_*; };\n").expect("there is room");
+    let script = format!("-Wl,--version-script={}", versions.display());
+    let flags = ["-shared", "-fPIC", "-fno-openmp", "-DOTHER", &script];
+    let other = build_named(gcc, &flags, "beside.c", "libother.so");
+    let other = other.display().to_string();
+    let path = format!("-Wl,-rpath,{}", folder.display());
+    let program = build_named(
+        gcc,
+        &["-Wl,--no-as-needed", &other, &path],
+        "beside.c",
+        "beside",
+    );
+    for library in [Library::Theirs, Library::Preloaded, Library::Replaced] {
+        let told = text(&run(&program, &[], library).stdout);
+        assert_eq!(told, "3 threads, the other's 42\n", "{library:?}");
+    }
 }
 
 /// Each function of theirs is one of ours, with the same version; and each of ours has one.
@@ -504,6 +534,7 @@ fn functions_have_the_versions_of_theirs() {
         .iter()
         .filter_map(|name| Some(name.split_once("@@")?.0.to_owned()))
         .collect();
+    // As cargo links it, without versions.
     let mut exported = functions(&built().join("libroving_omp.so"));
     exported.sort();
     names.sort();
