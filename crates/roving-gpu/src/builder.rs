@@ -2,17 +2,18 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::backend::Backend;
 use crate::choice::{Choice, Writes};
-use crate::common::{Common, DeviceReport, OnFailure};
+use crate::common::{Common, DeviceReport, HasQueue, OnFailure};
 use crate::device::Device;
-use crate::devices::{Devices, Inner};
+use crate::devices::Devices;
 use crate::error::{Cause, DeviceError};
 use crate::history::{History, Measured, file};
-use crate::plan::Shares;
+use crate::inner::Inner;
 use crate::settled::Settled;
+use crate::shares::Shares;
 
 /// A builder of [`Devices`].
 ///
@@ -40,6 +41,42 @@ pub struct DevicesBuilder {
     notes: Vec<String>,
     /// Why devices that were looked for are not there.
     absent: Vec<String>,
+}
+
+impl Devices {
+    /// Finds the devices of this machine, of the back-ends that were built in: those of CUDA; if
+    /// there are none, those of wgpu. The environment variable `ROVING_GPU` narrows that down:
+    /// `off`, `cuda` or `wgpu`. Measurements are kept in a file in the user's cache directory;
+    /// `ROVING_GPU_HISTORY` names another one, or is `off`.
+    ///
+    /// # Errors
+    /// If `ROVING_GPU` is something else, or names a back-end that finds no device or cannot open
+    /// one. Otherwise a device that cannot be opened is left out, and told in [`Devices::profile`].
+    ///
+    /// ```
+    /// use roving_gpu::Devices;
+    ///
+    /// match Devices::discover() {
+    ///     Ok(devices) if devices.are_none() => println!("no device"),
+    ///     Ok(devices) => println!("{}", devices.names().join(", ")),
+    ///     Err(error) => println!("{error}"),
+    /// }
+    /// ```
+    pub fn discover() -> Result<Self, BuildError> {
+        DevicesBuilder::discover()?.build()
+    }
+
+    /// Returns a builder, for other settings: see [`DevicesBuilder`].
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let devices = Devices::builder().backend(Simulated::new()).build().unwrap();
+    /// assert_eq!(devices.names(), ["simulated"]);
+    /// ```
+    pub fn builder() -> DevicesBuilder {
+        DevicesBuilder::new()
+    }
 }
 
 impl DevicesBuilder {
@@ -284,7 +321,12 @@ impl DevicesBuilder {
             Device::new(index, name, backend, self.window, Arc::clone(&common))
         });
         let devices: Vec<_> = devices.collect();
-        let weak = || devices.iter().map(Arc::downgrade).collect();
+        let weak = || {
+            devices
+                .iter()
+                .map(|one| Arc::downgrade(one) as Weak<dyn HasQueue>)
+                .collect()
+        };
         common.devices.get_or_init(weak);
         Ok(Devices(Some(Arc::new(Inner {
             devices,

@@ -10,7 +10,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::choice::{Choice, Writes};
-use crate::device::Device;
 use crate::error::{Cause, DeviceError};
 use crate::history::{History, Side};
 use crate::profile::explained::{Expected, Explained};
@@ -57,6 +56,17 @@ impl fmt::Display for DeviceReport {
 
 pub(crate) type OnFailure = Box<dyn Fn(&DeviceReport) + Send + Sync>;
 
+/// A device, as who wants it to look at its queue knows it.
+pub(crate) trait HasQueue: Send + Sync {
+    fn common(&self) -> &Common;
+    /// Calls the tasks of its queue that a worker had better take.
+    fn call(self: Arc<Self>);
+    /// Something was measured for the first time.
+    fn estimate_again(self: Arc<Self>, kind: &str);
+    /// Tasks wait for it. Whether it has something to do meanwhile.
+    fn has_queue(&self) -> Option<bool>;
+}
+
 pub(crate) struct Common {
     pub(crate) history: History,
     pub(crate) recorder: Recorder,
@@ -65,7 +75,7 @@ pub(crate) struct Common {
     pub(crate) on_failure: Option<OnFailure>,
     /// All devices of the program. Whoever looks at them keeps none of the program's handles, so
     /// that times are saved when the program lets go of the last one.
-    pub(crate) devices: OnceLock<Arc<[Weak<Device>]>>,
+    pub(crate) devices: OnceLock<Arc<[Weak<dyn HasQueue>]>>,
     /// How many CPU sides are running.
     running: AtomicUsize,
     /// How many workers the pool has that was last seen.
@@ -148,7 +158,7 @@ impl Common {
             let mut devices = living(all.as_ref()).peekable();
             if let Some(first) = devices.peek() {
                 // Ordering: Relaxed: as above; before the devices are locked.
-                first.common.will_look.store(false, Ordering::Relaxed);
+                first.common().will_look.store(false, Ordering::Relaxed);
             }
             devices.for_each(|device| device.call());
         });
@@ -232,7 +242,7 @@ impl Common {
 }
 
 /// The devices that are still there.
-fn living(all: Option<&Arc<[Weak<Device>]>>) -> impl Iterator<Item = Arc<Device>> {
+fn living(all: Option<&Arc<[Weak<dyn HasQueue>]>>) -> impl Iterator<Item = Arc<dyn HasQueue>> {
     let all = all.into_iter().flat_map(|all| all.iter());
     all.filter_map(Weak::upgrade)
 }

@@ -2,20 +2,12 @@
 
 use std::fmt::{self, Write as _};
 use std::fs::File;
-use std::future::poll_fn;
 use std::io::{self, BufWriter};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::task::Waker;
 
-use crate::buffer::wait::block;
-use crate::builder::{BuildError, DevicesBuilder};
-use crate::common::Common;
-use crate::device::Device;
-use crate::history::file;
-use crate::plan::Shares;
+use crate::inner::Inner;
 use crate::profile::Profile;
-use crate::settled::Settled;
 
 /// The devices that tasks may run on, and the measurements about them. Clones are handles to the
 /// same devices. When the last handle is dropped, tasks on a device end there, and the measurements
@@ -30,40 +22,6 @@ use crate::settled::Settled;
 #[derive(Clone)]
 pub struct Devices(pub(crate) Option<Arc<Inner>>);
 
-pub(crate) struct Inner {
-    pub(crate) common: Arc<Common>,
-    pub(crate) devices: Vec<Arc<Device>>,
-    pub(crate) shares: Shares,
-    pub(crate) settled: Settled,
-    pub(crate) history_path: Option<PathBuf>,
-}
-
-impl Inner {
-    /// Blocks until all that has ended ahead of its kernels is done.
-    fn wait(&self) {
-        for device in &self.devices {
-            // Mostly there is none.
-            if device.poll_down(Waker::noop()).is_pending() {
-                block(poll_fn(|context| device.poll_down(context.waker())));
-            }
-        }
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        // Tasks that have landed ahead of their kernels have still to be measured.
-        self.wait();
-        let measured = self.common.history.measured();
-        if let Some(path) = &self.history_path {
-            if !measured.kinds.is_empty() {
-                // Times that cannot be kept are measured again.
-                let _ = file::save(path, measured);
-            }
-        }
-    }
-}
-
 impl Devices {
     /// Returns devices without any device: every task runs its CPU side.
     ///
@@ -73,40 +31,6 @@ impl Devices {
     #[inline]
     pub const fn none() -> Self {
         Devices(None)
-    }
-
-    /// Finds the devices of this machine, of the back-ends that were built in: those of CUDA; if
-    /// there are none, those of wgpu. The environment variable `ROVING_GPU` narrows that down:
-    /// `off`, `cuda` or `wgpu`. Measurements are kept in a file in the user's cache directory;
-    /// `ROVING_GPU_HISTORY` names another one, or is `off`.
-    ///
-    /// # Errors
-    /// If `ROVING_GPU` is something else, or names a back-end that finds no device or cannot open
-    /// one. Otherwise a device that cannot be opened is left out, and told in [`Devices::profile`].
-    ///
-    /// ```
-    /// use roving_gpu::Devices;
-    ///
-    /// match Devices::discover() {
-    ///     Ok(devices) if devices.are_none() => println!("no device"),
-    ///     Ok(devices) => println!("{}", devices.names().join(", ")),
-    ///     Err(error) => println!("{error}"),
-    /// }
-    /// ```
-    pub fn discover() -> Result<Self, BuildError> {
-        DevicesBuilder::discover()?.build()
-    }
-
-    /// Returns a builder, for other settings: see [`DevicesBuilder`].
-    ///
-    /// ```
-    /// use roving_gpu::{Devices, Simulated};
-    ///
-    /// let devices = Devices::builder().backend(Simulated::new()).build().unwrap();
-    /// assert_eq!(devices.names(), ["simulated"]);
-    /// ```
-    pub fn builder() -> DevicesBuilder {
-        DevicesBuilder::new()
     }
 
     /// Returns what the devices did so far, and why.

@@ -149,6 +149,8 @@ mod history;
 mod host_call;
 mod in_turn;
 #[cfg(not(loom))]
+mod inner;
+#[cfg(not(loom))]
 mod kernel;
 #[cfg(not(loom))]
 mod kind;
@@ -162,9 +164,13 @@ mod profile;
 #[cfg(not(loom))]
 mod settled;
 #[cfg(not(loom))]
+mod shares;
+#[cfg(not(loom))]
 pub mod sides;
 #[cfg(not(loom))]
 mod simulated;
+#[cfg(not(loom))]
+mod uses;
 #[cfg(all(feature = "wgpu", not(loom)))]
 pub mod wgpu;
 

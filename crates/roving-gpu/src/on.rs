@@ -5,10 +5,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::devices::Devices;
-use crate::dual::sealed::UseList;
-use crate::dual::{Dual, Uses};
+use crate::dual::Dual;
 use crate::sides::Sides;
 use crate::sides::sealed::Sealed;
+use crate::uses::Uses;
+use crate::uses::sealed::UseList;
 
 /// A future that runs a task on the side where it is expected to end first; its output is `R`. Made
 /// by [`Dual::on`].
@@ -85,9 +86,84 @@ where
     }
 }
 
+impl<const N: usize, U, C, G> Dual<N, U, C, G> {
+    /// Returns the task as a future. Its output is the result of the side that runs; without a CPU
+    /// side, a `Result` of that.
+    ///
+    /// ```
+    /// use roving::task::{block_on, fork};
+    /// use roving_gpu::{Devices, Dual, Kind};
+    ///
+    /// static SUM: Kind = Kind::new("sum");
+    /// let devices = Devices::none();
+    /// let sum = block_on(async {
+    ///     let devices = devices.clone();
+    ///     let sum = fork(async move {
+    ///         let task = Dual::new(&SUM, &[4]).cpu(|| (1..=4).sum::<u32>());
+    ///         task.on(&devices).await
+    ///     });
+    ///     sum.await.await
+    /// });
+    /// assert_eq!(sum, 10);
+    /// ```
+    ///
+    /// A task with neither side does not compile:
+    ///
+    /// ```compile_fail,E0277
+    /// use roving_gpu::{Devices, Dual, Kind};
+    ///
+    /// static NOTHING: Kind = Kind::new("nothing");
+    /// let _ = Dual::new(&NOTHING, &[1]).on(&Devices::none());
+    /// ```
+    ///
+    /// # Panics
+    /// When it is polled: if its side panics; or if the only valid copy of a buffer was on a device
+    /// that was lost ([`crate::Writes::Back`]).
+    #[inline(always)]
+    pub fn on<'a>(self, devices: &'a Devices) -> On<'a, N, U, C, G, <(C, G) as Sides<'a>>::Output>
+    where
+        (C, G): Sides<'a>,
+        U: Uses + 'a,
+    {
+        On::new(self, devices)
+    }
+
+    /// Runs the task and returns when it has ended. On a worker this waits as a root does: the
+    /// worker gives its core away meanwhile. On other threads the global pool runs it.
+    ///
+    /// # Panics
+    /// As [`Dual::on`].
+    ///
+    /// ```
+    /// use roving_gpu::{Devices, Dual, Kind};
+    ///
+    /// static STEP: Kind = Kind::new("step");
+    /// let steps: Vec<u32> = roving::map_reduce(
+    ///     0..4,
+    ///     Vec::new(),
+    ///     |n| vec![Dual::new(&STEP, &[1]).cpu(|| n as u32 * 10).run(&Devices::none())],
+    ///     |a, b| [a, b].concat(),
+    /// );
+    /// assert_eq!(steps, [0, 10, 20, 30]);
+    /// ```
+    #[inline]
+    pub fn run<'a>(self, devices: &'a Devices) -> <(C, G) as Sides<'a>>::Output
+    where
+        (C, G): Sides<'a>,
+        U: Uses + 'a,
+        C: Send,
+        G: Send,
+    {
+        if self.is_settled(devices) {
+            return (self.cpu, self.gpu).without_device(self.about.kind);
+        }
+        roving::task::block_on(start(self, devices, true))
+    }
+}
+
 /// Starts a task where there are devices. `blocks` says whether a worker is blocked while it runs.
 #[cold]
-pub(crate) fn start<'a, const N: usize, U, C, G>(
+fn start<'a, const N: usize, U, C, G>(
     dual: Dual<N, U, C, G>,
     devices: &'a Devices,
     blocks: bool,

@@ -41,10 +41,10 @@
 use std::fmt;
 use std::pin::Pin;
 
-pub use crate::dual::{Used, UsedAll, Uses};
 use crate::error::{DeviceError, TaskError};
 use crate::gpu::Gpu;
 use crate::kind::Kind;
+pub use crate::uses::{Used, UsedAll, Uses};
 use sealed::{Parts, Sealed};
 
 /// The marker of a task without a CPU side.

@@ -25,7 +25,7 @@ use std::time::Instant;
 use crate::backend::{Backend, Download, Launch, Upload};
 use crate::buffer::content::{Content, Place};
 use crate::buffer::hold::{Held, Use};
-use crate::common::Common;
+use crate::common::{Common, HasQueue};
 use crate::error::{Cause, DeviceError};
 use crate::history::law::Took;
 use crate::history::{Known, Side};
@@ -116,6 +116,35 @@ pub(crate) enum Queued {
     OnItsWay,
     /// Nobody else wants it, and it is the only one: better to run it right here.
     Lonely,
+}
+
+impl HasQueue for Device {
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    /// Wakes the task that a free worker would best take, so that one says whether it does. One
+    /// that was called before and has not answered may never be polled again: it is passed over.
+    fn call(self: Arc<Self>) {
+        self.with(|state, actions| {
+            state.has_called = false;
+            self.call_one(state, actions);
+        });
+    }
+
+    /// Something was measured for the first time: tasks that wait stand elsewhere now.
+    fn estimate_again(self: Arc<Self>, kind: &str) {
+        self.with(|state, actions| {
+            self.requeue(state, kind);
+            self.call_one(state, actions);
+        });
+    }
+
+    /// Tasks wait for it. Whether it has something to do meanwhile.
+    fn has_queue(&self) -> Option<bool> {
+        let state = self.lock();
+        (self.common.decides() && state.queue.loads().count > 0).then_some(state.flying.count > 0)
+    }
 }
 
 impl Device {
@@ -242,12 +271,6 @@ impl Device {
         history.known(kind, Side::Device(&self.name), work)
     }
 
-    /// Tasks wait for it. Whether it has something to do meanwhile.
-    pub(crate) fn has_queue(&self) -> Option<bool> {
-        let state = self.lock();
-        (self.common.decides() && state.queue.loads().count > 0).then_some(state.flying.count > 0)
-    }
-
     /// A copy of that version is here.
     pub(crate) fn has(&self, id: u64, version: u64) -> bool {
         self.lock().table.has(id, version)
@@ -322,14 +345,6 @@ impl Device {
             ahead_s: ahead,
             cores: self.cores(state.queue.loads().count),
         }
-    }
-
-    /// Something was measured for the first time: tasks that wait stand elsewhere now.
-    pub(crate) fn estimate_again(self: &Arc<Self>, kind: &str) {
-        self.with(|state, actions| {
-            self.requeue(state, kind);
-            self.call_one(state, actions);
-        });
     }
 
     fn requeue(&self, state: &mut State, kind: &str) {
@@ -437,15 +452,6 @@ impl Device {
         let cpu = history.known(entry.kind, Side::Cpu, entry.work);
         let device = self.known(entry.kind, entry.work);
         choose::takes(cpu, device, &entry.load(), &self.standing(state))
-    }
-
-    /// Wakes the task that a free worker would best take, so that one says whether it does. One
-    /// that was called before and has not answered may never be polled again: it is passed over.
-    pub(crate) fn call(self: &Arc<Self>) {
-        self.with(|state, actions| {
-            state.has_called = false;
-            self.call_one(state, actions);
-        });
     }
 
     /// Where nothing flies, each task is one that the device wants or one that a worker takes, as

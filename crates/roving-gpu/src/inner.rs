@@ -1,0 +1,47 @@
+//! The devices of a program as all handles share them.
+
+use std::future::poll_fn;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::task::Waker;
+
+use crate::buffer::wait::block;
+use crate::common::Common;
+use crate::device::Device;
+use crate::history::file;
+use crate::settled::Settled;
+use crate::shares::Shares;
+
+pub(crate) struct Inner {
+    pub(crate) common: Arc<Common>,
+    pub(crate) devices: Vec<Arc<Device>>,
+    pub(crate) shares: Shares,
+    pub(crate) settled: Settled,
+    pub(crate) history_path: Option<PathBuf>,
+}
+
+impl Inner {
+    /// Blocks until all that has ended ahead of its kernels is done.
+    pub(crate) fn wait(&self) {
+        for device in &self.devices {
+            // Mostly there is none.
+            if device.poll_down(Waker::noop()).is_pending() {
+                block(poll_fn(|context| device.poll_down(context.waker())));
+            }
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Tasks that have landed ahead of their kernels have still to be measured.
+        self.wait();
+        let measured = self.common.history.measured();
+        if let Some(path) = &self.history_path {
+            if !measured.kinds.is_empty() {
+                // Times that cannot be kept are measured again.
+                let _ = file::save(path, measured);
+            }
+        }
+    }
+}
