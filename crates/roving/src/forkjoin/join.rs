@@ -110,8 +110,8 @@ const fn in_registers<T>() -> bool {
 
 /// [`join_in_slot`] as a function of its own, where nothing goes through memory for it. LLVM
 /// inlines it into its only caller, unless that is as small as `fib`: then it inlines the caller
-/// here, and the recursion makes no calls for its leaves.
-#[inline]
+/// here, and the recursion makes no calls for its leaves. Not `#[inline]`: rustc would inline it
+/// before LLVM sees it, and choose once for all.
 fn join_by_registers<H, A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     H: Home,
