@@ -30,18 +30,15 @@ pub(crate) fn allowed_processors() -> Vec<usize> {
         }
         set
     };
-    let all = 0..libc::CPU_SETSIZE as usize;
-    // Most of a thousand places in the set are above the last processor: nobody need look there.
-    // SAFETY: it reads the set.
-    let count = unsafe { libc::CPU_COUNT(&set) } as usize;
-    let mut allowed = Vec::with_capacity(count);
-    for processor in all {
-        // SAFETY: the index is below CPU_SETSIZE.
-        if unsafe { libc::CPU_ISSET(processor, &set) } {
-            allowed.push(processor);
-        }
-        if allowed.len() == count {
-            break;
+    const WORDS: usize = size_of::<libc::cpu_set_t>() / size_of::<libc::c_ulong>();
+    // SAFETY: the system calls it an array of such words, with a bit for each processor.
+    let words: [libc::c_ulong; WORDS] = unsafe { std::mem::transmute(set) };
+    let mut allowed = Vec::new();
+    for (number, mut word) in words.into_iter().enumerate() {
+        while word != 0 {
+            let bit = word.trailing_zeros();
+            allowed.push(number * libc::c_ulong::BITS as usize + bit as usize);
+            word &= word - 1;
         }
     }
     allowed

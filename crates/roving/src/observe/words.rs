@@ -2,6 +2,7 @@
 //! hundred lines, and a program that is never watched has them, too.
 
 /// The name of a seat, for people.
+#[inline(never)]
 pub(super) fn seat(index: usize, workers: usize) -> String {
     match index.checked_sub(workers) {
         None => format!("worker {index}"),
@@ -10,6 +11,7 @@ pub(super) fn seat(index: usize, workers: usize) -> String {
 }
 
 /// The text before and after the first `at` in it.
+#[inline(never)]
 pub(super) fn cut<'t>(text: &'t str, at: &str) -> Option<(&'t str, &'t str)> {
     let mut places = 0..text.len();
     let place = places.find(|&place| text.as_bytes()[place..].starts_with(at.as_bytes()))?;
@@ -17,6 +19,7 @@ pub(super) fn cut<'t>(text: &'t str, at: &str) -> Option<(&'t str, &'t str)> {
 }
 
 /// The text before and after the last `at` in it.
+#[inline(never)]
 pub(super) fn cut_last<'t>(text: &'t str, at: &str) -> Option<(&'t str, &'t str)> {
     let mut place = text.len();
     while place > 0 {
@@ -29,6 +32,7 @@ pub(super) fn cut_last<'t>(text: &'t str, at: &str) -> Option<(&'t str, &'t str)
 }
 
 /// The word of that number, from 0 on, of those that stand between white space.
+#[inline(never)]
 pub(super) fn word(text: &str, number: usize) -> Option<&str> {
     let mut rest = text.trim_ascii_start();
     for _ in 0..number {

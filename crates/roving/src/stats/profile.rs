@@ -90,6 +90,7 @@ impl WorkerProfile {
     }
 
     /// Their sum: nothing for a worker that has not been started.
+    #[inline(never)]
     pub(crate) fn time(&self) -> Duration {
         self.times().iter().map(|(_, time)| time).sum()
     }

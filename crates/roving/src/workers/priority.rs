@@ -111,9 +111,9 @@ impl<T> Ranked<T> {
         if let Some(item) = self.urgent.pop_front() {
             return Some((item, None));
         }
-        let class = self.turn()?;
+        let (class, is_alone) = self.turn()?;
         for other in CLASSES {
-            if other != class && self.has(other) {
+            if !is_alone && other != class && self.has(other) {
                 self.passed[other as usize] += 1;
             }
         }
@@ -122,17 +122,22 @@ impl<T> Ranked<T> {
         Some((item, Some(class)))
     }
 
-    /// Whose turn it is.
-    fn turn(&self) -> Option<Priority> {
-        let highest_first = CLASSES.into_iter().rev();
-        let waiting = highest_first.filter(|&class| self.has(class));
-        let aged = |&class: &Priority| self.passed[class as usize] >= PASSED_MAX;
-        // Of two that have waited long enough, the one that has waited longer.
-        let oldest = waiting
-            .clone()
-            .filter(aged)
-            .max_by_key(|&class| self.passed[class as usize]);
-        oldest.or_else(|| waiting.clone().next())
+    /// Whose turn it is, and whether nobody else waits.
+    fn turn(&self) -> Option<(Priority, bool)> {
+        let (mut found, mut longest, mut waiting) = (None, 0, 0);
+        for class in CLASSES {
+            if self.has(class) {
+                waiting += 1;
+                // Who has not waited long enough counts as if it had not waited.
+                let passed = self.passed[class as usize];
+                let waited = if passed < PASSED_MAX { 0 } else { passed };
+                // The highest, unless a lower one has waited longer.
+                if waited > longest || longest == 0 {
+                    (found, longest) = (Some(class), waited);
+                }
+            }
+        }
+        Some((found?, waiting == 1))
     }
 
     /// The oldest of what is not below that class; no class ages by it.

@@ -50,6 +50,7 @@ pub(super) fn write(records: &[Record], put: Put<'_>) -> io::Result<()> {
 }
 
 /// The earliest begin of all events.
+#[inline(never)]
 fn find_first(first: &mut Option<Instant>, lane: &Lane) {
     for event in &lane.events {
         let begins = begins(event);
@@ -207,6 +208,7 @@ impl File<'_> {
         Ok(())
     }
 
+    #[inline(never)]
     fn name_process(&mut self, pid: usize, name: &str) -> io::Result<()> {
         self.event(format_args!(
             "\"name\":\"process_name\",\"ph\":\"M\",\"pid\":{pid},\"args\":{{\"name\":{}}}",
@@ -214,6 +216,7 @@ impl File<'_> {
         ))
     }
 
+    #[inline(never)]
     fn name_lane(&mut self, pid: usize, tid: usize, name: &str) -> io::Result<()> {
         self.event(format_args!(
             "\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":{pid},\"tid\":{tid},\"args\":{{\"name\":{}}}",
@@ -224,6 +227,7 @@ impl File<'_> {
         ))
     }
 
+    #[inline(never)]
     fn event(&mut self, fields: fmt::Arguments<'_>) -> io::Result<()> {
         let comma = if self.is_first { "" } else { ",\n" };
         self.is_first = false;

@@ -78,19 +78,25 @@ impl Lost {
         let busy = Percent(self.busy, self.all);
         let _ = write!(text, "  while it had work: busy {busy} %, lost to");
         let mut parts = self.parts;
-        // By insertion: a sort of `std` is three thousand lines of code, for five parts.
-        for end in 1..parts.len() {
-            let mut at = end;
-            while at > 0 && parts[at - 1].1 < parts[at].1 {
-                parts.swap(at - 1, at);
-                at -= 1;
-            }
-        }
+        sort(&mut parts);
         for (number, (name, time)) in parts.iter().enumerate() {
             let colon = if number == 0 { ":" } else { "," };
             let _ = write!(text, "{colon} {name} {} %", Percent(*time, self.all));
         }
         text.push('\n');
+    }
+}
+
+/// By insertion: a sort of `std` is three thousand lines of code, for five parts. Not in its
+/// caller, where the loop would be written out.
+#[inline(never)]
+fn sort(parts: &mut [(&str, Duration)]) {
+    for end in 1..parts.len() {
+        let mut at = end;
+        while at > 0 && parts[at - 1].1 < parts[at].1 {
+            parts.swap(at - 1, at);
+            at -= 1;
+        }
     }
 }
 

@@ -166,33 +166,53 @@ fn frames(stack: &str) -> (Option<&str>, Vec<Frame<'_>>) {
         path.strip_suffix(parked::FILE)
     });
     let source = source.unwrap_or_default();
-    let is_in_file =
-        |frame: &Frame<'_>| !source.is_empty() && frame.at.is_some_and(|at| at.starts_with(source));
-    let is_own = |frame: &Frame<'_>| is_of(frame.symbol, &["roving"]) || is_in_file(frame);
-    let is_others = |frame: &Frame<'_>| {
-        is_of(frame.symbol, &["std", "core", "alloc", "rust"])
-            || THREAD_STARTS.contains(&frame.symbol)
-            || frame.at.is_some_and(|at| at.starts_with("/rustc/"))
-    };
-    // Without a symbol nothing can be said of a frame.
-    let is_known = |frame: &Frame<'_>| frame.symbol != "<unknown>";
-    let is_program = |frame: &Frame<'_>| !is_own(frame) && !is_others(frame) && is_known(frame);
     // What stands above the first of our own, if there is one, is how the stack was captured.
-    let mut is_below = !frames.iter().any(is_own);
+    let mut is_below = !frames
+        .iter()
+        .any(|frame| matches!(whose(frame, source), Whose::Own));
     let (mut call, mut program) = (None, Vec::new());
     for frame in frames {
-        if program.is_empty() && is_own(&frame) {
-            is_below = true;
-            call = Some(call_of(frame.symbol));
-        } else if is_below && is_program(&frame) {
-            program.push(frame);
+        match whose(&frame, source) {
+            Whose::Own if program.is_empty() => {
+                is_below = true;
+                call = Some(call_of(frame.symbol));
+            }
+            Whose::Programs if is_below => program.push(frame),
+            _ => {}
         }
     }
     (call.filter(|_| !program.is_empty()), program)
 }
 
-/// With what the C library begins a thread, or a program.
-const THREAD_STARTS: [&str; 7] = [
+/// To whom a frame of a stack belongs.
+enum Whose {
+    /// This crate.
+    Own,
+    /// The standard library, or the C library.
+    Others,
+    Programs,
+}
+
+/// The files of this crate lie at `source`, if that is known.
+#[inline(never)]
+fn whose(frame: &Frame<'_>, source: &str) -> Whose {
+    let begins = |with| frame.at.is_some_and(|at| at.starts_with(with));
+    if is_of(frame.symbol, &["roving"]) || !source.is_empty() && begins(source) {
+        return Whose::Own;
+    }
+    let is_others = is_of(frame.symbol, &["std", "core", "alloc", "rust"])
+        || STRANGERS.contains(&frame.symbol)
+        || begins("/rustc/");
+    match is_others {
+        true => Whose::Others,
+        false => Whose::Programs,
+    }
+}
+
+/// With what the C library begins a thread, or a program; and a frame without a symbol, of which
+/// nothing can be said.
+const STRANGERS: [&str; 8] = [
+    "<unknown>",
     "start_thread",
     "clone",
     "clone3",
@@ -241,6 +261,7 @@ fn last_name(symbol: &str) -> &str {
 }
 
 /// Whether the function is one of these crates', or an implementation for a type of theirs.
+#[inline(never)]
 fn is_of(symbol: &str, crates: &[&str]) -> bool {
     let mut symbol = symbol;
     while let Some(b'<' | b'&' | b'_') = symbol.as_bytes().first() {

@@ -5,11 +5,13 @@ use std::fs;
 use crate::machine::faults::{self, Point};
 use crate::observe::words::{cut_last, word};
 
+#[inline(never)]
 fn file(number: u32, name: &str) -> Option<String> {
     faults::ask(Point::ThreadState).ok()?;
     fs::read_to_string(format!("/proc/self/task/{number}/{name}")).ok()
 }
 
+#[inline(never)]
 fn number(text: &str, place: usize) -> Option<u64> {
     word(text, place)?.parse().ok()
 }
@@ -39,18 +41,20 @@ fn after_name(account: &str) -> Option<&str> {
 pub(super) fn state(thread: u32) -> String {
     let account = file(thread, "stat").unwrap_or_default();
     let fields = after_name(&account).unwrap_or_default();
-    let word = match word(fields, 0) {
-        None => return "gone".to_owned(),
-        Some("R") => "running",
-        Some("S") => "asleep",
-        Some("D") => "in a device",
-        Some("T" | "t") => "stopped",
-        Some(_) => "ending",
+    let word = match word(fields, 0).map_or(0, |word| word.as_bytes()[0]) {
+        0 => "gone",
+        b'R' => "running",
+        b'S' => "asleep",
+        b'D' => "in a device",
+        b'T' | b't' => "stopped",
+        _ => "ending",
     };
-    match place(thread) {
-        Some(place) => format!("{word} in {place}"),
-        None => word.to_owned(),
-    }
+    let place = match word {
+        "gone" => String::new(),
+        _ => place(thread).unwrap_or_default(),
+    };
+    let within = if place.is_empty() { "" } else { " in " };
+    format!("{word}{within}{place}")
 }
 
 /// Where in the system the thread is: a function of the kernel, or else the number of a system
@@ -62,15 +66,13 @@ fn place(thread: u32) -> Option<String> {
     }
     let account = file(thread, "syscall")?;
     let call = word(&account, 0)?;
-    if call == "-1" {
-        return Some("system call -1".to_owned());
-    }
-    let call: u64 = call.parse().ok()?;
+    let known = number(call, 0);
     #[cfg(target_os = "linux")]
-    if call == libc::SYS_futex as u64 {
+    if known == Some(libc::SYS_futex as u64) {
         return Some("futex".to_owned());
     }
-    Some(format!("system call {call}"))
+    // A thread that runs is in none, and says so by a word.
+    (known.is_some() || call == "-1").then(|| format!("system call {call}"))
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -90,7 +90,16 @@ impl IdleSet {
     /// Takes one idle worker out. Lower indices first, so that spare
     /// threads come last.
     pub(crate) fn take_one(&self) -> Option<Asleep> {
-        for (number, word) in self.words.iter().enumerate() {
+        // Most look in vain.
+        // Ordering: Relaxed; what makes the caller look here also made the bit visible.
+        let is_some = |word: &AtomicU64| word.load(Ordering::Relaxed) != 0;
+        let first = self.words.iter().position(is_some)?;
+        self.take_from(first)
+    }
+
+    #[inline(never)]
+    fn take_from(&self, first: usize) -> Option<Asleep> {
+        for (number, word) in self.words.iter().enumerate().skip(first) {
             // Ordering: Relaxed; what makes the caller look here also made the bit visible.
             let mut bits = word.load(Ordering::Relaxed);
             while bits != 0 {
