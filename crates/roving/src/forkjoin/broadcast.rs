@@ -2,12 +2,13 @@
 
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 
 use crate::forkjoin::detached::detached;
 use crate::inherit::node;
 use crate::machine::latch::{Latch, SendPtr};
+use crate::machine::lock::Mutex;
 use crate::machine::unwind::{drop_quietly, with_frame_lent};
 use crate::pool::{Pool, with_current_registry};
 use crate::workers::Worker;
@@ -86,14 +87,12 @@ where
         (0..workers).map(|_| Mutex::new(None)).collect();
     let run = |index: usize| {
         let result = panic::catch_unwind(AssertUnwindSafe(|| f(index)));
-        *results[index]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(result);
+        *results[index].lock() = Some(result);
     };
     with_frame_lent(|| run_on_all(registry, workers, &run));
     // Of each worker that has a thread.
     let results = results.into_iter();
-    let results = results.filter_map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner));
+    let results = results.filter_map(|r| r.into_inner());
     all_or_first_panic(results.collect())
 }
 

@@ -8,13 +8,14 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use self::remote::{Remote, Running};
 use self::spawned::{SendTask, Task, run_spawned};
 use crate::forkjoin::broadcast::post_to_all;
 use crate::inherit::node;
+use crate::machine::lock::Mutex;
 use crate::machine::prim::{AtomicUsize, Ordering};
 use crate::machine::unwind::drop_quietly;
 use crate::pool::global::Roving;
@@ -254,7 +255,7 @@ impl<'scope> Scope<'scope> {
     #[inline]
     fn end<R>(this: &mut ManuallyDrop<Self>, result: thread::Result<R>) -> R {
         let Scope { panic, remote, .. } = &mut **this;
-        let first = panic.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let first = panic.get_mut();
         match result {
             Ok(result) if first.is_none() && remote.get().is_none() => result,
             result => {
@@ -511,7 +512,7 @@ impl<'scope> Scope<'scope> {
     #[cold]
     #[inline]
     fn panicked(&self, payload: Box<dyn Any + Send>) {
-        let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = self.panic.lock();
         if first.is_none() {
             *first = Some(payload);
         } else {

@@ -238,11 +238,10 @@ impl Tree {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
-    use crate::machine::unwind::{lock, unlock};
+    use crate::machine::lock::Mutex;
 
     /// A coroutine that counts its runs.
     #[repr(C)]
@@ -348,7 +347,7 @@ mod tests {
                     let one = One::new(tree);
                     // SAFETY: `add` takes it, on either worker, and it lives as long as the test.
                     assert!(unsafe { push_unjoined(ADD, one.words(0)) });
-                    lock(&all).push(one);
+                    all.lock().push(one);
                 }
                 // SAFETY: the base is that of this body.
                 while unsafe { take_above(base) }.is_some() {
@@ -358,7 +357,7 @@ mod tests {
             };
             // SAFETY: the body leaves nothing on the stack.
             assert!(pool.install(|| unsafe { Tree::run(body) }));
-            let stolen = unlock(all).iter().map(One::total).sum::<u64>();
+            let stolen = all.into_inner().iter().map(One::total).sum::<u64>();
             assert_eq!(own.into_inner() + stolen, tasks);
         }
     }

@@ -22,6 +22,7 @@
 use std::ptr;
 use std::sync::OnceLock;
 
+use crate::machine::apart::Apart;
 use crate::machine::prim::{AtomicPtr, AtomicUsize, Ordering, ord};
 
 /// The segments of one stack. Only its owner opens and closes them; anybody looks them up.
@@ -29,7 +30,7 @@ pub(crate) struct Segments {
     /// How many are open.
     count: AtomicUsize,
     /// The first has room for [`FIRST`], each further one for as many as all before it together.
-    blocks: [OnceLock<Box<[Segment]>>; BLOCKS],
+    blocks: [Apart<OnceLock<Box<[Segment]>>>; BLOCKS],
 }
 
 /// The tasks from a slot on belong to a context, whose address this is; null for none.
@@ -68,7 +69,7 @@ impl Segments {
     pub(crate) fn new() -> Segments {
         Segments {
             count: AtomicUsize::new(0),
-            blocks: [const { OnceLock::new() }; BLOCKS],
+            blocks: [const { Apart::new(OnceLock::new()) }; BLOCKS],
         }
     }
 

@@ -2,7 +2,7 @@
 //! waits for one, and for a second after that.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::token::Token;
@@ -36,7 +36,7 @@ process_wide! {
 
 #[inline]
 fn timer() -> MutexGuard<'static, Timer> {
-    TIMER.lock().unwrap_or_else(PoisonError::into_inner)
+    TIMER.lock()
 }
 
 /// Has who waits at `token` woken at that time; `None` if there is no thread for it, and none can

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
@@ -62,7 +62,7 @@ impl Token {
 
     #[inline]
     fn waiters(&self) -> MutexGuard<'_, Waiters> {
-        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiters.lock()
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {

@@ -1,5 +1,7 @@
 //! The ground: what the machine and its system offer, and small tools that know nothing of workers.
 
+#[allow(unsafe_code)]
+pub(crate) mod apart;
 pub(crate) mod duty;
 #[cfg(all(not(loom), roving_faults))]
 #[doc(hidden)]
@@ -10,6 +12,8 @@ pub(crate) mod faults;
 pub(crate) mod latch;
 #[allow(unsafe_code)]
 pub(crate) mod lease;
+#[allow(unsafe_code)]
+pub(crate) mod lock;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 pub(crate) mod os;

@@ -4,20 +4,22 @@
 //! What is public here is for the crates of this repository that are explored as well. It is not
 //! covered by semantic versioning.
 
+#[cfg(not(loom))]
+pub(crate) use crate::machine::lock::{Condvar, Mutex, MutexGuard};
 #[cfg(loom)]
 pub(crate) use loom::{
+    sync::MutexGuard,
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize},
-    sync::{Condvar, Mutex, MutexGuard},
 };
 #[cfg(not(loom))]
 pub(crate) use std::{
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize},
-    sync::{Condvar, Mutex, MutexGuard},
     thread,
 };
 
 #[cfg(all(roving_pauses, not(loom)))]
 use std::ptr;
+#[cfg(loom)]
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -60,6 +62,41 @@ pub(crate) mod thread {
 
     pub(crate) fn park() {
         current().0.wait();
+    }
+}
+
+/// A lock that the model checker explores, with the interface of `machine::lock`.
+#[cfg(loom)]
+#[derive(Default)]
+pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+#[cfg(loom)]
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Mutex<T> {
+        Mutex(loom::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waiting that the model checker explores, with the interface of `machine::lock`.
+#[cfg(loom)]
+pub(crate) struct Condvar(loom::sync::Condvar);
+
+#[cfg(loom)]
+impl Condvar {
+    pub(crate) fn new() -> Condvar {
+        Condvar(loom::sync::Condvar::new())
+    }
+
+    pub(crate) fn notify_all(&self) {
+        self.0.notify_all();
+    }
+
+    pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -199,7 +236,7 @@ pub(crate) fn wait_while<'g, T>(
     mut is_so: impl FnMut(&mut T) -> bool,
 ) -> MutexGuard<'g, T> {
     while is_so(&mut guard) {
-        guard = changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        guard = changed.wait(guard);
     }
     guard
 }
@@ -211,9 +248,7 @@ pub(crate) fn wait_for<'g, T>(
     guard: MutexGuard<'g, T>,
     time: Duration,
 ) -> (MutexGuard<'g, T>, bool) {
-    let waited = changed.wait_timeout(guard, time);
-    let (guard, outcome) = waited.unwrap_or_else(PoisonError::into_inner);
-    (guard, outcome.timed_out())
+    changed.wait_timeout(guard, time)
 }
 
 /// Waits until notified: the model checker has no time, so the time is over at that very moment.
@@ -223,8 +258,7 @@ pub(crate) fn wait_for<'g, T>(
     guard: MutexGuard<'g, T>,
     _: Duration,
 ) -> (MutexGuard<'g, T>, bool) {
-    let guard = changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
-    (guard, true)
+    (changed.wait(guard), true)
 }
 
 /// The time until then, for the thread that serves all deadlines; `None` if it has come.

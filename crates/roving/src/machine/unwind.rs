@@ -3,7 +3,6 @@
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::process;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many payloads in a row may panic when they are dropped.
 const PAYLOADS_MAX: usize = 16;
@@ -21,16 +20,6 @@ pub(crate) fn drop_quietly<T>(value: T) {
     }
     // One whose payloads go on panicking is beyond help, and leaking it is safe.
     mem::forget(outcome);
-}
-
-/// Locks a mutex whose value is whole whenever it is unlocked, also after a panic.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Returns the value of such a mutex.
-pub(crate) fn unlock<T>(mutex: Mutex<T>) -> T {
-    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Calls `f`, in which other threads use the caller's frame. Rather than let the frame go under

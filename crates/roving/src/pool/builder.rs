@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use super::Pool;
 use super::error::{self, BuildError, Reason};
+use crate::machine::apart::Apart;
 use crate::machine::os;
 use crate::observe::trace::exit::wishes;
 use crate::observe::watch;
@@ -366,23 +367,18 @@ impl PoolBuilder {
             (None, None, _) | (None, _, 0) => os::processors(),
             (None, Some(_), allowed) => allowed,
         };
-        error::check_name(&self.name)?;
-        self.check_share()?;
-        let (size, workers, workers_least) = self.counts(cores)?;
+        let (size, workers, workers_least, schedule) = self.check(cores)?;
         let pins = match (self.pin, self.drawn.is_some()) {
             (None, _) => Pins::default(),
             (Some(pins), false) => pins(allowed, workers),
             // A schedule that is drawn is the same on any machine.
             (Some(_), true) => Pins::alone(allowed),
         };
-        let schedule = self.schedule.grant().map_err(Reason::Seed)?;
-        if !self.amount.is_valid() {
-            return Err(Reason::Amount(self.amount).into());
-        }
         let (patience, quick_rounds) = match workers > cores {
             true => (PATIENCE_CROWDED, QUICK_ROUNDS_CROWDED),
             false => (PATIENCE, QUICK_ROUNDS),
         };
+        let kind = self.kind(given, schedule);
         let wishes = wishes();
         let debt = Debt {
             report: self.debt.report || wishes.report,
@@ -390,17 +386,7 @@ impl PoolBuilder {
             shared: wishes.trace.is_some(),
             live: wishes.top.is_some(),
         };
-        let kind: Box<dyn PoolKind> = match (&self.arena, self.in_place, self.adopts) {
-            (Some(arena), ..) => arena.share(self.priority),
-            (None, in_place, adopts) => match (self.drawn.zip(schedule), in_place, adopts) {
-                (Some((drawn, schedule)), ..) => drawn(schedule),
-                (None, Some(in_place), _) => in_place(),
-                (None, None, Some(adopting)) => adopting(given),
-                (None, None, None) if given => Box::new(Given),
-                (None, None, None) => Box::new(Crewed),
-            },
-        };
-        let settings = Box::new(Settings {
+        let settings = Apart::new(Box::new(Settings {
             workers,
             size,
             follow_quota: self.follow_quota,
@@ -423,8 +409,36 @@ impl PoolBuilder {
             on_exit: self.on_exit,
             panic_handler: self.panic_handler,
             places: self.queue_limit.map(Places::new),
-        });
+        }));
         Ok(((settings, kind), self.arena))
+    }
+
+    /// How many workers work at first, how many there can be, how many have to start, and the
+    /// schedule; or what is wrong with the settings. Apart from what takes them to pieces, so that
+    /// there is one place at which a builder ends that was refused.
+    fn check(&self, cores: usize) -> Result<(usize, usize, usize, Option<Schedule>), BuildError> {
+        error::check_name(&self.name)?;
+        self.check_share()?;
+        let (size, workers, workers_least) = self.counts(cores)?;
+        let schedule = self.schedule.grant().map_err(Reason::Seed)?;
+        if !self.amount.is_valid() {
+            return Err(Reason::Amount(self.amount).into());
+        }
+        Ok((size, workers, workers_least, schedule))
+    }
+
+    #[inline(never)]
+    fn kind(&self, given: bool, schedule: Option<Schedule>) -> Box<dyn PoolKind> {
+        match (&self.arena, self.in_place, self.adopts) {
+            (Some(arena), ..) => arena.share(self.priority),
+            (None, in_place, adopts) => match (self.drawn.zip(schedule), in_place, adopts) {
+                (Some((drawn, schedule)), ..) => drawn(schedule),
+                (None, Some(in_place), _) => in_place(),
+                (None, None, Some(adopting)) => adopting(given),
+                (None, None, None) if given => Box::new(Given),
+                (None, None, None) => Box::new(Crewed),
+            },
+        }
     }
 }
 

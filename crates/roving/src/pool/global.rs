@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop};
 use std::ops::Deref;
 use std::ptr;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread;
 
 use super::error::{BuildError, Reason};
@@ -22,8 +22,9 @@ use super::stop::stop;
 use super::{Pool, PoolBuilder};
 use crate::inherit::timer;
 use crate::machine::lease::{Entry, Shell};
+use crate::machine::lock::{Condvar, Mutex, MutexGuard};
 use crate::machine::os;
-use crate::machine::prim::{AtomicPtr, Ordering};
+use crate::machine::prim::{AtomicPtr, Ordering, wait_while};
 use crate::observe::trace;
 use crate::observe::watch;
 use crate::workers::Worker;
@@ -108,7 +109,7 @@ enum Fate {
 
 impl Ended {
     fn lock(&self) -> MutexGuard<'_, Fate> {
-        self.fate.lock().unwrap_or_else(PoisonError::into_inner)
+        self.fate.lock()
     }
 
     fn set(&self, fate: Fate) {
@@ -125,8 +126,7 @@ impl Ended {
     #[inline]
     fn wait(&self) -> bool {
         let busy = |fate: &mut Fate| matches!(fate, Fate::Used | Fate::Ending);
-        let waited = self.changed.wait_while(self.lock(), busy);
-        let mut fate = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut fate = wait_while(&self.changed, self.lock(), busy);
         match mem::replace(&mut *fate, Fate::Ending) {
             Fate::Left(pool) => {
                 drop(fate);
@@ -157,7 +157,7 @@ struct Closed {
 
 #[inline]
 fn closed() -> MutexGuard<'static, Vec<Closed>> {
-    CLOSED.lock().unwrap_or_else(PoisonError::into_inner)
+    CLOSED.lock()
 }
 
 impl Closed {
@@ -248,7 +248,7 @@ fn enter(shell: &'static Shell<Global>) -> Option<Lease> {
 }
 
 fn starting() -> MutexGuard<'static, Vec<&'static Shell<Global>>> {
-    FURTHER.lock().unwrap_or_else(PoisonError::into_inner)
+    FURTHER.lock()
 }
 
 /// The pool that serves a thread whose home is `H`; started if there is none.

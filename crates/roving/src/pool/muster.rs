@@ -4,13 +4,14 @@
 //! nobody ever sees a worker without a thread.
 
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use super::error::{BuildError, Reason};
 use super::hooks::HOOKS;
 use super::{Pool, enter_books};
 use crate::machine::faults;
+use crate::machine::lock::{Condvar, Mutex};
 use crate::machine::os;
 use crate::workers::registry::{Plan, Registry};
 use crate::workers::settings::Settings;
@@ -46,21 +47,18 @@ impl Orders {
     }
 
     fn give(&self, word: Word) {
-        *self.word.lock().unwrap_or_else(PoisonError::into_inner) = word;
+        *self.word.lock() = word;
         self.given.notify_one();
     }
 
     /// Waits for a word, and takes it.
     fn take(&self) -> Option<(Arc<Registry>, usize)> {
-        let mut word = self.word.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut word = self.word.lock();
         loop {
             match std::mem::replace(&mut *word, Word::Wait) {
                 Word::Come(registry, index) => return Some((registry, index)),
                 Word::Go => return None,
-                Word::Wait => {
-                    let given = self.given.wait(word);
-                    word = given.unwrap_or_else(PoisonError::into_inner);
-                }
+                Word::Wait => word = self.given.wait(word),
             }
         }
     }
@@ -124,8 +122,7 @@ pub(super) fn start(
     }
 }
 
-fn deploy(registry: Registry, recruits: Vec<Recruit>) -> Pool {
-    let registry = Arc::new(registry);
+fn deploy(registry: Arc<Registry>, recruits: Vec<Recruit>) -> Pool {
     enter_books(&registry);
     for (index, recruit) in recruits.into_iter().enumerate() {
         registry.crew.take_thread(recruit.thread);

@@ -35,7 +35,7 @@ impl Pool {
         let registry = Registry::new((settings, kind), HOOKS);
         let registry = registry.map_err(|(settings, _)| Reason::Memory(settings.workers))?;
         let pool = Pool {
-            registry: Arc::new(registry),
+            registry,
             _arena: arena,
         };
         let registry = &pool.registry;

@@ -22,11 +22,12 @@ use std::collections::HashSet;
 use std::io::Write as _;
 use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crate::machine::lock::Mutex;
 use crate::pool::error::Reason;
 use crate::pool::{BuildError, Pool};
 use crate::replay::{PLAYED, VARIABLE, seed_of_environment};
@@ -199,7 +200,7 @@ impl Explorer {
             .log_schedule(logs)
             .workers(self.workers)
             .panic_handler(move |payload| {
-                let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut first = first.lock();
                 first.get_or_insert(payload);
             })
             .build();
@@ -212,10 +213,7 @@ impl Explorer {
         });
         // Runs what the program has left behind.
         drop(pool);
-        let first = detached
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let first = detached.lock().take();
         match (run, first) {
             (Ok(()), None) => digest,
             (Err(payload), _) | (Ok(()), Some(payload)) => {

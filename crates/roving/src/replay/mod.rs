@@ -21,7 +21,8 @@ mod wish;
 
 use std::fmt::Write as _;
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::machine::lock::{Mutex, MutexGuard};
 
 pub(crate) use wish::{VARIABLE, Wish, seed_of_environment};
 
@@ -99,7 +100,7 @@ impl Schedule {
 
     #[inline]
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// One of `count` ways, all alike; nothing is drawn where there is only one.

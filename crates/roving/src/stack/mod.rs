@@ -49,10 +49,10 @@ mod model_tests;
 
 use std::cell::Cell;
 use std::ptr;
-#[cfg(not(loom))]
-use std::sync::Mutex;
 use std::time::Instant;
 
+#[cfg(not(loom))]
+use crate::machine::lock::Mutex;
 use crate::machine::prim::{AtomicPtr, AtomicU64, Padded};
 use crate::stats::Tally;
 use line::Line;

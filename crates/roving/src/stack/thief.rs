@@ -1,8 +1,6 @@
 //! The thief's side of a task stack: look, claim, want.
 
 use std::sync::atomic::Ordering::Relaxed;
-#[cfg(not(loom))]
-use std::sync::{MutexGuard, PoisonError};
 
 use super::TaskStack;
 use super::line::ALARM;
@@ -10,6 +8,8 @@ use super::line::ALARM;
 use super::line::LentWire;
 use super::span::{Span, WANT};
 use crate::machine::duty::Due;
+#[cfg(not(loom))]
+use crate::machine::lock::MutexGuard;
 use crate::machine::prim::{Ordering, ord, prefetch};
 
 /// The duty of who has claimed: the owner shows less than it should, and is to be reminded by
@@ -109,6 +109,7 @@ impl TaskStack {
     }
 
     /// Makes the owner's next push or pop take the slow path.
+    #[inline(never)]
     pub(crate) fn raise_alarm(&self) {
         // Ordering: Acquire pairs with [attach]: the thread's line pointer is set up.
         let wire = self.wire.load(Ordering::Acquire);
@@ -145,7 +146,6 @@ impl TaskStack {
     /// The wire of a thread that may end while others still steal, locked.
     #[cfg(not(loom))]
     pub(super) fn lent_wire(&self) -> MutexGuard<'_, Option<LentWire>> {
-        let wire = self.lent_wire.lock();
-        wire.unwrap_or_else(PoisonError::into_inner)
+        self.lent_wire.lock()
     }
 }

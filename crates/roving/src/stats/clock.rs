@@ -1,12 +1,13 @@
 //! The clock of one worker, which divides its time among its activities.
 
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::WorkerProfile;
 use super::activity::Activity;
 use super::lane::{Event, Lane};
+use crate::machine::lock::Mutex;
 
 /// How much of its workers' time a pool records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +39,7 @@ impl Quiet {
     }
 
     fn with<R>(&self, f: impl FnOnce(&mut AtWork) -> R) -> R {
-        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        f(&mut self.0.lock())
     }
 
     fn begin(&self) {
@@ -104,7 +105,7 @@ impl Hand {
 
 #[cold]
 fn turn(hand: &Mutex<Hand>, next: Activity) -> Activity {
-    let mut hand = hand.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut hand = hand.lock();
     hand.advance();
     match (hand.now == Activity::Idle, next == Activity::Idle) {
         (true, false) => hand.quiet.begin(),
@@ -134,7 +135,7 @@ impl Clock {
 
     fn with_hand<R>(&self, f: impl FnOnce(&mut Hand) -> R) -> Option<R> {
         let hand = self.hand.as_ref()?;
-        Some(f(&mut hand.lock().unwrap_or_else(PoisonError::into_inner)))
+        Some(f(&mut hand.lock()))
     }
 
     /// Puts something else into the trace, if one is kept.

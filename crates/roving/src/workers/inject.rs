@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::PoisonError;
 
 use crate::machine::prim::{AtomicBool, AtomicUsize, Mutex, Ordering};
 use crate::workers::job::Job;
@@ -39,7 +38,7 @@ impl Queue {
     }
 
     pub(crate) fn push(&self, kind: Kind, job: Job) {
-        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut jobs = self.jobs.lock();
         jobs.push_back((kind, job));
         // Ordering: Relaxed; a hint, the lock decides.
         self.length.store(jobs.len(), Ordering::Relaxed);
@@ -74,7 +73,7 @@ impl Queue {
     /// Takes out all detached tasks, for the caller to drop; the others stay in their order.
     #[inline]
     pub(crate) fn take_detached(&self) -> VecDeque<Job> {
-        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut jobs = self.jobs.lock();
         let (mut taken, mut left) = (VecDeque::new(), VecDeque::new());
         for (kind, job) in jobs.drain(..) {
             match kind {
@@ -90,7 +89,7 @@ impl Queue {
 
     /// Takes out all jobs. Looks under the lock.
     pub(crate) fn take_all(&self) -> impl Iterator<Item = Job> + use<> {
-        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut jobs = self.jobs.lock();
         // Ordering: Relaxed; a hint, the lock decides.
         self.length.store(0, Ordering::Relaxed);
         mem::take(&mut *jobs).into_iter().map(|(_, job)| job)
@@ -103,7 +102,7 @@ impl Queue {
         if self.is_hint_empty() {
             return None;
         }
-        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut jobs = self.jobs.lock();
         let job = pop(&mut jobs);
         // Ordering: Relaxed; a hint, the lock decides.
         self.length.store(jobs.len(), Ordering::Relaxed);
@@ -112,10 +111,7 @@ impl Queue {
 
     /// For the last look before sleep: asks under the lock.
     pub(crate) fn is_surely_empty(&self) -> bool {
-        self.jobs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_empty()
+        self.jobs.lock().is_empty()
     }
 }
 
@@ -142,7 +138,7 @@ impl Injector {
     }
 
     fn with<R>(&self, change: impl FnOnce(&mut Ranked<(Kind, Job)>) -> R) -> R {
-        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut jobs = self.jobs.lock();
         let result = change(&mut jobs);
         // Ordering: Relaxed; a hint, the lock decides.
         self.length.store(jobs.len(), Ordering::Relaxed);
@@ -153,7 +149,13 @@ impl Injector {
     }
 
     pub(crate) fn push(&self, class: Priority, kind: Kind, job: Job) {
-        self.with(|jobs| jobs.push(class, (kind, job)));
+        let mut jobs = self.jobs.lock();
+        jobs.push(class, (kind, job));
+        // Ordering: Relaxed, both; hints, the lock decides.
+        self.length.store(self.length() + 1, Ordering::Relaxed);
+        if class == Priority::High {
+            self.is_pressing.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Somebody waits for it who may hold up others.
@@ -170,8 +172,7 @@ impl Injector {
 
     /// Whether there is an urgent one. Asks under the lock.
     pub(crate) fn has_urgent(&self) -> bool {
-        let jobs = self.jobs.lock();
-        jobs.unwrap_or_else(PoisonError::into_inner).has_urgent()
+        self.jobs.lock().has_urgent()
     }
 
     /// Whether there seems to be nothing.
@@ -211,14 +212,21 @@ impl Injector {
         if self.is_hint_empty() {
             return None;
         }
-        let ((_, job), class) = self.with(pop)?;
+        let mut jobs = self.jobs.lock();
+        let ((_, job), class) = pop(&mut jobs)?;
+        // Ordering: Relaxed, both; hints, the lock decides.
+        self.length.store(self.length() - 1, Ordering::Relaxed);
+        if self.is_hint_pressing() {
+            let is_pressing = jobs.has_urgent() || jobs.has(Priority::High);
+            self.is_pressing.store(is_pressing, Ordering::Relaxed);
+        }
         Some((job, class))
     }
 
     /// For the last look before sleep: whether there is a job that is not below that class. Asks
     /// under the lock.
     pub(crate) fn has_not_below(&self, class: Priority) -> bool {
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let jobs = self.jobs.lock();
         jobs.has_not_below(class)
     }
 }

@@ -3,10 +3,11 @@
 //! Workers write it, and the watcher in [`crate::watch`] reads it.
 
 use std::backtrace::Backtrace;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
+use crate::machine::lock::{Mutex, MutexGuard};
 use crate::machine::os;
 
 /// The reason for which a worker is parked.
@@ -54,7 +55,7 @@ impl Watch {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Option<Entry>>> {
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+        self.threads.lock()
     }
 
     /// The calling thread is that of the seat from now on.

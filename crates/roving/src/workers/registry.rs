@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::seats::{Seat, Seats, TaskSettings};
 use super::size::Size;
 use crate::inherit::token::Token;
+use crate::machine::apart::Apart;
 use crate::machine::faults;
 use crate::machine::os;
 use crate::machine::prim::AtomicUsize;
@@ -30,7 +31,7 @@ use crate::workers::sleep::spares::{Spares, StandIn};
 use crate::workers::stopping::Stopping;
 
 /// The settings of a pool, and its kind.
-pub(crate) type Plan = (Box<Settings>, Box<dyn PoolKind>);
+pub(crate) type Plan = (Apart<Box<Settings>>, Box<dyn PoolKind>);
 
 /// In the place of [`os::forks`]: the pool can be used in any process.
 pub(crate) const ANY: usize = usize::MAX;
@@ -53,10 +54,8 @@ pub(crate) struct Hooks {
 
 /// A pool's shared state. The pool and each of its threads hold it.
 pub(crate) struct Registry {
-    /// Behind an `Arc`, whose end is compiled once: as a field, the two kilobytes by which a seat
-    /// is dropped stood in each of five codegen units.
-    pub(crate) seats: Arc<Seats>,
-    pub(crate) settings: Box<Settings>,
+    pub(crate) seats: Apart<Seats>,
+    pub(crate) settings: Apart<Box<Settings>>,
     pub(crate) kind: Box<dyn PoolKind>,
     pub(crate) hooks: Hooks,
     pub(crate) idle: IdleSet,
@@ -82,7 +81,7 @@ pub(crate) struct Registry {
 
 impl Registry {
     /// The plan comes back when there is no memory.
-    pub(crate) fn new((settings, kind): Plan, hooks: Hooks) -> Result<Registry, Plan> {
+    pub(crate) fn new((settings, kind): Plan, hooks: Hooks) -> Result<Arc<Registry>, Plan> {
         let workers = settings.workers;
         let spares = match settings.stand_in {
             StandIn::Nobody => 0,
@@ -118,8 +117,8 @@ impl Registry {
         if !kind.shows_tasks() {
             seats.iter().for_each(|seat| seat.tasks.stay_away());
         }
-        Ok(Registry {
-            seats: Arc::new(seats),
+        Ok(Arc::new(Registry {
+            seats: Apart::new(seats),
             idle: IdleSet::new(workers + spares),
             waiting: IdleSet::new(workers + spares),
             following: AtomicUsize::new(0),
@@ -136,7 +135,7 @@ impl Registry {
             size: Size::new(size),
             settings,
             hooks,
-        })
+        }))
     }
 
     pub(crate) fn workers(&self) -> usize {
@@ -165,13 +164,23 @@ impl Registry {
         if self.is_left_behind() {
             panic!("{}", self.left_behind());
         }
-        if self.seats[0].is_orphaned() {
+        let first = &self.seats[0];
+        if first.is_orphaned() {
             if let Err(error) = self.replace_adopted() {
                 self.has_no_thread(&error);
             }
         }
+        // The first has a thread, mostly.
+        if first.is_vacant() {
+            self.check_has_others();
+        }
+    }
+
+    /// Of a pool whose first worker has no thread any more.
+    #[cold]
+    fn check_has_others(&self) {
         // A thread that stands in for a worker may still be at work when that one has gone.
-        if roster::manned(self.as_ref()).next().is_none() && !self.crew.is_at_work() {
+        if roster::manned(self).next().is_none() && !self.crew.is_at_work() {
             self.has_no_thread(&"its workers were dropped");
         }
     }
@@ -272,6 +281,7 @@ impl Registry {
     }
 
     /// Tells all threads to end once nothing is left to do.
+    #[inline(never)]
     pub(crate) fn close(&self) {
         let closed = self.crew.close();
         if self.kind.close(self) {
@@ -395,6 +405,7 @@ impl Parts for Registry {
         self.seats[seat].works_for()
     }
 
+    #[inline(never)]
     fn unpark(&self, seat: usize) {
         let seat = &self.seats[seat];
         seat.clock.note(|at| Event::Woken {
@@ -424,13 +435,14 @@ impl Parts for Registry {
         self.kind.has_mail(self)
     }
 
+    #[inline(never)]
     fn unpark_all(&self) {
         self.seats.iter().for_each(Seat::unpark);
     }
 
     fn start_thread(self: &Arc<Registry>, index: usize) -> io::Result<bool> {
         self.crew.start(|| {
-            if !self.seats.make(index, || self.kind.desk(index)) {
+            if !self.seats.make(index, &|seat| self.kind.desk(seat)) {
                 return Err(io::ErrorKind::OutOfMemory.into());
             }
             let registry = Arc::clone(self);
@@ -444,7 +456,7 @@ impl Parts for Registry {
 
     /// The caller holds a lock.
     fn make_seat(&self, index: usize) -> bool {
-        if !self.seats.make(index, || self.kind.desk(index)) {
+        if !self.seats.make(index, &|seat| self.kind.desk(seat)) {
             return false;
         }
         self.in_use.take(index);

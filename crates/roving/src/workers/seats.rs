@@ -2,13 +2,15 @@
 
 use std::any::Any;
 use std::ops::Index;
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread, ThreadId};
 use std::time::{Duration, Instant};
 
 use crate::inherit::segments::Segments;
+use crate::machine::apart::Apart;
 use crate::machine::faults::with_answered_memory;
-use crate::machine::prim::{AtomicBool, AtomicUsize, Ordering};
+use crate::machine::lock::{Condvar, Mutex};
+use crate::machine::prim::{AtomicBool, AtomicUsize, Ordering, wait_while};
 use crate::stack::{Showing, TaskStack};
 use crate::stats::lane::Lane;
 use crate::stats::{Activity, Clock, Keep, Profile, Quiet, WorkerProfile};
@@ -62,22 +64,23 @@ pub(crate) trait Desk: Send + Sync {
 
 impl Seat {
     /// `None` when there is no memory for its task stack.
+    #[inline(never)]
     fn new(
         showing: Showing,
         keep: Keep,
-        tasks: Local,
+        (tasks, index): (TaskSettings, usize),
         most: usize,
         desk: Option<Box<dyn Desk>>,
         quiet: &Arc<Quiet>,
-    ) -> Option<Seat> {
-        Some(Seat {
+    ) -> Option<Apart<Seat>> {
+        Some(Apart::new(Seat {
             stack: TaskStack::try_new(showing)?,
             segments: Segments::new(),
             mailbox: Queue::new(),
             spawned: Queue::new(),
             in_order: Queue::new(),
             clock: Clock::new(keep, quiet),
-            tasks,
+            tasks: tasks.local(index),
             followers: IdleSet::new(most),
             works_for: AtomicUsize::new(NOBODY),
             thread: Arrival::default(),
@@ -85,7 +88,7 @@ impl Seat {
             orphaned: AtomicBool::new(false),
             vacant: AtomicBool::new(false),
             desk,
-        })
+        }))
     }
 
     /// The seat whose task this one's worker runs, as far as can be told by looking.
@@ -187,17 +190,16 @@ impl Arrival {
         let is_first = self.thread.set(thread).is_ok();
         // A thread that waits has looked under the lock, before the cell was set, and has given the
         // lock back by waiting.
-        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(self.lock.lock());
         self.is_set.notify_all();
         is_first
     }
 
     #[inline]
     fn wait(&self) {
-        let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = self.lock.lock();
         let is_unset = |(): &mut ()| self.thread.get().is_none();
-        let waited = self.is_set.wait_while(guard, is_unset);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        drop(wait_while(&self.is_set, guard, is_unset));
     }
 }
 
@@ -222,8 +224,8 @@ pub(crate) struct Seats {
     showing: Showing,
     keep: Keep,
     tasks: TaskSettings,
-    workers: Box<[Seat]>,
-    spares: Box<[OnceLock<Box<Seat>>]>,
+    workers: Box<[Apart<Seat>]>,
+    spares: Box<[OnceLock<Box<Apart<Seat>>>]>,
     /// Since when is counted.
     started: Mutex<Instant>,
     /// How long all of them were idle, where that is recorded.
@@ -241,10 +243,7 @@ impl Seats {
     ) -> Option<Seats> {
         let most = workers + spares;
         let quiet = Arc::new(Quiet::new());
-        let seat = |index| {
-            let local = tasks.local(index);
-            Seat::new(showing, keep, local, most, desk(index), &quiet)
-        };
+        let seat = |index| Seat::new(showing, keep, (tasks, index), most, desk(index), &quiet);
         let mut seats = Vec::new();
         with_answered_memory(|| seats.try_reserve_exact(workers)).ok()?;
         for index in 0..workers {
@@ -270,7 +269,7 @@ impl Seats {
     }
 
     pub(crate) fn profile(&self) -> Profile {
-        let started = *self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        let started = *self.started.lock();
         let mut workers = Vec::new();
         for seat in self.iter() {
             let mut worker = WorkerProfile::default();
@@ -311,7 +310,7 @@ impl Seats {
             seat.stack.tally().reset();
         }
         self.quiet.reset();
-        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.started.lock() = Instant::now();
     }
 
     /// Whether that is the thread of one of them, even one that is not a worker yet, or no longer.
@@ -324,8 +323,11 @@ impl Seats {
     /// of its own.
     #[inline]
     pub(crate) fn wait_for_threads(&self) {
-        let own = self.workers.iter().filter(|seat| seat.desk.is_none());
-        own.for_each(Seat::wait_for_thread);
+        for seat in &self.workers {
+            if seat.desk.is_none() {
+                seat.wait_for_thread();
+            }
+        }
     }
 
     /// How many there can be.
@@ -343,14 +345,14 @@ impl Seats {
 
     /// Makes the seat of a compensation thread, if it has not been made. False when there is no
     /// memory. The caller has the lock under which threads are started.
-    pub(super) fn make(&self, index: usize, desk: impl FnOnce() -> Option<Box<dyn Desk>>) -> bool {
+    pub(super) fn make(&self, index: usize, desk: &dyn Fn(usize) -> Option<Box<dyn Desk>>) -> bool {
         let Some(spare) = index.checked_sub(self.workers.len()) else {
             return true;
         };
         let place = &self.spares[spare];
-        let local = self.tasks.local(index);
         let (showing, keep, most) = (self.showing, self.keep, self.most());
-        let seat = || Seat::new(showing, keep, local, most, desk(), &self.quiet);
+        let tasks = (self.tasks, index);
+        let seat = || Seat::new(showing, keep, tasks, most, desk(index), &self.quiet);
         // A second one, by another thread, would be dropped.
         place.get().is_some() || seat().is_some_and(|seat| place.set(Box::new(seat)).is_ok())
     }
@@ -372,8 +374,8 @@ impl<'s> Iterator for Made<'s> {
             let index = self.next;
             self.next += 1;
             let made = match index.checked_sub(seats.workers.len()) {
-                None => Some(&seats.workers[index]),
-                Some(spare) => seats.spares[spare].get().map(|seat| &**seat),
+                None => Some(&*seats.workers[index]),
+                Some(spare) => seats.spares[spare].get().map(|seat| &***seat),
             };
             if made.is_some() {
                 return made;
@@ -390,10 +392,17 @@ impl Index<usize> for Seats {
     fn index(&self, index: usize) -> &Seat {
         match self.workers.get(index) {
             Some(seat) => seat,
-            None => {
-                let spare = self.spares[index - self.workers.len()].get();
-                spare.expect("a spare thread's seat is made before anybody hears of it")
-            }
+            None => self.spare(index),
         }
+    }
+}
+
+impl Seats {
+    /// The seat of a compensation thread. Not part of [`Index`], so that those who ask, of whom
+    /// there are many, have one call.
+    #[inline(never)]
+    fn spare(&self, index: usize) -> &Seat {
+        let spare = self.spares[index - self.workers.len()].get();
+        spare.expect("a spare thread's seat is made before anybody hears of it")
     }
 }

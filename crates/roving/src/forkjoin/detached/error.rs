@@ -3,9 +3,8 @@
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
-use std::sync::Mutex;
 
-use crate::machine::unwind::unlock;
+use crate::machine::lock::Mutex;
 
 /// The error of a [`JoinHandle`](crate::JoinHandle) whose task has no result: it was cancelled, or
 /// it panicked.
@@ -72,7 +71,7 @@ impl JoinError {
     #[inline]
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send>, JoinError> {
         match self.0 {
-            Kind::Panicked(payload) => Ok(unlock(payload)),
+            Kind::Panicked(payload) => Ok(payload.into_inner()),
             Kind::Cancelled => Err(self),
         }
     }
@@ -82,7 +81,7 @@ impl JoinError {
         let Kind::Panicked(payload) = &self.0 else {
             return None;
         };
-        let payload = crate::machine::unwind::lock(payload);
+        let payload = payload.lock();
         let text = payload
             .downcast_ref::<&str>()
             .map(|text| (*text).to_owned());

@@ -21,7 +21,6 @@ use std::cell::{Cell, UnsafeCell};
 use std::mem::MaybeUninit;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::NonNull;
-use std::sync::Mutex;
 
 use super::early::Early;
 use super::meet::{Meeting, Side};
@@ -29,7 +28,8 @@ use super::pace::Pace;
 use super::pieces::{Fed, Loop, Piece, Sink, with_worker};
 use crate::context::CancelledError;
 use crate::forkjoin::whole::Whole;
-use crate::machine::unwind::{drop_quietly, lock, unlock, with_frame_lent};
+use crate::machine::lock::Mutex;
+use crate::machine::unwind::{drop_quietly, with_frame_lent};
 use crate::stack::slot::{Further, PartHead, Slot, fits};
 use crate::workers::Worker;
 use crate::workers::frames::Level;
@@ -80,7 +80,7 @@ where
         return state;
     }
     let outcome = team.outcome.into_inner();
-    if let Some(payload) = unlock(team.panic) {
+    if let Some(payload) = team.panic.into_inner() {
         drop_quietly(outcome);
         panic::resume_unwind(payload);
     }
@@ -130,7 +130,7 @@ struct Node<P, S: Sink<P>> {
 /// Keeps the first payload, but rather one that is a panic than one by which a loop inside has said
 /// that it was cancelled. The others are dropped.
 fn keep_first(first: &Mutex<Option<Box<dyn Any + Send>>>, payload: Box<dyn Any + Send>) {
-    let mut first = lock(first);
+    let mut first = first.lock();
     let stays = first
         .as_ref()
         .is_some_and(|first| !first.is::<CancelledError>());

@@ -6,7 +6,6 @@ use super::early::Early;
 use super::pieces::run_loop;
 use super::range::Each;
 use crate::machine::prim::{AtomicUsize, Mutex, Ordering};
-use crate::machine::unwind::{lock, unlock};
 
 /// Calls `f` for each index of the range like [`par_for`](crate::par_for), until one call says that
 /// this is enough: [`ControlFlow::Break`], an `Err`, or `None`. Returns that, or else that all went
@@ -34,13 +33,13 @@ where
         for index in block {
             if let ControlFlow::Break(found) = f(index).branch() {
                 early.end();
-                let beaten = lock(&answer).replace(found);
+                let beaten = answer.lock().replace(found);
                 return drop(beaten);
             }
         }
     });
     run_loop(range, &each, &early);
-    match unlock(answer) {
+    match answer.into_inner() {
         Some(found) => A::from_break(found),
         None => early.result_of(A::from_continue()),
     }
@@ -117,7 +116,7 @@ impl<T> First<T> {
     }
 
     fn offer(&self, index: usize, found: T) {
-        let mut answer = lock(&self.answer);
+        let mut answer = self.answer.lock();
         let beaten = match &*answer {
             Some((lowest, _)) if *lowest < index => Some((index, found)),
             _ => {
@@ -132,7 +131,7 @@ impl<T> First<T> {
     }
 
     fn into_answer(self) -> Option<T> {
-        unlock(self.answer).map(|(_, found)| found)
+        self.answer.into_inner().map(|(_, found)| found)
     }
 }
 

@@ -1,10 +1,11 @@
 //! The tasks of a scope that were spawned by threads which are no workers of its pool.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, Thread};
 
 use crate::machine::faults;
+use crate::machine::lock::Mutex;
 use crate::workers::Worker;
 use crate::workers::job::Job;
 use crate::workers::wait::Wait;
@@ -27,7 +28,7 @@ struct Open {
 
 impl Remote {
     fn with<R>(&self, f: impl FnOnce(&mut Open) -> R) -> R {
-        f(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
+        f(&mut self.open.lock())
     }
 
     #[inline]

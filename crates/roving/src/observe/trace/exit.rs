@@ -9,10 +9,11 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::slice;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use super::{Record, begin, file, live, server, table};
 use crate::machine::faults::{self, Point};
+use crate::machine::lock::{Mutex, MutexGuard};
 use crate::machine::os;
 use crate::observe::pools::Pools;
 use crate::workers::registry::Registry;
@@ -56,7 +57,7 @@ const LEFT_MAX: usize = 256;
 static BOOK: Mutex<Option<Book>> = Mutex::new(None);
 
 fn book() -> MutexGuard<'static, Option<Book>> {
-    BOOK.lock().unwrap_or_else(PoisonError::into_inner)
+    BOOK.lock()
 }
 
 /// A pool has been made.

@@ -52,10 +52,11 @@ pub use layer::SpanLayer;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, ThreadId};
 use std::time::Instant;
 
+use crate::machine::lock::{Mutex, MutexGuard};
 use crate::machine::prim::{AtomicBool, Ordering};
 use crate::stats::lane::{Event, Lane};
 use crate::stats::{Keep, Profile};
@@ -78,7 +79,7 @@ static ON: AtomicBool = AtomicBool::new(false);
 static OUTSIDE: Mutex<Option<HashMap<ThreadId, (String, Lane)>>> = Mutex::new(None);
 
 fn outside() -> MutexGuard<'static, Option<HashMap<ThreadId, (String, Lane)>>> {
-    OUTSIDE.lock().unwrap_or_else(PoisonError::into_inner)
+    OUTSIDE.lock()
 }
 
 /// From now on spans are kept.

@@ -21,11 +21,12 @@ mod unix {
     use std::net::Shutdown;
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::path::PathBuf;
-    use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+    use std::sync::Arc;
     use std::thread::{self, JoinHandle};
 
     use super::Path;
     use crate::machine::faults::{self, Point};
+    use crate::machine::lock::{Mutex, MutexGuard};
     use crate::machine::os;
     use crate::machine::prim::{AtomicBool, Ordering};
     use crate::observe::trace::live::{end, refuse, snapshot};
@@ -53,7 +54,7 @@ mod unix {
     static SERVER: Mutex<Option<Server>> = Mutex::new(None);
 
     fn server() -> MutexGuard<'static, Option<Server>> {
-        SERVER.lock().unwrap_or_else(PoisonError::into_inner)
+        SERVER.lock()
     }
 
     /// Starts to answer at `path`, unless somebody does already. Where that fails, a line on
@@ -91,7 +92,7 @@ mod unix {
 
     impl Shared {
         fn clients(&self) -> MutexGuard<'_, Vec<Client>> {
-            self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+            self.clients.lock()
         }
 
         fn listen(&self, listener: &UnixListener) {

@@ -4,9 +4,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
+use crate::machine::lock::{Mutex, MutexGuard};
 use crate::machine::prim::{AtomicBool, Ordering};
 
 /// Set when the first pool is watched: before, nothing is recorded.
@@ -34,7 +34,7 @@ static SECTIONS: Mutex<Sections> = Mutex::new(Sections {
 });
 
 fn sections() -> MutexGuard<'static, Sections> {
-    SECTIONS.lock().unwrap_or_else(PoisonError::into_inner)
+    SECTIONS.lock()
 }
 
 /// From now on sections are recorded.

@@ -43,8 +43,10 @@ pub(crate) use watcher::{enter, join_retired, leave};
 
 use std::env;
 use std::io::{self, Write as _};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+use crate::machine::lock::Mutex;
 
 /// Gets each report.
 type Reporter = Arc<dyn Fn(&str) + Send + Sync>;
@@ -59,14 +61,11 @@ static REPORTER: Mutex<Option<Reporter>> = Mutex::new(None);
 /// roving::watch::on_report(|text| eprintln!("{text}"));
 /// ```
 pub fn on_report(report: impl Fn(&str) + Send + Sync + 'static) {
-    *REPORTER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(report));
+    *REPORTER.lock() = Some(Arc::new(report));
 }
 
 fn reporter() -> Option<Reporter> {
-    REPORTER
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone()
+    REPORTER.lock().clone()
 }
 
 /// Gives a report to who wants it, or to standard error.

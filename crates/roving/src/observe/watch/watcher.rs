@@ -2,10 +2,11 @@
 //! and none otherwise.
 
 use std::ptr;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::{guard, report, system};
+use crate::machine::lock::{Condvar, Mutex, MutexGuard};
 use crate::machine::os;
 use crate::machine::service::Service;
 use crate::observe::pools::Pools;
@@ -28,7 +29,7 @@ static CHANGED: Condvar = Condvar::new();
 const LOOKS: u32 = 4;
 
 fn watcher() -> MutexGuard<'static, Watcher> {
-    WATCHER.lock().unwrap_or_else(PoisonError::into_inner)
+    WATCHER.lock()
 }
 
 /// A pool has been made.

@@ -1,7 +1,5 @@
 //! The board of an arena: requests of seats for a thread, and the threads that take them.
 
-use std::sync::PoisonError;
-
 use crate::machine::duty::Due;
 use crate::machine::prim::thread::Thread;
 use crate::machine::prim::{AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, park, thread};
@@ -121,7 +119,7 @@ impl<R> Board<R> {
 
     #[inline]
     fn lock(&self) -> MutexGuard<'_, State<R>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     #[inline]

@@ -3,11 +3,12 @@
 use std::cell::{Cell, OnceCell};
 use std::io;
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use super::board::{Board, Start};
 use crate::machine::faults;
+use crate::machine::lock::Mutex;
 use crate::machine::os;
 use crate::workers::lent;
 
@@ -102,10 +103,7 @@ impl Core {
         let core = Arc::clone(self);
         match faults::start(thread, move || run(core, number)) {
             Ok(join) => {
-                self.joins
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(join);
+                self.joins.lock().push(join);
                 Ok(())
             }
             Err(error) => {
@@ -128,7 +126,7 @@ impl Core {
     #[inline]
     pub(crate) fn join(self: &Arc<Core>) {
         loop {
-            let mut joins = self.joins.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut joins = self.joins.lock();
             let threads = mem::take(&mut *joins);
             drop(joins);
             if threads.is_empty() || self.is_here() {

@@ -2,12 +2,14 @@
 
 use std::any::Any;
 use std::ptr;
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::board::Pressure;
 use super::core::{Core, Lodger, Request};
 use super::present::{Left, Present};
 use super::word::SeatWord;
+use crate::machine::lock::{Condvar, Mutex};
+use crate::machine::prim::wait_while;
 use crate::workers::priority::Priority;
 use crate::workers::seats::Desk;
 
@@ -69,15 +71,15 @@ impl Share {
     fn end(&self) {
         let last = self.core.board.let_go();
         last.waive("the arena's handles went before: nobody waits for its threads");
-        *self.over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.over.lock() = true;
         self.changed.notify_all();
     }
 
     /// Returns when the pool has ended, and no thread of the arena holds anything of it.
     #[inline]
     pub(super) fn wait_until_over(&self) {
-        let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.changed.wait_while(over, |over| !*over));
+        let over = self.over.lock();
+        drop(wait_while(&self.changed, over, |over| !*over));
     }
 
     /// Puts the request of a seat, which counts as present, on the board.

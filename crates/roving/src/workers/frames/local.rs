@@ -6,7 +6,7 @@ use std::ptr;
 use super::header::{Frame, Header, NEW, NEW_WITH_TOKEN};
 use super::order::{Sites, SpawnOrder};
 use super::placed::Queue;
-use super::root::Root;
+use super::root::{Root, pool_of};
 use super::store::Store;
 use crate::inherit::node;
 use crate::stack::slot::Slot;
@@ -348,8 +348,8 @@ impl Local {
         self.current.set(current);
         self.new_number.set(new_number);
         for root in beneath.roots.take() {
-            // SAFETY: one count of each is this one's.
-            unsafe { Root::close(root, 1) };
+            // SAFETY: one count of each is this one's, and this worker keeps its pool.
+            unsafe { pool_of(root).close(root, 1) };
         }
     }
 

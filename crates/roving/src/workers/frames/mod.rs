@@ -61,4 +61,5 @@ pub(crate) use {
     level::Level,
     local::{Local, set_current_local},
     pushed::holds_frame,
+    root::run_frames,
 };

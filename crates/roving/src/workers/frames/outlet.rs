@@ -34,6 +34,14 @@ impl Outlet for Registry {
         }
         true
     }
+
+    unsafe fn run(&self, frames: &[Frame], level: Level) {
+        Worker::with_current(|worker| {
+            let worker = worker.expect("frames are run by workers");
+            // SAFETY: the caller's promise.
+            unsafe { Frames(worker).run_frames(frames, level) };
+        });
+    }
 }
 
 #[inline]

@@ -14,10 +14,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::mem;
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::header::Frame;
-use super::root::Root;
+use super::root::{Root, pool_of};
+use crate::machine::lock::{Mutex, MutexGuard};
 
 /// Ready frames that are to be run by one worker.
 pub(crate) struct Queue {
@@ -54,7 +54,7 @@ impl Queue {
     }
 
     fn arrivals(&self) -> MutexGuard<'_, Arrivals> {
-        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner)
+        self.arrivals.lock()
     }
 
     /// The owner adds a ready frame, unless it is away: then false.
@@ -133,7 +133,11 @@ impl Queue {
 /// Frames out of a queue: they may run anywhere.
 fn send_away(frames: VecDeque<Frame>) {
     for frame in frames {
-        // SAFETY: what was in the queue is alive, nobody else's, and counted.
-        unsafe { Root::enqueue(frame.as_ref().root.get(), frame) };
+        // SAFETY: what was in the queue is alive, nobody else's, and counted. The queue is one of
+        // its pool's seats.
+        unsafe {
+            let root = frame.as_ref().root.get();
+            pool_of(root).enqueue(root, frame);
+        }
     }
 }

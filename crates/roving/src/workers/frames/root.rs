@@ -2,14 +2,16 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 
 use super::header::Frame;
 use super::left::Left;
+use super::level::Level;
 use super::open::Open;
 use crate::inherit::cancelled::CancelledError;
 use crate::inherit::node::{self, Node};
+use crate::machine::lock::{Mutex, MutexGuard};
 use crate::machine::prim::{AtomicU64, Ordering};
 use crate::machine::unwind::drop_quietly;
 
@@ -87,6 +89,53 @@ pub(crate) trait Outlet: Send + Sync {
     /// # Safety
     /// The frame is the caller's, and counted at a root of this pool.
     unsafe fn send(self: Arc<Self>, index: usize, frame: Frame) -> bool;
+
+    /// The calling worker runs frames, the newest of which is the last.
+    ///
+    /// # Safety
+    /// As [`run_frames`].
+    unsafe fn run(&self, frames: &[Frame], level: Level);
+
+    /// [`Root::enqueue`].
+    ///
+    /// # Safety
+    /// The same.
+    unsafe fn enqueue(&self, root: *const Root, frame: Frame) {
+        // SAFETY: the caller's promise.
+        unsafe { Root::enqueue(root, frame) };
+    }
+
+    /// [`Root::close`].
+    ///
+    /// # Safety
+    /// The same.
+    unsafe fn close(&self, root: *const Root, count: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { Root::close(root, count) };
+    }
+}
+
+/// The calling worker runs frames, the newest of which is the last, as if they had been on its
+/// stack. By way of their root: who makes a root makes the table of its pool, and with it the code
+/// that runs frames, of which a program without async tasks has none.
+///
+/// # Safety
+/// The frames are the caller's to run, and their roots, which are of the worker's pool, were opened
+/// for this.
+pub(crate) unsafe fn run_frames(frames: &[Frame], level: Level) {
+    if let Some(newest) = frames.last() {
+        // SAFETY: the frame is the caller's, and its root open; the worker keeps its pool.
+        unsafe { pool_of(newest.as_ref().root.get()).run(frames, level) };
+    }
+}
+
+/// The pool of a root that may go while it is used.
+///
+/// # Safety
+/// The root is alive, and the caller keeps its pool for as long as it uses what this returns.
+pub(super) unsafe fn pool_of<'p>(root: *const Root) -> &'p dyn Outlet {
+    // SAFETY: the caller's promise.
+    unsafe { &*Arc::as_ptr(&(*root).pool) }
 }
 
 /// The thread that waits for the root to be over.
@@ -284,7 +333,7 @@ impl Root {
     }
 
     pub(super) fn ready(&self) -> MutexGuard<'_, Ready> {
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ready.lock()
     }
 
     /// Queues a frame to be polled by any worker.
@@ -321,7 +370,7 @@ impl Root {
             // Nobody wants to know what became of the task.
             return;
         }
-        let mut first = root.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = root.panic.lock();
         if first.is_none() && !root.is_over() {
             *first = Some(payload);
         } else {

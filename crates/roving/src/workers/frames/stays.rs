@@ -4,6 +4,7 @@ use std::ptr;
 
 use super::drive::Frames;
 use super::level::Level;
+use super::root::run_frames;
 use crate::stats::Activity;
 
 impl Frames<'_> {
@@ -14,7 +15,7 @@ impl Frames<'_> {
         };
         self.0.clock().enter(Activity::Busy);
         // SAFETY: it was in the queue, and counted.
-        unsafe { self.run_frame(frame, Level::Ground) };
+        unsafe { run_frames(&[frame], Level::Ground) };
         self.0.clock().enter(Activity::Steal);
         true
     }

@@ -1,7 +1,7 @@
 //! A blocking call waits for its root, and gets the outcome.
 
 use std::any::Any;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::drive::Frames;
 use super::frame;
@@ -23,7 +23,7 @@ impl Root {
     pub(crate) unsafe fn outcome<T>(&self, frame: Frame) -> Result<T, Box<dyn Any + Send>> {
         // SAFETY: it has ended, and the caller says the rest.
         let outcome = unsafe { frame::take_outcome::<T>(frame) };
-        let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = self.panic.lock();
         match (outcome, first.take()) {
             (Ok(value), None) => Ok(value),
             (Ok(value), Some(payload)) => {

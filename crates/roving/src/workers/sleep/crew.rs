@@ -1,7 +1,6 @@
 //! The threads of one pool, and how they end together.
 
 use std::mem;
-use std::sync::PoisonError;
 
 use crate::machine::duty::Due;
 use crate::machine::prim::thread::{self, JoinHandle, Thread};
@@ -70,7 +69,7 @@ impl Crew {
     }
 
     fn members(&self) -> MutexGuard<'_, Members> {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+        self.members.lock()
     }
 
     pub(crate) fn is_closing(&self) -> bool {

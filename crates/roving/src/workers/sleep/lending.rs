@@ -12,7 +12,6 @@
 
 #[cfg(not(loom))]
 use std::cell::Cell;
-use std::sync::PoisonError;
 
 use crate::machine::prim::{Condvar, Mutex, MutexGuard, mutant, wait_while};
 
@@ -58,7 +57,7 @@ impl Lending {
     }
 
     fn away(&self) -> MutexGuard<'_, Away> {
-        self.away.lock().unwrap_or_else(PoisonError::into_inner)
+        self.away.lock()
     }
 
     /// The worker's index may be lent until it calls [`Self::back`].

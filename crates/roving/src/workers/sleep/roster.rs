@@ -12,7 +12,7 @@
 //! mailbox then; who posts looks after it has posted. The lock of the mailbox orders the two, so
 //! one of them finds the job.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::parts::Parts;
 use crate::machine::prim::{AtomicUsize, Mutex, MutexGuard, Ordering, mutant};
@@ -44,7 +44,7 @@ impl Roster {
 
     /// The lock under which the size changes.
     pub(crate) fn wanted(&self) -> MutexGuard<'_, usize> {
-        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+        self.wanted.lock()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Compensation threads: who has to park in a wait gives its core to one of them.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::parts::Parts;
 use crate::machine::prim::{AtomicUsize, Mutex, Ordering, mutant, park};
@@ -123,7 +123,7 @@ impl Spares {
             }
             return;
         }
-        let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bench = self.bench.lock();
         if let Some(index) = bench.resting.pop() {
             // Ordering: Relaxed; a count that steers, nothing hangs on it.
             self.active.fetch_add(1, Ordering::Relaxed);
@@ -148,7 +148,7 @@ impl Spares {
 
     /// A spare seat of a share, for the caller to call or to take.
     pub(crate) fn take_seat(&self, pool: &impl Parts) -> Option<usize> {
-        let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bench = self.bench.lock();
         let index = bench.resting.pop().or_else(|| {
             let index = pool.workers() + bench.started;
             let is_made = index < pool.most() && pool.make_seat(index);
@@ -163,7 +163,7 @@ impl Spares {
     /// The thread at a spare seat of a share is about to leave it. True if it is not needed, and
     /// waits on the bench to be brought in.
     pub(crate) fn rest_seat(&self, pool: &impl Parts, index: usize) -> bool {
-        let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bench = self.bench.lock();
         let rests = self.may_rest(pool);
         if rests {
             bench.resting.push(index);
@@ -174,7 +174,7 @@ impl Spares {
     /// The calling compensation thread, which has nothing to do, rests until it is brought in
     /// again, or the pool closes, unless it turns out to be needed.
     pub(crate) fn rest(&self, pool: &impl Parts, index: usize) {
-        let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bench = self.bench.lock();
         if !self.may_rest(pool) {
             return;
         }
@@ -182,14 +182,14 @@ impl Spares {
         while bench.resting.contains(&index) && !pool.crew().is_closing() {
             drop(bench);
             park();
-            bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
+            bench = self.bench.lock();
         }
         bench.resting.retain(|&resting| resting != index);
     }
 
     /// Whether that seat's thread rests.
     pub(crate) fn is_resting(&self, seat: usize) -> bool {
-        let bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
+        let bench = self.bench.lock();
         bench.resting.contains(&seat)
     }
 

@@ -4,10 +4,11 @@
 use std::cell::Cell;
 use std::ops::Range;
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::{CURRENT, Worker};
 use crate::machine::latch::SendPtr;
+use crate::machine::lock::Mutex;
 use crate::stack::line::{ALARM, set_current_line};
 use crate::stack::owner::Owner;
 use crate::stats::Activity;
@@ -193,7 +194,7 @@ fn adopt(registry: &Arc<Registry>) -> bool {
         .leaves
         .set(Some(|worker| Adopted(worker).leaves_now()));
     let kept = (ptr::from_ref(registry), ptr::from_ref(&*worker));
-    let mut for_life = FOR_LIFE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut for_life = FOR_LIFE.lock();
     for_life.push(SendPtr(kept));
     drop(for_life);
     worker.clock().enter(Activity::Busy);

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::Arc;
 use std::thread;
 
 use super::Worker;
+use crate::machine::lock::{Mutex, MutexGuard};
 use crate::stats::Activity;
 use crate::workers::jobs::Jobs;
 use crate::workers::kind::PoolKind;
@@ -51,7 +52,7 @@ impl Place {
     }
 
     fn lock(&self) -> MutexGuard<'_, ()> {
-        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lock.lock()
     }
 
     /// Runs the jobs that the pool holds. Where another thread has the pool, that will: who lets go
@@ -60,10 +61,8 @@ impl Place {
     /// was let go.
     pub(super) fn run_left(&self, pool: &Arc<Registry>, entrance: &dyn Fn() -> usize) {
         while pool.injector.has_not_below(Priority::Low) {
-            let guard = match self.lock.try_lock() {
-                Ok(guard) => guard,
-                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) => return,
+            let Some(guard) = self.lock.try_lock() else {
+                return;
             };
             let result = held(pool, true, entrance, &mut || ());
             drop(guard);

@@ -10,7 +10,7 @@ use crate::stack::thief::Remind;
 use crate::stack::word::TaskWord;
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
-use crate::workers::frames::{self, Frame, Frames, Level};
+use crate::workers::frames::{self, Frame, Level};
 use crate::workers::sleep::Parts;
 use crate::workers::steal::amount::AMOUNT_MAX;
 
@@ -76,7 +76,7 @@ impl Claimed<'_> {
         bump(&self.0.tally().continuations_stolen, count as u64);
         let began = Instant::now();
         // SAFETY: out of their slots, they are this worker's, and their roots were opened for it.
-        unsafe { Frames(self.0).run_frames(&frames[..count], level) };
+        unsafe { frames::run_frames(&frames[..count], level) };
         began
     }
 
@@ -138,7 +138,7 @@ impl Worker {
             None => {}
             Some(Further::Offer(offer)) => Claimed(self).run_offered(offer),
             // SAFETY: out of its slot, it is this worker's, and its root was opened for it.
-            Some(Further::Frame(frame)) => unsafe { Frames(self).run_frame(frame.cast(), level) },
+            Some(Further::Frame(frame)) => unsafe { frames::run_frames(&[frame.cast()], level) },
             // SAFETY: out of its slot, it is this worker's to run.
             Some(Further::Part(part)) => unsafe { (part.as_ref().run)(part) },
             Some(Further::Foreign(head)) => {
