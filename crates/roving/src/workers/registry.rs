@@ -423,6 +423,10 @@ impl Parts for Registry {
         self.seats[seat].vacate();
     }
 
+    fn close_place(&self, seat: usize) {
+        self.seats[seat].tasks.close_place();
+    }
+
     fn workers(&self) -> usize {
         self.settings.workers
     }

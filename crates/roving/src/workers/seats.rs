@@ -167,7 +167,6 @@ impl Seat {
         self.vacant.store(true, Ordering::Relaxed);
         self.clock.enter(Activity::Idle);
         self.thread.set(None);
-        self.tasks.close_place();
     }
 }
 

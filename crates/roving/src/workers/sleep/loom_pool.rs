@@ -264,6 +264,8 @@ impl Parts for SmallPool {
         self.seats[seat].vacant.load(Ordering::Relaxed)
     }
 
+    fn close_place(&self, _: usize) {}
+
     fn set_vacant(&self, seat: usize) {
         // Ordering: Relaxed, as in the real one.
         self.seats[seat].vacant.store(true, Ordering::Relaxed);

@@ -105,6 +105,7 @@ pub(crate) fn vacate(pool: &Arc<impl Parts>, seat: usize, but_the_last: bool) ->
     pool.set_vacant(seat);
     set_size(pool, before, *wanted);
     drop(wanted);
+    pool.close_place(seat);
     if !mutant("vacate_drops_mail") {
         drop_mail(pool.as_ref(), seat);
     }
