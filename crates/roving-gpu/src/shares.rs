@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// How much work of each kind devices are owed under [`Choice::Split`].
+/// How much work of each kind devices are owed under [`Choice::Split`](crate::Choice::Split).
 #[derive(Debug, Default)]
 pub(crate) struct Shares(Mutex<HashMap<&'static str, Owed>>);
 

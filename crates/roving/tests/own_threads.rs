@@ -5,8 +5,10 @@ mod common;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, mpsc};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use common::{occupy_one, watched};
+use roving::adapt::{Place, spawn_placed};
 use roving::embed::WorkerThread;
 use roving::{Pool, current_worker, join};
 
@@ -176,5 +178,33 @@ fn who_blocks_is_stood_in_for() {
             assert_eq!(received, 5);
             end(pool, threads);
         }
+    });
+}
+
+/// The tasks become jobs again, and who adds a job looks at the quota once a second.
+#[test]
+fn tasks_leave_a_worker_that_is_dropped_when_a_look_at_the_quota_is_due() {
+    watched(|| {
+        let (mut threads, never) = (Vec::new(), Mutex::new(Vec::new()));
+        let builder = Pool::builder().workers(2).follow_quota(true);
+        let pool = builder.build_with(|worker| {
+            match worker.index() {
+                0 => threads.push(thread::spawn(|| worker.run())),
+                _ => never.lock().unwrap().push(worker),
+            }
+            Ok(())
+        });
+        let pool = pool.unwrap();
+        let place = &Place::new(Some(1));
+        thread::scope(|s| {
+            s.spawn(|| {
+                thread::sleep(Duration::from_millis(1500));
+                never.lock().unwrap().clear();
+            });
+            let placed = pool.run(|s| async move { spawn_placed(s, place, async { 7 }).await });
+            assert_eq!(placed, 7);
+        });
+        drop(pool);
+        threads.into_iter().for_each(|t| t.join().unwrap());
     });
 }

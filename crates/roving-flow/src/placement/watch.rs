@@ -90,7 +90,7 @@ impl Placer {
         })
     }
 
-    /// Returns the meter that times each process; see [`super::Metered`].
+    /// Returns the meter that times each process; see [`Metered`](crate::meter::Metered).
     pub(crate) fn meter(&self) -> &Arc<Meter> {
         &self.meter
     }

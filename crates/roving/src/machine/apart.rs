@@ -38,3 +38,20 @@ impl<T> Drop for Apart<T> {
         unsafe { ManuallyDrop::drop(&mut self.0) }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_dropped_once() {
+        let value = Arc::new(());
+        let mut apart = Apart::new(vec![Arc::clone(&value)]);
+        apart.push(Arc::clone(&value));
+        assert_eq!((apart.len(), Arc::strong_count(&value)), (2, 3));
+        drop(apart);
+        assert_eq!(Arc::strong_count(&value), 1);
+    }
+}

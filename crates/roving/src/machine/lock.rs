@@ -183,3 +183,55 @@ impl Condvar {
         (Held::new(guard), outcome.timed_out())
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::panic::{self, AssertUnwindSafe};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_lock_is_free_and_what_it_guards_is_there_after_a_panic_under_it() {
+        let words = Mutex::new(vec!["one"]);
+        let panicked = panic::catch_unwind(AssertUnwindSafe(|| {
+            words.lock().push("two");
+            let _held = words.lock();
+            assert!(words.try_lock().is_none(), "it is held");
+            panic!("under the lock");
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(*words.try_lock().expect("it is free"), ["one", "two"]);
+        assert_eq!(words.into_inner(), ["one", "two"]);
+    }
+
+    #[test]
+    fn one_thread_at_a_time_has_the_value() {
+        let (count, threads) = (Mutex::new(0), if cfg!(miri) { 3 } else { 8 });
+        thread::scope(|s| {
+            for _ in 0..threads {
+                s.spawn(|| (0..100).for_each(|_| *count.lock() += 1));
+            }
+        });
+        assert_eq!(count.into_inner(), threads * 100);
+    }
+
+    #[test]
+    fn who_waits_hears_of_a_change_or_that_the_time_is_over() {
+        let (is_done, changed) = (Mutex::new(false), Condvar::new());
+        let time = Duration::from_millis(5);
+        let (guard, is_over) = changed.wait_timeout(is_done.lock(), time);
+        assert!(is_over || !*guard, "for no reason");
+        drop(guard);
+        thread::scope(|s| {
+            s.spawn(|| {
+                *is_done.lock() = true;
+                changed.notify_all();
+            });
+            let mut guard = is_done.lock();
+            while !*guard {
+                guard = changed.wait(guard);
+            }
+        });
+    }
+}

@@ -43,7 +43,7 @@ pub(crate) trait Parts: Sized {
     /// Whether no thread is at that seat any more, nor ever will be.
     fn is_vacant(&self, seat: usize) -> bool;
     fn set_vacant(&self, seat: usize);
-    /// What has its place there goes elsewhere. Not under a lock: it becomes a job.
+    /// Sends what has its place there elsewhere. Not under a lock: it becomes a job.
     fn close_place(&self, seat: usize);
 
     fn workers(&self) -> usize;
