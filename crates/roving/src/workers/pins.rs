@@ -42,13 +42,13 @@ impl Pins {
         let mut by_cache: Vec<usize> = (0..workers).collect();
         by_cache.sort_by_key(|&worker| of(worker));
         let mut near = vec![(0, 0); workers];
-        let mut groups = 0;
+        let (mut groups, mut start) = (0, 0);
         for group in by_cache.chunk_by(|&a, &b| of(a) == of(b)) {
-            let start = near.iter().map(|&(_, end)| end).max().unwrap_or(0);
+            let end = start + group.len();
             for &worker in group {
-                near[worker] = (start, start + group.len());
+                near[worker] = (start, end);
             }
-            groups += 1;
+            (groups, start) = (groups + 1, end);
         }
         if groups == 1 || groups == workers {
             return alone;
