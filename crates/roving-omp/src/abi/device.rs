@@ -207,17 +207,16 @@ unsafe extern "C" fn omp_target_memcpy(
     to_device: c_int,
     from_device: c_int,
 ) -> c_int {
-    let (begins, devices) = ((to_begin, from_begin), (to_device, from_device));
     // SAFETY: the caller's promise.
     unsafe {
         omp_target_memcpy_async(
             to,
             from,
             length,
-            begins.0,
-            begins.1,
-            devices.0,
-            devices.1,
+            to_begin,
+            from_begin,
+            to_device,
+            from_device,
             0,
             ptr::null(),
         )
