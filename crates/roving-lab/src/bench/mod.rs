@@ -32,7 +32,6 @@ use clap::Args;
 
 use self::record::Record;
 use self::row::{Measure, Row, row};
-use self::scale::both;
 pub(crate) use self::scale::{OUT, OUT_QUICK, Scale};
 use crate::figures::figures;
 use crate::input::{BadInput, Failure};

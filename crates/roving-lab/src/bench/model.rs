@@ -3,10 +3,11 @@
 use roving::policy::Amount;
 use roving_model::{Independent, MeanField, Policy, Runtime};
 
+use super::Scale;
 use super::record::Bound::AtMost;
 use super::record::Record;
-use super::{Scale, both};
 use crate::compare::field::Field;
+use crate::figures::counted;
 use crate::input::Failure;
 use crate::lanes::SERIAL;
 use crate::lanes::{find, interleave};
@@ -179,7 +180,7 @@ fn runs(record: &mut Record, scale: &Scale) -> Result<(), Failure> {
         for (&workers, &predicted) in counts.iter().zip(&predicted) {
             let measured = find(&series, "roving", workers).ok_or_else(missing)?;
             let measured = measured.speedup_over(serial);
-            let of = format!("{name}, {}", both(workers));
+            let of = format!("{name}, {}", counted(workers, "worker"));
             record.single(&format!("{of}: predicted speed-up"), "×", predicted);
             record.single(&format!("{of}: measured speed-up"), "×", measured);
             let what = format!("{of}: prediction off the measurement");

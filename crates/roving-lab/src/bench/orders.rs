@@ -5,9 +5,10 @@ use std::time::Duration;
 use roving::policy::Amount;
 use roving::{Pool, WorkerProfile};
 
+use super::Scale;
 use super::record::Record;
 use super::tasks::{field, lane};
-use super::{Scale, both};
+use crate::figures::counted;
 use crate::input::Failure;
 use crate::lanes::interleave;
 use crate::measure;
@@ -73,7 +74,11 @@ fn profiled(
     pool.reset_profile();
     measure::parallel(&mut job, &pool, form);
     let profile = pool.profile().total();
-    let of = format!("flat {input}, {}, {}", runtime.name(), both(workers));
+    let of = format!(
+        "flat {input}, {}, {}",
+        runtime.name(),
+        counted(workers, "worker")
+    );
     for (state, share) in shares(&profile) {
         record.single(&format!("{of}: {state}"), "%", share);
     }

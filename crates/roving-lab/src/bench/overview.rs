@@ -2,8 +2,8 @@
 //! files of three rows.
 
 use super::row::Row;
-use super::scale::both;
 use crate::csv::Csv;
+use crate::figures::counted;
 use crate::lanes::SERIAL;
 use crate::plot::{self, Panel};
 use crate::rivals::Runtime;
@@ -70,7 +70,7 @@ fn panel(view: &View, csv: &Csv) -> Result<Panel, String> {
 
 /// The median of one series in a row's file.
 fn median(csv: &Csv, of: &str, name: &str, workers: usize) -> Result<Option<f64>, String> {
-    let end = format!(", {name}, {}", both(workers));
+    let end = format!(", {name}, {}", counted(workers, "worker"));
     for row in &csv.rows {
         let what = csv.field(row, "what")?;
         if csv.field(row, "kind")? == "measurement" && what.starts_with(of) && what.ends_with(&end)

@@ -47,15 +47,6 @@ impl Scale {
     }
 }
 
-/// `1 worker`, `2 workers`.
-pub(super) fn both(workers: usize) -> String {
-    if workers == 1 {
-        "1 worker".into()
-    } else {
-        format!("{workers} workers")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use roving::Pool;
 
+use super::Scale;
 use super::record::{
     Bound::{AtLeast, AtMost},
     Record,
 };
-use super::{Scale, both};
+use crate::figures::counted;
 use crate::input::Failure;
 use crate::lanes::{Lane, Series, find, interleave};
 
@@ -243,14 +244,17 @@ fn claims(
         let ours = get("fib, C", workers)?;
         let what = format!(
             "{compiler}: fib in C, {}: time / Rust's join",
-            both(workers)
+            counted(workers, "worker")
         );
         let ratio = rust.speedup_over(ours);
         record.claim(what, "×", ratio, AtMost(1.05), AtMost(0.9));
         if programs.has_tbb {
             let ours = get("small fib, C++ join", workers)?;
             let ratio = get("small fib, oneTBB", workers)?.speedup_over(ours);
-            let what = format!("{compiler}: fib in C++, {}: time / oneTBB's", both(workers));
+            let what = format!(
+                "{compiler}: fib in C++, {}: time / oneTBB's",
+                counted(workers, "worker")
+            );
             record.claim(what, "×", ratio, AtMost(0.1), None);
         }
     }

@@ -1,10 +1,11 @@
 //! The row about spawning very many tasks from one: time and memory of each.
 
+use super::Scale;
 use super::probe::{self, Probe};
 use super::record::{Bound::AtMost, Record};
-use super::{Scale, both};
 use crate::compare::compare;
 use crate::compare::field::Field;
+use crate::figures::counted;
 use crate::input::Failure;
 use crate::lanes::find;
 use crate::rivals::Runtime;
@@ -45,7 +46,7 @@ pub(super) fn flat(scale: &Scale) -> Result<Record, Failure> {
     for (workers, must, stretch) in NANOS {
         let ours = find(&compared.series, "roving", workers);
         let ours = ours.ok_or_else(|| Failure::Run("roving was not measured".into()))?;
-        let what = format!("{of}, {}: time per task", both(workers));
+        let what = format!("{of}, {}: time per task", counted(workers, "worker"));
         record.claim(
             what,
             "ns",
@@ -74,7 +75,7 @@ fn memory(record: &mut Record, scale: &Scale, of: &str) -> Result<(), Failure> {
                 tasks: scale.flat.to_owned(),
             };
             let mebibytes = probe::ask(&probe)? / f64::from(1 << 20);
-            let (name, on) = (runtime.name(), both(workers));
+            let (name, on) = (runtime.name(), counted(workers, "worker"));
             let what = format!("{of}, {name}, {on}: peak memory over that before the pool");
             record.single(&what, "MiB", mebibytes);
             if runtime == Runtime::Roving {

@@ -2,10 +2,11 @@
 
 use roving::Pool;
 
+use super::Scale;
 use super::record::{Bound, Record};
-use super::{Scale, both};
 use crate::compare::field::Field;
 use crate::compare::{against_best, compare, speedup_plot};
+use crate::figures::counted;
 use crate::input::Failure;
 use crate::lanes::SERIAL;
 use crate::lanes::{Lane, Series, find, interleave};
@@ -172,7 +173,7 @@ pub(super) fn uts_t3(scale: &Scale) -> Result<(Record, String), Failure> {
     for (workers, ours, best) in against_best(series).into_iter().filter(|best| best.0 == 2) {
         let what = format!(
             "UTS T3, {}: our time / that of the best rival, {}",
-            both(workers),
+            counted(workers, "worker"),
             best.name
         );
         record.claim(what, "×", best.speedup_over(ours), AtMost(1.0), None);
@@ -349,7 +350,10 @@ pub(super) fn profile(scale: &Scale) -> Result<Record, Failure> {
             get(&series, "profile off", workers)?,
             get(&series, "profile on", workers)?,
         );
-        let what = format!("UTS T3, {}: time with profile / without", both(workers));
+        let what = format!(
+            "UTS T3, {}: time with profile / without",
+            counted(workers, "worker")
+        );
         record.claim(what, "×", off.speedup_over(on), AtMost(1.05), AtMost(1.02));
     }
     Ok(record)

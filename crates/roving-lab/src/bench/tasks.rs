@@ -3,13 +3,14 @@
 use roving::Pool;
 use roving::policy::Amount;
 
+use super::Scale;
 use super::probe::{self, Probe};
 use super::record::{
     Bound::{AtLeast, AtMost},
     Record,
 };
-use super::{Scale, both};
 use crate::compare::field::Field;
+use crate::figures::counted;
 use crate::input::Failure;
 use crate::lanes::SERIAL;
 use crate::lanes::{Lane, Series, find, interleave};
@@ -96,7 +97,10 @@ fn empty(record: &mut Record, scale: &Scale) -> Result<(), Failure> {
         let name = runtime.name();
         for (workers, (must, stretch)) in [1, 2].into_iter().zip(bounds) {
             let nanos = median(&series, name, workers)? * factor;
-            let what = format!("{of}, {name}, {}: time per task", both(workers));
+            let what = format!(
+                "{of}, {name}, {}: time per task",
+                counted(workers, "worker")
+            );
             record.claim(what, "ns", nanos, AtMost(must), AtMost(stretch));
         }
     }
@@ -125,7 +129,7 @@ fn memory(record: &mut Record, scale: &Scale, of: &str) -> Result<(), Failure> {
         })?;
         let what = format!(
             "{of}, roving-fork, {}: peak memory over base",
-            both(workers)
+            counted(workers, "worker")
         );
         record.claim(what, "MiB", bytes / f64::from(1 << 20), AtMost(1.0), None);
     }

@@ -1,10 +1,11 @@
 //! The row about trees of tiny tasks in the forms that people write: closures that capture by
 //! reference, a task for each node of a search, nodes of ten children.
 
+use super::Scale;
 use super::record::{Bound, Record};
 use super::speed::{OURS, field, get};
-use super::{Scale, both};
 use crate::compare::compare;
+use crate::figures::counted;
 use crate::input::Failure;
 use crate::lanes::SERIAL;
 use crate::lanes::Series;
@@ -56,7 +57,11 @@ fn captures(scale: &Scale, record: &mut Record) -> Result<(), Failure> {
     let by_value = measured(record, ("fib", scale.fib), &[Runtime::Roving], rounds)?;
     for workers in [1, 2] {
         let ours = get(&series, OURS, workers)?;
-        let of = format!("fib({}) by reference, {}", scale.fib, both(workers));
+        let of = format!(
+            "fib({}) by reference, {}",
+            scale.fib,
+            counted(workers, "worker")
+        );
         record.claim(
             format!("{of}: our time / chili's"),
             "×",
@@ -120,7 +125,7 @@ fn tens(scale: &Scale, record: &mut Record) -> Result<(), Failure> {
             record.claim(
                 format!(
                     "skynet({leaves}) by {by}, {}: our time / that of chili's joins",
-                    both(workers)
+                    counted(workers, "worker")
                 ),
                 "×",
                 ratio(get(series, OURS, workers)?, chili),

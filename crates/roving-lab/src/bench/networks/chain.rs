@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 
+use crate::bench::Scale;
 use crate::bench::probe::{self, Probe};
 use crate::bench::record::{Bound::AtMost, Record};
-use crate::bench::{Scale, both};
+use crate::figures::counted;
 use crate::input::Failure;
 use crate::lanes::interleave;
 use crate::networks::placement::Place;
@@ -40,7 +41,11 @@ pub(in crate::bench) fn chain(scale: &Scale) -> Result<Record, Failure> {
         .iter()
         .for_each(|one| record.series(&of, one, "ns/process", factor));
     for ((place, workers), builds) in places.iter().zip(builds) {
-        let what = format!("{of}, {}, {}: to make", place.name(), both(*workers));
+        let what = format!(
+            "{of}, {}, {}: to make",
+            place.name(),
+            counted(*workers, "worker")
+        );
         record.single(&what, "ns/process", builds.into_inner().median() * factor);
     }
     memory(&mut record, input, processes)?;

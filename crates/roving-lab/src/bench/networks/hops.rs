@@ -1,8 +1,9 @@
 //! The rows about small messages: what a hop costs, and from which amount of work on two workers
 //! help.
 
+use crate::bench::Scale;
 use crate::bench::record::{Bound::AtLeast, Bound::AtMost, Record};
-use crate::bench::{Scale, both};
+use crate::figures::counted;
 use crate::input::Failure;
 use crate::lanes::SERIAL;
 use crate::lanes::{Lane, Series, interleave};
@@ -59,7 +60,7 @@ pub(in crate::bench) fn ring(scale: &Scale) -> Result<Record, Failure> {
         .for_each(|one| record.series(&of, one, "ns/hop", 1e9 / hops));
     for (workers, must, stretch) in HOPS {
         let (name, time) = best(&series, workers)?;
-        let on = both(workers);
+        let on = counted(workers, "worker");
         let rate = hops / time / 1e6;
         let what = format!("{of}, {on}: hops a second ({name})");
         record.claim(what, "M/s", rate, AtLeast(must), AtLeast(stretch));

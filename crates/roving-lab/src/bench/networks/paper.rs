@@ -4,10 +4,11 @@
 use std::cell::RefCell;
 
 use super::spread::{divisions, input};
+use crate::bench::Scale;
 use crate::bench::record::Record;
 use crate::bench::row::Drawn;
-use crate::bench::{Scale, both};
 use crate::csv::Csv;
+use crate::figures::counted;
 use crate::figures::figures;
 use crate::input::Failure;
 use crate::lanes::{Series, interleave};
@@ -98,7 +99,7 @@ fn watched(
     let rows = pairs.into_iter().zip(series).zip(seen);
     let cells = rows.map(|(((place, workers), series), seen)| {
         record.single(
-            &format!("{of}, {}, {}", place.text(), both(workers)),
+            &format!("{of}, {}, {}", place.text(), counted(workers, "worker")),
             "s",
             series.times.median(),
         );
@@ -327,7 +328,7 @@ fn plotted(csv: &Csv, title: &str, x: &str) -> Result<String, String> {
             continue;
         }
         let workers = number("workers")? as usize;
-        let name = format!("{}, {}", field("placement")?, both(workers));
+        let name = format!("{}, {}", field("placement")?, counted(workers, "worker"));
         match curves.iter_mut().find(|curve| curve.name == name) {
             Some(curve) => curve.points.push(point),
             None => curves.push(Curve {
