@@ -36,7 +36,8 @@
 //! * Each task of a bag runs once, and each result is counted once.
 //! * A rank that panics, fails or is lost ends the run on all ranks within seconds, with an
 //!   [`Error`] that names it.
-//! * A run that was killed and resumes from a checkpoint comes to the same result.
+//! * A run that was killed and resumes from a checkpoint comes to the same result, on as many ranks
+//!   or on another number.
 //!
 //! # Limits
 //!

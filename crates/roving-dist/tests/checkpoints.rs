@@ -4,11 +4,14 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::{Node, hash, nodes, tree, watched};
+use common::{Node, children, hash, nodes, tree, watched};
 use roving::Pool;
 use roving_dist::{Bag, Checkpoints, Error, Local, Plan, World};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 fn directory(name: &str) -> PathBuf {
     let directory = std::env::temp_dir().join(format!("roving-{name}-{}", std::process::id()));
@@ -112,7 +115,7 @@ fn a_rank_that_is_lost_ends_the_run_and_it_resumes_to_the_exact_count() {
 }
 
 #[test]
-fn another_program_or_other_ranks_do_not_resume() {
+fn another_program_does_not_resume_and_other_ranks_do() {
     let directory = directory("strangers");
     let checkpoints = |words: &str| {
         Checkpoints::to(&directory)
@@ -148,9 +151,19 @@ fn another_program_or_other_ranks_do_not_resume() {
         other.contains("rank 0 of 2") && other.contains("another program"),
         "{other}"
     );
-    let more = resume(3, "a").unwrap_err().to_string();
-    assert!(more.contains("is of 2 ranks, and these are 3"), "{more}");
-    assert!(resume(2, "a").is_ok());
+    assert!(
+        other.contains("of `a` with tasks `u64` and result `u64`, and this is `b`"),
+        "{other}"
+    );
+    let types = World::threads(2, |world| {
+        let pool = Pool::new(1).unwrap();
+        let bag = Bag::new(&world).checkpoints(checkpoints("a"));
+        bag.run(&pool, [0_u64], |_, local| local.add(0_u32), |a, b| a + b)
+    });
+    let types = types[0].as_ref().unwrap_err().to_string();
+    assert!(types.contains("and result `u32`"), "{types}");
+    assert!(resume(3, "a").is_ok());
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
     fs::remove_dir_all(&directory).unwrap();
 }
 
@@ -199,6 +212,218 @@ fn checkpoints_may_be_as_seldom_as_never() {
         let checkpoints = Checkpoints::to(&directory).every(Duration::MAX);
         for found in count(&Plan::new(2), &checkpoints, 3, None) {
             assert_eq!(found.unwrap(), expected(3));
+        }
+    });
+    fs::remove_dir_all(&directory).unwrap();
+}
+
+/// A search whose result is another one where a task was lost or ran twice, even where both happen.
+struct Search<T> {
+    root: fn(u64) -> T,
+    look: Look<T>,
+}
+
+/// Pushes the tasks that a task adds; returns a number of its own, and whether it counts.
+type Look<T> = fn(&T, &mut dyn FnMut(T)) -> (u64, bool);
+
+/// How many tasks there were, how many count, and the sum of their numbers.
+type Found = (u64, u64, u64);
+
+fn add(a: Found, b: Found) -> Found {
+    (a.0 + b.0, a.1 + b.1, a.2.wrapping_add(b.2))
+}
+
+/// The nodes of an unbalanced tree; the leaves count.
+const TREE: Search<Node> = Search {
+    root: |seed| (seed, 0),
+    look: |node, push| {
+        let mut is_leaf = true;
+        for child in children(*node) {
+            is_leaf = false;
+            push(child);
+        }
+        (hash(node.0), is_leaf)
+    },
+};
+
+/// The ways to put eight queens on a board, a task for each queen; whole boards count.
+const QUEENS: Search<(u64, Vec<u8>)> = Search {
+    root: |seed| (seed, Vec::new()),
+    look: |(seed, columns), push| {
+        for column in 0..8 {
+            let hits = |(row, other): (usize, &u8)| {
+                column == *other || usize::from(column.abs_diff(*other)) == columns.len() - row
+            };
+            if columns.len() < 8 && !columns.iter().enumerate().any(hits) {
+                let mut more = columns.clone();
+                more.push(column);
+                push((*seed, more));
+            }
+        }
+        let number = columns.iter().fold(*seed, |number, column| {
+            hash(number.wrapping_add(u64::from(*column)))
+        });
+        (number, columns.len() == 8)
+    },
+};
+
+impl<T: Serialize + DeserializeOwned + Send + 'static> Search<T> {
+    fn serial(&self, seed: u64) -> Found {
+        let (mut open, mut found) = (vec![(self.root)(seed)], Found::default());
+        while let Some(task) = open.pop() {
+            let (number, counts) = (self.look)(&task, &mut |task| open.push(task));
+            found = add(found, (1, u64::from(counts), number));
+        }
+        found
+    }
+
+    /// One run by these ranks. With `kill_at`, a rank gives up when so many tasks have run.
+    fn run(
+        &self,
+        plan: &Plan,
+        checkpoints: &Checkpoints,
+        seed: u64,
+        kill_at: Option<u64>,
+    ) -> Vec<Result<Found, Error>> {
+        let ran = AtomicU64::new(0);
+        World::threads_with(plan, |world| {
+            let pool = Pool::new(1 + world.rank() % 2).unwrap();
+            let bag = Bag::new(&world).checkpoints(checkpoints.clone());
+            let work = |task: T, local: &mut Local<'_, T, Found>| {
+                // Long enough for some cuts to be made.
+                std::hint::black_box((0..2000).fold(0, |sum, step| hash(sum + step)));
+                // Ordering: Relaxed; a count.
+                let ran = ran.fetch_add(1, Ordering::Relaxed) + 1;
+                if kill_at.is_some_and(|kill_at| ran == kill_at) {
+                    world.fail("killed");
+                }
+                let (number, counts) = (self.look)(&task, &mut |task| local.push(task));
+                local.add((1, u64::from(counts), number));
+            };
+            bag.run(&pool, [(self.root)(seed)], work, add)
+        })
+    }
+
+    /// A search that is killed some times at random moments, on another number of ranks each time,
+    /// and then is not: how often it was killed, and how often it resumed on another number.
+    fn kill_and_resume(&self, seed: u64) -> (u64, u64) {
+        let directory = directory(&format!("moves-{seed}"));
+        let checkpoints = Checkpoints::to(&directory)
+            .every(Duration::ZERO)
+            .resume(true);
+        let expected = self.serial(seed);
+        let (mut kills, mut moved) = (0, 0);
+        let (most, mut saved_by) = (1 + hash(seed) % 5, None);
+        let latest = || fs::read(directory.join("latest")).ok();
+        for attempt in 0.. {
+            let draw = hash(seed * 1000 + attempt);
+            let ranks = 1 + draw as usize % 7;
+            let before = latest();
+            let delay = Duration::from_micros(hash(draw) % 300);
+            let plan = Plan::new(ranks).seed(draw).delay_max(delay);
+            let lost = (draw >> 8) as usize % ranks;
+            moved += u64::from(saved_by.is_some_and(|saved_by| saved_by != ranks));
+            let found = match () {
+                () if kills >= most => self.run(&plan, &checkpoints, seed, None),
+                () if ranks > 1 && draw >> 16 & 1 == 1 => {
+                    let plan = plan.lose(lost, 2 + (draw >> 20) % 300);
+                    let plan = plan.silence_max(Duration::from_millis(50));
+                    self.run(&plan, &checkpoints, seed, None)
+                }
+                () => {
+                    let kill_at = 1 + (draw >> 20) % expected.0;
+                    self.run(&plan, &checkpoints, seed, Some(kill_at))
+                }
+            };
+            if found.iter().all(Result::is_ok) {
+                for found in found {
+                    assert_eq!(found.unwrap(), expected, "seed {seed}, {kills} kills");
+                }
+                break;
+            }
+            assert!(attempt < 50, "seed {seed}: {found:?}");
+            kills += 1;
+            if latest() != before {
+                saved_by = Some(ranks);
+            }
+        }
+        fs::remove_dir_all(&directory).unwrap();
+        (kills, moved)
+    }
+}
+
+#[test]
+fn a_bag_resumes_on_other_numbers_of_ranks_to_the_exact_result() {
+    let all = std::env::var_os("ROVING_DEEP").is_some();
+    let wanted = if all { 400 } else { 40 };
+    watched(Duration::from_secs(300), || {
+        let (mut kills, mut moved) = (0, 0);
+        for seed in 0.. {
+            let (killed, elsewhere) = match seed % 2 {
+                0 => TREE.kill_and_resume(seed),
+                _ => QUEENS.kill_and_resume(seed),
+            };
+            kills += killed;
+            moved += elsewhere;
+            if kills >= wanted {
+                break;
+            }
+        }
+        println!("{kills} kills, and {moved} runs that resumed on another number of ranks");
+        assert!(moved > kills / 4, "{moved} of {kills}");
+    });
+}
+
+/// The errors of two ranks that are given what four have left.
+fn refused(directory: &Path) -> Vec<String> {
+    let plan = Plan::new(2);
+    let checkpoints = Checkpoints::to(directory).resume(true);
+    let found = TREE.run(&plan, &checkpoints, 5, None);
+    let errors = found
+        .into_iter()
+        .map(|found| found.unwrap_err().to_string());
+    errors.collect()
+}
+
+#[test]
+fn what_is_missing_or_damaged_is_refused_by_name_on_all_ranks() {
+    let directory = directory("refused");
+    watched(Duration::from_secs(300), || {
+        let checkpoints = Checkpoints::to(&directory)
+            .every(Duration::ZERO)
+            .resume(true);
+        let expected = TREE.serial(5);
+        for kill_at in 1.. {
+            let kill_at = expected.0 * kill_at / 40;
+            let found = TREE.run(&Plan::new(4), &checkpoints, 5, Some(kill_at));
+            assert!(found.iter().all(Result::is_err), "killed when it had ended");
+            if directory.join("latest").exists() {
+                break;
+            }
+        }
+        let cut = fs::read_dir(&directory).unwrap().flatten().find(|entry| {
+            entry.path().join("rank-3").exists() && fs::read_dir(entry.path()).unwrap().count() == 4
+        });
+        let third = cut.unwrap().path().join("rank-3");
+        let whole = fs::read(&third).unwrap();
+        fs::remove_file(&third).unwrap();
+        for error in refused(&directory) {
+            assert!(
+                error.starts_with("rank 1 of 2: checkpoint `")
+                    && error.contains("rank-3` is missing, one of the 4 files"),
+                "{error}"
+            );
+        }
+        let mut damaged = whole.clone();
+        damaged[whole.len() / 2] ^= 4;
+        fs::write(&third, &damaged).unwrap();
+        for error in refused(&directory) {
+            assert!(error.contains("rank-3` is damaged: remove"), "{error}");
+        }
+        // What was refused is still there.
+        fs::write(&third, &whole).unwrap();
+        for found in TREE.run(&Plan::new(2), &checkpoints, 5, None) {
+            assert_eq!(found.unwrap(), expected);
         }
     });
     fs::remove_dir_all(&directory).unwrap();

@@ -245,9 +245,9 @@ fn search(world: &World, word: &str) {
 
 /// One run of which one rank is killed after a while; whether it came to its end before, and what
 /// was said.
-fn search_and_kill(directory: &str, seed: u64) -> Option<(bool, String, usize)> {
-    let mut child = start(2 + seed as usize % 2, "search", directory)?;
-    let victim = seed as usize / 2 % 2;
+fn search_and_kill(directory: &str, ranks: usize, draw: u64) -> Option<(bool, String, usize)> {
+    let mut child = start(ranks, "search", directory)?;
+    let victim = draw as usize % ranks;
     let mut said = BufReader::new(child.stdout.take().unwrap());
     let (sender, process) = mpsc::channel();
     let reader = thread::spawn(move || {
@@ -262,7 +262,7 @@ fn search_and_kill(directory: &str, seed: u64) -> Option<(bool, String, usize)> 
     });
     let mut killed = Instant::now();
     if let Ok(process) = process.recv_timeout(END_MAX) {
-        thread::sleep(Duration::from_micros(hash(seed) % 250_000));
+        thread::sleep(Duration::from_micros(hash(draw) % 250_000));
         let killer = Command::new("kill")
             .args(["-9", &process])
             .stderr(Stdio::null())
@@ -281,38 +281,72 @@ fn search_and_kill(directory: &str, seed: u64) -> Option<(bool, String, usize)> 
     Some((succeeded, reader.join().unwrap() + &warned, victim))
 }
 
-#[test]
-fn a_killed_rank_ends_the_run_with_its_name_and_it_resumes_to_the_exact_count() {
+/// The ends of runs that were killed.
+#[derive(Debug, Default)]
+struct Ends {
+    killed: usize,
+    /// Resumed from a checkpoint.
+    resumed: usize,
+    /// That of another number of ranks.
+    moved: usize,
+}
+
+/// A search that is killed up to three times, on another number of ranks each time, and then is
+/// not; none without `mpirun`.
+fn search_to_the_end(seed: u64, ends: &mut Ends) -> Option<()> {
     let expected = format!("found {} nodes", nodes((7, 0)));
-    let (mut ended, mut resumed) = (0, 0);
-    let all = env::var_os("ROVING_DEEP").is_some();
-    for seed in 0..50 {
-        // The first are enough if they were killed at moments of both kinds.
-        if !all && seed >= 6 && ended > 0 && resumed > 0 {
+    let name = format!("roving-killed-{}-{seed}", std::process::id());
+    let directory = env::temp_dir().join(name);
+    let _ = fs::remove_dir_all(&directory);
+    let word = directory.to_str().unwrap();
+    let latest = || fs::read(directory.join("latest")).ok();
+    let mut saved_by = None;
+    for attempt in 0.. {
+        let draw = hash(seed * 100 + attempt);
+        let ranks = 1 + (draw >> 8) as usize % 4;
+        let before = latest();
+        ends.resumed += usize::from(saved_by.is_some());
+        ends.moved += usize::from(saved_by.is_some_and(|saved_by| saved_by != ranks));
+        let (succeeded, text) = if attempt <= seed % 3 {
+            let (succeeded, text, victim) = search_and_kill(word, ranks, draw)?;
+            if !succeeded {
+                ends.killed += 1;
+                if latest() != before {
+                    saved_by = Some(ranks);
+                }
+                assert!(
+                    text.contains(&format!("process rank {victim} with PID")),
+                    "{text}"
+                );
+                continue;
+            }
+            (succeeded, text)
+        } else {
+            end(start(ranks, "search", word)?)
+        };
+        assert!(succeeded && text.contains(&expected), "{text}");
+        break;
+    }
+    let left = fs::read_dir(&directory).unwrap().count();
+    assert_eq!(left, 0, "a run that has ended leaves nothing");
+    let _ = fs::remove_dir_all(&directory);
+    Some(())
+}
+
+#[test]
+fn killed_ranks_end_the_run_with_their_names_and_others_resume_to_the_exact_count() {
+    let kills = match env::var_os("ROVING_DEEP") {
+        Some(_) => 200,
+        None => 5,
+    };
+    let mut ends = Ends::default();
+    for seed in 0.. {
+        if search_to_the_end(seed, &mut ends).is_none() {
+            return;
+        }
+        if ends.killed >= kills && ends.moved > 0 {
             break;
         }
-        let directory =
-            env::temp_dir().join(format!("roving-killed-{}-{seed}", std::process::id()));
-        let _ = fs::remove_dir_all(&directory);
-        let word = directory.to_str().unwrap();
-        let Some((succeeded, text, victim)) = search_and_kill(word, seed) else {
-            return;
-        };
-        if succeeded {
-            assert!(text.contains(&expected), "{text}");
-        } else {
-            ended += 1;
-            assert!(
-                text.contains(&format!("process rank {victim} with PID")),
-                "{text}"
-            );
-            resumed += usize::from(directory.join("latest").exists());
-            let child = start(2 + seed as usize % 2, "search", word).unwrap();
-            let (succeeded, text) = end(child);
-            assert!(succeeded && text.contains(&expected), "{text}");
-        }
-        let _ = fs::remove_dir_all(&directory);
     }
-    println!("{ended} runs were killed, and {resumed} of them resumed from a checkpoint");
-    assert!(ended > 0 && resumed > 0);
+    println!("{ends:?}");
 }

@@ -1,5 +1,6 @@
 //! Where a bag is checkpointed, and from where it resumes.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Bag;
 use super::cut::Plan;
-use super::files::{Files, Part, checksum};
+use super::files::{Files, Part};
+use super::format::{Cut, Identity};
 use super::state::Shared;
 use crate::error::Error;
 
@@ -17,9 +19,11 @@ use crate::error::Error;
 /// disk; then older ones are removed. When the run has ended, none is left. A cut that cannot be
 /// written ends the run with an error.
 ///
-/// A directory is for one run at a time: nothing keeps a second one out that is given the same.
-/// Each bag of a program needs its own. A bag that is given another's resumes from the other's
-/// cuts, if types and [words](Checkpoints::program) are the same.
+/// A directory is for one run at a time. A run that is given another's takes it over: the other one
+/// ends with an error when it writes its next cut. So a rank that was stopped, and comes back when
+/// its run has been started anew, does no harm. Each bag of a program needs a directory of its own:
+/// a bag that is given another's resumes from the other's cuts, if types and
+/// [words](Checkpoints::program) are the same.
 ///
 /// ```
 /// use roving_dist::Checkpoints;
@@ -73,8 +77,8 @@ impl Checkpoints {
     }
 
     /// Names the program of the run: a run with another name does not resume from this one's cuts,
-    /// and says so. The types of tasks and result are compared in any case, and so is the number of
-    /// ranks.
+    /// and says so. The types of tasks and result are compared in any case. The number of ranks may
+    /// be another: each part of a cut goes to one of them.
     ///
     /// ```
     /// let checkpoints = roving_dist::Checkpoints::to("x").program("queens 14");
@@ -100,59 +104,56 @@ impl Checkpoints {
     }
 }
 
-/// A rank's message to the others before a run.
-#[derive(Serialize, Deserialize)]
-struct Opening {
-    fingerprint: u64,
-    /// At rank 0: the cut to resume from.
-    last: Option<u32>,
-}
+/// The parts of a cut that a rank goes on with, each with the file that it stands in.
+pub(super) type Loaded = Vec<(PathBuf, Part)>;
 
 impl Bag<'_> {
-    /// Sees to it that all ranks run the same, and finds what to resume from.
+    /// Sees to it that all ranks run the same, and finds what to resume from; none to begin at the
+    /// roots.
     pub(super) fn open_checkpoints(
         &self,
-        types: &[&str],
-    ) -> Result<(Option<Plan>, Option<Part>), Error> {
-        let words = self
-            .checkpoints
-            .as_ref()
-            .map(|checkpoints| &*checkpoints.program);
-        let fingerprint = fingerprint(types, words);
-        let (rank, ranks) = (self.world.rank(), self.world.ranks());
-        let opened = self.checkpoints.as_ref().map(|checkpoints| {
-            let files = Files::new(&checkpoints.directory, fingerprint, rank, ranks)?;
-            let mut last = None;
-            if rank == 0 && checkpoints.resume {
-                last = files.last()?;
-            }
-            Ok((files, last))
-        });
-        let opened = opened.transpose();
-        let last = opened
-            .as_ref()
-            .map(|opened| opened.as_ref().and_then(|(_, last)| *last));
-        let opening = last.map(|last| Opening { fingerprint, last });
-        let openings: Vec<Opening> = self.agree(opening.map_err(Clone::clone))?;
-        for (rank, opening) in openings.iter().enumerate() {
-            if opening.fingerprint != fingerprint {
-                let what = "runs another bag here: the program must be the same on all ranks";
-                return Err(Error::at(rank, ranks, what));
-            }
-        }
-        let (Ok(Some((mut files, _))), Some(checkpoints)) = (opened, &self.checkpoints) else {
-            return Ok((None, None));
+        types: [&str; 2],
+    ) -> Result<(Option<Plan>, Option<Loaded>), Error> {
+        let checkpoints = self.checkpoints.as_ref();
+        let identity = Identity {
+            program: checkpoints.map(|checkpoints| checkpoints.program.clone()),
+            types: types.map(str::to_owned),
         };
-        let last = openings[0].last;
-        let part = match last {
-            Some(number) => files.load(number).map(Some),
+        let Some(checkpoints) = checkpoints else {
+            return self.same(Ok(identity)).map(|()| (None, None));
+        };
+        let (rank, ranks) = (self.world.rank(), self.world.ranks());
+        let reads = rank == 0 && checkpoints.resume;
+        let opened = Files::new(&checkpoints.directory, &identity, rank, ranks).and_then(|files| {
+            // A stranger's are left as they are, so this comes before the directory is claimed.
+            if reads {
+                files.last()?;
+            }
+            Ok(files)
+        });
+        self.same(opened.as_ref().map(|_| identity).map_err(Clone::clone))?;
+        let mut files = opened.map_err(|error| self.world.fail(error))?;
+        let claimed = (|| {
+            if rank > 0 {
+                return Ok((0, None));
+            }
+            let run = RandomState::new().hash_one(std::process::id());
+            files.claim(run)?;
+            // Only now: until then another run may have committed a cut.
+            let last = if reads { files.last()? } else { None };
+            Ok((run, last))
+        })();
+        let claims: Vec<(u64, Option<Cut>)> = self.agree(claimed)?;
+        let (run, last) = claims[0];
+        files.follow(run, last);
+        let parts = match last {
+            Some(cut) => files.load(cut).map(Some),
             // All ranks run the same: what is there may go.
             None if rank == 0 && !checkpoints.resume => files.clear().map(|()| None),
             None => Ok(None),
         };
-        let loaded: Vec<()> = self.agree(part.as_ref().map(drop).map_err(Clone::clone))?;
+        let loaded: Vec<()> = self.agree(parts.as_ref().map(drop).map_err(Clone::clone))?;
         debug_assert_eq!(loaded.len(), ranks);
-        files.follow(last.unwrap_or(0));
         let mut plan = Plan {
             files: Arc::new(files),
             every: checkpoints.every,
@@ -162,7 +163,23 @@ impl Bag<'_> {
         if rank == 0 {
             plan.wait_for_next();
         }
-        Ok((Some(plan), part.ok().flatten()))
+        Ok((Some(plan), parts.ok().flatten()))
+    }
+
+    /// Sees to it that all ranks run the same.
+    fn same(&self, own: Result<Identity, String>) -> Result<(), Error> {
+        let all = self.agree(own)?;
+        match all.iter().position(|identity| *identity != all[0]) {
+            None => Ok(()),
+            Some(rank) => {
+                let what = format_args!(
+                    "runs another bag here, {}, and rank 0 {}: the program must be the same on all \
+                     ranks",
+                    all[rank], all[0]
+                );
+                Err(Error::at(rank, self.world.ranks(), what))
+            }
+        }
     }
 
     /// Tells all ranks this one's outcome; an error of any is everybody's.
@@ -186,18 +203,8 @@ impl Bag<'_> {
         shared.wait_for_writers();
         let files = shared.with(|state| state.cuts.files());
         if let (Some(files), 0) = (files, self.world.rank()) {
-            files.clear().map_err(|error| self.world.fail(error))?;
+            files.close().map_err(|error| self.world.fail(error))?;
         }
         Ok(())
     }
-}
-
-/// Of what is run: 64 bits that differ where it does.
-fn fingerprint(types: &[&str], program: Option<&str>) -> u64 {
-    let mut words = types.join("\n");
-    if let Some(program) = program {
-        words.push('\n');
-        words.push_str(program);
-    }
-    checksum(words.as_bytes())
 }

@@ -237,6 +237,7 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
+    use super::super::format::tests::identity;
     use super::*;
     use crate::world::World;
 
@@ -244,7 +245,7 @@ mod tests {
     fn a_panic_of_who_writes_ends_the_run() {
         let directory = std::env::temp_dir().join(format!("roving-writer-{}", std::process::id()));
         World::threads(1, |world| {
-            let files = Files::new(&directory, 7, 0, 1).unwrap();
+            let files = Files::new(&directory, &identity("a"), 0, 1).unwrap();
             let plan = Plan {
                 files: Arc::new(files),
                 every: Duration::MAX,

@@ -1,28 +1,46 @@
 //! Cuts on the disk.
 //!
 //! ```text
-//! DIR/cut-7/rank-0 … rank-3    each rank's part
-//! DIR/latest                   which cut is whole
+//! DIR/run                            which run writes here
+//! DIR/cut-7-RUN/rank-0 … rank-3      each rank's part
+//! DIR/latest                         which cut is whole
 //! ```
 //!
-//! Each file begins with a magic word, the program's fingerprint, the number of ranks and of the
-//! cut, and ends with a checksum. It is written under another name, brought to the disk, and
-//! renamed, so it is there as a whole or not at all. `latest` is written when all parts of its cut
-//! are there; only then are older cuts removed. Names are brought to the disk as well, before
-//! anything relies on them: those of a part and of its cut before rank 0 is told, that of `latest`
-//! before older cuts go.
+//! Each file begins with a magic word and a [`format::FileHead`], and ends with a checksum. It is
+//! written under another name, brought to the disk, and renamed, so it is there as a whole or not
+//! at all. `latest` is written when all parts of its cut are there; only then are other cuts
+//! removed. Names are brought to the disk as well, before anything relies on them: those of a part
+//! and of its cut before rank 0 is told, that of `latest` before other cuts go.
+//!
+//! # Who reads what
+//!
+//! `latest` says how many parts its cut has, M. Of N ranks that resume, rank r reads the parts r,
+//! r + N, r + 2 N, … below M: each part is read by one rank, whatever N is. A part says which one
+//! it is, of which run and of which cut, so one that stands under another's name is refused.
+//!
+//! # Two runs
+//!
+//! A run that begins writes its number into `run`, and another run's rank that comes back from a
+//! stop finds it there: it commits nothing and removes nothing. What it had begun to write is below
+//! a cut with its own run's number, where nobody reads it. If it was stopped between its look at
+//! `run` and the renaming of `latest`, then `latest` names its cut for a while: a consistent one of
+//! the same computation, so a run that resumes from it is exact, or misses a part that has been
+//! removed since, and is refused.
 
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The first bytes of every file; the last letter counts versions of the format.
-const MAGIC: &[u8; 8] = b"rovbag-1";
+use super::format::{self, Cut, Identity, damaged, encode};
+
+/// The end of the name of a file that is being written.
+const PART: &str = ".part";
 
 /// One rank's part of a cut.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Part {
-    /// Which cut.
+    /// Which cut of its run.
     pub(super) number: u32,
     /// The tasks, in several encoded lists.
     pub(super) tasks: Vec<Vec<u8>>,
@@ -34,10 +52,10 @@ pub(super) struct Part {
 #[derive(Clone, Debug)]
 pub(super) struct Files {
     directory: PathBuf,
-    /// A hash of all that must be the same for a run that resumes.
-    fingerprint: u64,
+    identity: Identity,
     rank: usize,
     ranks: usize,
+    run: u64,
     /// The number of the first cut of this run, less one: those before are of runs before.
     base: u32,
 }
@@ -45,7 +63,7 @@ pub(super) struct Files {
 impl Files {
     pub(super) fn new(
         directory: &Path,
-        fingerprint: u64,
+        identity: &Identity,
         rank: usize,
         ranks: usize,
     ) -> Result<Files, String> {
@@ -57,175 +75,229 @@ impl Files {
         })?;
         Ok(Files {
             directory: directory.to_owned(),
-            fingerprint,
+            identity: identity.clone(),
             rank,
             ranks,
+            run: 0,
             base: 0,
         })
     }
 
-    /// Cuts of this run follow that one.
-    pub(super) fn follow(&mut self, number: u32) {
-        self.base = number;
+    /// From now on these are the files of this run, whose cuts follow that one.
+    pub(super) fn follow(&mut self, run: u64, last: Option<Cut>) {
+        self.run = run;
+        self.base = last.map_or(0, |cut| cut.number);
     }
 
-    fn cut(&self, number: u32) -> PathBuf {
-        self.directory.join(format!("cut-{number}"))
+    /// At rank 0: takes the directory for this run.
+    pub(super) fn claim(&self, run: u64) -> Result<(), String> {
+        let path = self.directory.join("run");
+        let written = replace(&path, run, run_text(run).as_bytes());
+        let written = written.and_then(|()| sync(&self.directory));
+        written.map_err(|error| self.failed(&path, &error))
     }
 
-    fn part(&self, number: u32) -> PathBuf {
-        self.cut(number).join(format!("rank-{}", self.rank))
+    /// Whether no other run has taken the directory since.
+    fn is_ours(&self) -> Result<bool, String> {
+        let path = self.directory.join("run");
+        match fs::read(&path) {
+            Ok(bytes) => Ok(bytes == run_text(self.run).as_bytes()),
+            // It has come to its end, or somebody has removed the directory.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(self.failed(&path, &error)),
+        }
+    }
+
+    fn failed(&self, path: &Path, error: &dyn Display) -> String {
+        format!("checkpoint `{}`: {error}", path.display())
+    }
+
+    fn cut(&self, cut: Cut) -> PathBuf {
+        let name = format!("cut-{}-{}", cut.number, run_text(cut.run));
+        self.directory.join(name)
+    }
+
+    /// Where a part of a cut is.
+    pub(super) fn part(&self, cut: Cut, part: u32) -> PathBuf {
+        self.cut(cut).join(format!("rank-{part}"))
     }
 
     fn latest(&self) -> PathBuf {
         self.directory.join("latest")
     }
 
-    /// Writes this rank's part.
-    pub(super) fn save(&self, part: &Part) -> Result<(), String> {
-        let number = self.base + part.number;
-        let path = self.part(number);
-        let body = postcard::to_stdvec(&(&part.tasks, &part.result));
-        let body = body.map_err(|error| format!("encoding a checkpoint: {error}"))?;
-        let written = (|| {
-            fs::create_dir_all(self.cut(number))?;
-            self.write(&path, number, &body)?;
-            sync(&self.cut(number))?;
-            sync(&self.directory)
-        })();
-        written.map_err(|error| format!("checkpoint `{}`: {error}", path.display()))
+    /// The cut of this run with this number.
+    fn own(&self, number: u32) -> Cut {
+        Cut {
+            run: self.run,
+            number: self.base + number,
+            ranks: self.ranks as u32,
+        }
     }
 
-    /// At rank 0: all parts are there. Older cuts go.
+    /// Writes this rank's part.
+    pub(super) fn save(&self, part: &Part) -> Result<(), String> {
+        let cut = self.own(part.number);
+        let path = self.part(cut, self.rank as u32);
+        let body = encode(&(&part.tasks, &part.result))?;
+        let bytes = format::seal(&self.identity, cut, Some(self.rank as u32), &body)?;
+        let written = (|| {
+            fs::create_dir_all(self.cut(cut))?;
+            replace(&path, self.run, &bytes)?;
+            sync(&self.cut(cut))?;
+            sync(&self.directory)
+        })();
+        written.map_err(|error| self.failed(&path, &error))
+    }
+
+    /// At rank 0: all parts are there. Other cuts go.
     pub(super) fn commit(&self, number: u32) -> Result<(), String> {
-        let number = self.base + number;
-        let path = self.latest();
-        let written = self
-            .write(&path, number, &[])
-            .and_then(|()| sync(&self.directory));
-        written.map_err(|error| format!("checkpoint `{}`: {error}", path.display()))?;
-        self.remove_cuts(|cut| cut < number);
+        let (cut, path) = (self.own(number), self.latest());
+        let left = self.leftovers(Some(cut));
+        let bytes = format::seal(&self.identity, cut, None, &[])?;
+        let failed = |error| self.failed(&path, &error);
+        let written = write_beside(&path, self.run, &bytes).map_err(failed)?;
+        self.stay()
+            .inspect_err(|_| drop(fs::remove_file(&written)))?;
+        let renamed = fs::rename(written, &path).and_then(|()| sync(&self.directory));
+        renamed.map_err(failed)?;
+        // Where another run has come meanwhile, it may go on from one of them.
+        self.stay()?;
+        remove(&left);
         Ok(())
     }
 
-    /// The number of the last whole cut, if there is one.
-    pub(super) fn last(&self) -> Result<Option<u32>, String> {
+    /// An error if the directory is another run's by now.
+    fn stay(&self) -> Result<(), String> {
+        if self.is_ours()? {
+            return Ok(());
+        }
+        Err(format!(
+            "checkpoints in `{}`: another run has taken the directory since this one began, or \
+             somebody has removed it: each run at a time needs its own",
+            self.directory.display()
+        ))
+    }
+
+    /// The last whole cut, if there is one.
+    pub(super) fn last(&self) -> Result<Option<Cut>, String> {
         let path = self.latest();
         match fs::read(&path) {
-            Ok(bytes) => self.check(&path, &bytes).map(|(number, _)| Some(number)),
+            Ok(bytes) => match format::open(&self.identity, &path, &bytes)? {
+                (cut, None, _) => Ok(Some(cut)),
+                _ => Err(damaged(&path)),
+            },
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(format!("checkpoint `{}`: {error}", path.display())),
+            Err(error) => Err(self.failed(&path, &error)),
         }
     }
 
-    /// Reads this rank's part of a cut.
-    pub(super) fn load(&self, number: u32) -> Result<Part, String> {
-        let path = self.part(number);
-        let bytes =
-            fs::read(&path).map_err(|error| format!("checkpoint `{}`: {error}", path.display()))?;
-        let (found, body) = self.check(&path, &bytes)?;
-        let damaged = || {
-            format!(
-                "checkpoint `{}` is damaged: remove the directory to start anew",
+    /// Reads the parts of a cut that are this rank's to go on with, each with its path.
+    pub(super) fn load(&self, cut: Cut) -> Result<Vec<(PathBuf, Part)>, String> {
+        let own = (self.rank as u32..cut.ranks).step_by(self.ranks);
+        let read = own.map(|part| {
+            let path = self.part(cut, part);
+            let part = self.read(&path, cut, part)?;
+            Ok((path, part))
+        });
+        read.collect()
+    }
+
+    fn read(&self, path: &Path, cut: Cut, part: u32) -> Result<Part, String> {
+        let bytes = fs::read(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => format!(
+                "checkpoint `{}` is missing, one of the {} files of the last checkpoint: bring it \
+                 to where all ranks see it, or remove the directory to start anew",
+                path.display(),
+                cut.ranks
+            ),
+            _ => self.failed(path, &error),
+        })?;
+        let (found, which, body) = format::open(&self.identity, path, &bytes)?;
+        if (found, which) != (cut, Some(part)) {
+            return Err(format!(
+                "checkpoint `{}` is another file of the same program, under this one's name: bring \
+                 the right one back, or remove the directory to start anew",
                 path.display()
-            )
-        };
-        if found != number {
-            return Err(damaged());
+            ));
         }
-        let (tasks, result) = postcard::from_bytes(body).map_err(|_| damaged())?;
-        Ok(Part {
-            number,
-            tasks,
-            result,
-        })
+        let read = postcard::take_from_bytes(body).ok();
+        match read {
+            Some(((tasks, result), [])) => Ok(Part {
+                number: cut.number,
+                tasks,
+                result,
+            }),
+            _ => Err(damaged(path)),
+        }
     }
 
-    /// At rank 0, when nothing is left to do, or at the start of a run that does not resume: no cut
-    /// stays.
+    /// At rank 0, at the start of a run that does not resume: no cut stays.
     pub(super) fn clear(&self) -> Result<(), String> {
-        let path = self.latest();
-        let removed = match fs::remove_file(&path) {
+        let left = self.leftovers(None);
+        self.remove_file(&self.latest())?;
+        remove(&left);
+        Ok(())
+    }
+
+    /// At rank 0, when the run has ended: nothing stays, unless another run has taken the
+    /// directory.
+    pub(super) fn close(&self) -> Result<(), String> {
+        if self.is_ours()? {
+            self.clear()?;
+            self.remove_file(&self.directory.join("run"))?;
+        }
+        Ok(())
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<(), String> {
+        let removed = match fs::remove_file(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
             Ok(()) => sync(&self.directory),
         };
-        removed.map_err(|error| format!("checkpoint `{}`: {error}", path.display()))?;
-        self.remove_cuts(|_| true);
-        Ok(())
+        removed.map_err(|error| self.failed(path, &error))
     }
 
-    /// Removes these cuts. A file that cannot be removed stays, and is never read.
-    fn remove_cuts(&self, which: impl Fn(u32) -> bool) {
+    /// All cuts that are there, but for that one, and files that a run that was killed was writing.
+    fn leftovers(&self, cut: Option<Cut>) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(&self.directory) else {
-            return;
+            return Vec::new();
         };
-        for entry in entries.flatten() {
+        let kept = cut.map(|cut| self.cut(cut));
+        let is_left = |entry: &fs::DirEntry| {
             let name = entry.file_name();
-            let number = name.to_str().and_then(|name| name.strip_prefix("cut-"));
-            if number
-                .and_then(|number| number.parse().ok())
-                .is_some_and(&which)
-            {
-                let _ = fs::remove_dir_all(entry.path());
-            }
-        }
-    }
-
-    fn write(&self, path: &Path, number: u32, body: &[u8]) -> io::Result<()> {
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend(self.fingerprint.to_le_bytes());
-        bytes.extend((self.ranks as u32).to_le_bytes());
-        bytes.extend(number.to_le_bytes());
-        bytes.extend(body);
-        bytes.extend(checksum(&bytes).to_le_bytes());
-        let other = path.with_extension("part");
-        let mut file = File::create(&other)?;
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        drop(file);
-        fs::rename(&other, path)
-    }
-
-    /// The number of the cut and the body of a file, if it is whole and of this program and these
-    /// ranks.
-    fn check<'b>(&self, path: &Path, bytes: &'b [u8]) -> Result<(u32, &'b [u8]), String> {
-        let path = path.display();
-        let parsed = (|| {
-            let (bytes, sum) = bytes.split_last_chunk::<8>()?;
-            if checksum(bytes) != u64::from_le_bytes(*sum) {
-                return None;
-            }
-            let rest = bytes.strip_prefix(MAGIC)?;
-            let (fingerprint, rest) = rest.split_first_chunk::<8>()?;
-            let (ranks, rest) = rest.split_first_chunk::<4>()?;
-            let (number, body) = rest.split_first_chunk::<4>()?;
-            let ranks = u32::from_le_bytes(*ranks);
-            Some((
-                u64::from_le_bytes(*fingerprint),
-                ranks,
-                u32::from_le_bytes(*number),
-                body,
-            ))
-        })();
-        let Some((fingerprint, ranks, number, body)) = parsed else {
-            return Err(format!(
-                "checkpoint `{path}` is damaged: remove the directory to start anew"
-            ));
+            let name = name.to_string_lossy();
+            (name.starts_with("cut-") || name.ends_with(PART)) && Some(entry.path()) != kept
         };
-        if ranks as usize != self.ranks {
-            return Err(format!(
-                "checkpoint `{path}` is of {ranks} ranks, and these are {}: resume with as many as before",
-                self.ranks
-            ));
-        }
-        if fingerprint != self.fingerprint {
-            return Err(format!(
-                "checkpoint `{path}` is of another program, or of the same with another input: take another directory"
-            ));
-        }
-        Ok((number, body))
+        let left = entries.flatten().filter(is_left);
+        left.map(|entry| entry.path()).collect()
     }
+}
+
+/// Removes these. One that cannot be removed stays, and is never read.
+fn remove(left: &[PathBuf]) {
+    for path in left {
+        let _ = fs::remove_dir_all(path).or_else(|_| fs::remove_file(path));
+    }
+}
+
+fn run_text(run: u64) -> String {
+    format!("{run:016x}")
+}
+
+/// Writes a file, so that it is there as a whole or as it was before.
+fn replace(path: &Path, run: u64, bytes: &[u8]) -> io::Result<()> {
+    fs::rename(write_beside(path, run, bytes)?, path)
+}
+
+/// Writes what is to become `path`, under a name that is this run's alone.
+fn write_beside(path: &Path, run: u64, bytes: &[u8]) -> io::Result<PathBuf> {
+    let beside = path.with_extension(format!("{}{PART}", run_text(run)));
+    let mut file = File::create(&beside)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    Ok(beside)
 }
 
 /// Brings the names in a directory to the disk. File systems that cannot do that for directories
@@ -252,23 +324,23 @@ fn sync(_directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// FNV-1a: notices what a torn or damaged file comes to.
-pub(super) fn checksum(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
-        (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
+    use super::super::format::tests::identity;
+    use super::super::format::{MAGIC, checksum};
     use super::*;
 
     fn directory(name: &str) -> PathBuf {
         let directory = std::env::temp_dir().join(format!("roving-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&directory);
         directory
+    }
+
+    /// One rank's files, in the run 1.
+    fn files(directory: &Path, rank: usize, ranks: usize) -> Files {
+        let mut files = Files::new(directory, &identity("a"), rank, ranks).unwrap();
+        files.follow(1, None);
+        files
     }
 
     fn some(number: u32) -> Part {
@@ -279,90 +351,164 @@ mod tests {
         }
     }
 
-    proptest! {
-        /// A file of any bytes, and one with any body whose checksum is right, is read or is
-        /// damaged.
-        #[test]
-        fn fuzz_cuts_of_any_bytes(bytes: Vec<u8>, is_ours: bool) {
-            let files = Files {
-                directory: PathBuf::new(),
-                fingerprint: 7,
-                rank: 0,
-                ranks: 1,
-                base: 0,
-            };
-            let mut file = Vec::new();
-            if is_ours {
-                file.extend(MAGIC);
-                file.extend(7_u64.to_le_bytes());
-                file.extend(1_u32.to_le_bytes());
-            }
-            file.extend(&bytes);
-            if is_ours {
-                file.extend(checksum(&file).to_le_bytes());
-            }
-            if let Ok((_, body)) = files.check(Path::new("any"), &file) {
-                let read = postcard::from_bytes::<(Vec<Vec<u8>>, Vec<u8>)>(body);
-                let held = read.map_or(0, |(tasks, result)| {
-                    result.len() + tasks.iter().map(Vec::len).sum::<usize>()
-                });
-                prop_assert!(held <= body.len());
-            }
+    /// A part that differs from rank to rank.
+    fn of_rank(rank: usize) -> Part {
+        Part {
+            tasks: vec![vec![rank as u8; rank]],
+            ..some(1)
         }
+    }
+
+    /// The first cut of so many ranks, in a directory of that name.
+    fn saved(name: &str, ranks: usize) -> PathBuf {
+        let directory = directory(name);
+        files(&directory, 0, ranks).claim(1).unwrap();
+        for rank in 0..ranks {
+            files(&directory, rank, ranks).save(&of_rank(rank)).unwrap();
+        }
+        files(&directory, 0, ranks).commit(1).unwrap();
+        directory
     }
 
     #[test]
     fn a_cut_is_read_as_it_was_written_and_older_ones_go() {
         let directory = directory("files");
-        let files = Files::new(&directory, 7, 0, 1).unwrap();
+        let files = files(&directory, 0, 1);
+        files.claim(1).unwrap();
         assert_eq!(files.last(), Ok(None));
         for number in 1..=3 {
             files.save(&some(number)).unwrap();
-            assert_eq!(
-                files.last(),
-                Ok(number.checked_sub(1).filter(|last| *last > 0))
-            );
+            let before = files.last().unwrap().map(|cut| cut.number);
+            assert_eq!(before, number.checked_sub(1).filter(|last| *last > 0));
             files.commit(number).unwrap();
-            assert_eq!(files.last(), Ok(Some(number)));
-            assert_eq!(files.load(number), Ok(some(number)));
+            let cut = files.last().unwrap().unwrap();
+            assert_eq!(cut, files.own(number));
+            let loaded = files.load(cut).unwrap();
+            assert_eq!(loaded.len(), 1);
+            assert_eq!(loaded[0].1, some(number));
         }
-        assert!(!directory.join("cut-2").exists());
-        files.clear().unwrap();
-        assert_eq!(files.last(), Ok(None));
-        assert!(!directory.join("cut-3").exists());
+        assert!(!files.cut(files.own(2)).exists());
+        files.close().unwrap();
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn each_part_is_read_once_by_any_number_of_ranks() {
+        for saved_by in 1..=9 {
+            let directory = saved(&format!("parts-{saved_by}"), saved_by);
+            for ranks in 1..=12 {
+                let mut read = Vec::new();
+                for rank in 0..ranks {
+                    let files = files(&directory, rank, ranks);
+                    let cut = files.last().unwrap().unwrap();
+                    read.extend(files.load(cut).unwrap().into_iter().map(|(_, part)| part));
+                }
+                read.sort_by_key(|part| part.tasks[0].len());
+                let all: Vec<Part> = (0..saved_by).map(of_rank).collect();
+                assert_eq!(read, all, "{saved_by} ranks, then {ranks}");
+            }
+            fs::remove_dir_all(&directory).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_part_that_is_missing_or_anothers_is_refused_by_name() {
+        let directory = saved("missing", 3);
+        let all = files(&directory, 0, 1);
+        let cut = all.last().unwrap().unwrap();
+        let (second, third) = (all.part(cut, 1), all.part(cut, 2));
+        let kept = fs::read(&third).unwrap();
+        fs::copy(&second, &third).unwrap();
+        let error = all.load(cut).unwrap_err();
+        assert!(error.contains("rank-2` is another file"), "{error}");
+        fs::copy(directory.join("latest"), &third).unwrap();
+        let error = all.load(cut).unwrap_err();
+        assert!(error.contains("rank-2` is another file"), "{error}");
+        fs::remove_file(&third).unwrap();
+        let error = all.load(cut).unwrap_err();
+        assert!(
+            error.contains("rank-2` is missing, one of the 3 files") && error.contains("bring it"),
+            "{error}"
+        );
+        fs::write(&third, kept).unwrap();
+        assert!(all.load(cut).is_ok());
+        fs::copy(&second, directory.join("latest")).unwrap();
+        assert!(all.last().unwrap_err().contains("latest` is damaged"));
         fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]
     fn damage_and_strangers_are_errors() {
-        let directory = directory("damage");
-        let files = Files::new(&directory, 7, 0, 1).unwrap();
-        files.save(&some(1)).unwrap();
-        files.commit(1).unwrap();
-        let other = Files::new(&directory, 8, 0, 1).unwrap();
-        assert!(other.last().unwrap_err().contains("another program"));
-        let more = Files::new(&directory, 7, 0, 2).unwrap();
+        let directory = saved("damage", 1);
+        let files = files(&directory, 0, 1);
+        let cut = files.last().unwrap().unwrap();
+        let other = Files::new(&directory, &identity("b"), 0, 1).unwrap();
+        let error = other.last().unwrap_err();
         assert!(
-            more.last()
-                .unwrap_err()
-                .contains("is of 1 ranks, and these are 2")
+            error.contains("another program") && error.contains("of `a` with tasks `u32`"),
+            "{error}"
         );
-        let path = directory.join("cut-1/rank-0");
-        let whole = fs::read(&path).unwrap();
-        for place in 0..whole.len() {
-            let mut bytes = whole.clone();
-            bytes[place] ^= 0x10;
-            fs::write(&path, &bytes).unwrap();
-            assert!(
-                files.load(1).unwrap_err().contains("damaged"),
-                "byte {place}"
-            );
-            fs::write(&path, &whole[..place]).unwrap();
-            assert!(
-                files.load(1).unwrap_err().contains("damaged"),
-                "{place} bytes"
-            );
+        for path in [files.part(cut, 0), directory.join("latest")] {
+            let whole = fs::read(&path).unwrap();
+            let read = || files.last().and_then(|_| files.load(cut)).map(drop);
+            for place in 0..whole.len() {
+                for flip in [0x01, 0x10, 0x80] {
+                    let mut bytes = whole.clone();
+                    bytes[place] ^= flip;
+                    fs::write(&path, &bytes).unwrap();
+                    assert!(read().unwrap_err().contains("damaged"), "byte {place}");
+                }
+                fs::write(&path, &whole[..place]).unwrap();
+                assert!(read().unwrap_err().contains("damaged"), "{place} bytes");
+            }
+            let mut older = whole[..whole.len() - 8].to_vec();
+            older[MAGIC.len()] = b'1';
+            older.extend(checksum(&older).to_le_bytes());
+            fs::write(&path, &older).unwrap();
+            let error = read().unwrap_err();
+            assert!(error.contains("format 1, this is 2"), "{error}");
+            fs::write(&path, &whole).unwrap();
+            assert_eq!(read(), Ok(()));
         }
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    /// A rank 0 that was stopped, and comes back when another run has taken its place.
+    #[test]
+    fn an_older_run_that_comes_back_commits_and_removes_nothing() {
+        let directory = saved("zombie", 2);
+        let old: Vec<Files> = (0..2).map(|rank| files(&directory, rank, 2)).collect();
+        let mut new = files(&directory, 0, 1);
+        new.claim(2).unwrap();
+        let last = new.last().unwrap();
+        new.follow(2, last);
+        new.save(&some(1)).unwrap();
+        for (rank, files) in old.iter().enumerate() {
+            let part = Part {
+                number: 2,
+                ..of_rank(rank)
+            };
+            files.save(&part).unwrap();
+        }
+        let error = old[0].commit(2).unwrap_err();
+        assert!(error.contains("another run has taken"), "{error}");
+        assert_eq!(new.last().unwrap(), last);
+        new.commit(1).unwrap();
+        let cut = new.last().unwrap().unwrap();
+        assert_eq!((cut.run, cut.number, cut.ranks), (2, 2, 1));
+        assert!(old[0].commit(2).is_err());
+        old[0].close().unwrap();
+        assert_eq!(new.load(cut).unwrap()[0].1.tasks, some(1).tasks);
+        new.close().unwrap();
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+        assert!(old[0].commit(2).is_err());
+        old[0].close().unwrap();
+        // Once more from its beginning, and not to be resumed.
+        new.claim(2).unwrap();
+        new.save(&some(2)).unwrap();
+        new.clear().unwrap();
+        assert_eq!(new.last(), Ok(None));
         fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -10,6 +10,7 @@ mod checkpoints;
 mod cut;
 mod engagement;
 mod files;
+mod format;
 mod lifeline;
 mod local;
 mod message;
@@ -30,8 +31,8 @@ pub use local::Local;
 
 use crate::error::Error;
 use crate::world::World;
+use checkpoints::Loaded;
 use cut::Cuts;
-use files::Part;
 use rank::{Held, Rank};
 use state::Shared;
 
@@ -156,7 +157,7 @@ impl<'world> Bag<'world> {
     {
         let link = self.world.link();
         let tag = link.tags(1);
-        let (plan, part) = self.open_checkpoints(&[type_name::<T>(), type_name::<R>()])?;
+        let (plan, parts) = self.open_checkpoints([type_name::<T>(), type_name::<R>()])?;
         let shared = Arc::new(Shared::new(link, tag, Cuts::new(link.ranks(), plan)));
         let rank = Rank {
             shared: Arc::clone(&shared),
@@ -170,8 +171,8 @@ impl<'world> Bag<'world> {
             }),
         };
         let handler = Arc::clone(&shared);
-        self.caught("the roots of a bag", || match part {
-            Some(part) => rank.restore(part),
+        self.caught("the roots of a bag", || match parts {
+            Some(parts) => rank.restore(parts),
             None if link.rank() == 0 => rank.add(roots),
             None => {}
         });
@@ -238,13 +239,31 @@ where
     }
 
     /// Goes on from a cut.
-    fn restore(&self, part: Part) {
-        for tasks in &part.tasks {
-            self.add(self.decode::<Vec<T>>(tasks).unwrap_or_default());
-        }
-        if let Some(result) = self.decode(&part.result) {
+    fn restore(&self, parts: Loaded) {
+        let link = &self.shared.link;
+        for (path, part) in parts {
+            let tasks = part.tasks.iter().map(|tasks| whole::<Vec<T>>(tasks));
+            let tasks = tasks.collect::<Option<Vec<_>>>();
+            let (Some(tasks), Some(result)) = (tasks, whole(&part.result)) else {
+                link.fail(format_args!(
+                    "checkpoint `{}` has tasks or a result that this program cannot read: its types \
+                     have changed since; take another directory",
+                    path.display()
+                ));
+                return;
+            };
+            self.add(tasks.into_iter().flatten());
             let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-            held.result = result;
+            let before = std::mem::take(&mut held.result);
+            held.result = (self.reduce)(before, result);
         }
+    }
+}
+
+/// The value that these bytes are, and nothing else.
+fn whole<V: DeserializeOwned>(bytes: &[u8]) -> Option<V> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Some(value),
+        _ => None,
     }
 }
