@@ -177,7 +177,8 @@ fn drops_that_spawn_are_dropped_too() {
         let pool = pool(2);
         let (begun, has_begun) = mpsc::channel();
         let dropped = Arc::default();
-        let again = Again(size(10_000, 20), Arc::clone(&dropped));
+        let drops = size(10_000, 20);
+        let again = Again(drops, Arc::clone(&dropped));
         pool.spawn(move || {
             begun.send(()).unwrap();
             while !roving::is_cancelled() {
@@ -190,7 +191,7 @@ fn drops_that_spawn_are_dropped_too() {
         // workers'.
         assert!(pool.shutdown_now().tasks() >= 1);
         assert!(roving::embed::shutdown_global().is_ok());
-        assert_eq!(dropped.load(SeqCst), 10_001);
+        assert_eq!(dropped.load(SeqCst), drops + 1);
     });
 }
 
