@@ -18,9 +18,20 @@ fn folders() -> String {
     folders.to_string_lossy().into_owned()
 }
 
+/// A text to be built, and all that it may include.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Text {
+    pub(crate) source: String,
+    pub(crate) name: String,
+    /// By name, and their texts.
+    pub(crate) headers: Vec<(String, String)>,
+    /// Where other headers are looked for.
+    pub(crate) folders: Vec<String>,
+}
+
 /// The texts that were built, with what came of it.
 pub(crate) struct Compiler {
-    built: HashMap<(String, String), Result<String, String>>,
+    built: HashMap<Text, Result<String, String>>,
     /// Its own; there only after the first build.
     folder: PathBuf,
 }
@@ -53,29 +64,31 @@ impl Compiler {
     }
 
     /// Gives a module, or the log.
-    pub(crate) fn compile(
-        &mut self,
-        source: &str,
-        name: &str,
-        target: &str,
-    ) -> Result<String, String> {
-        let key = (source.to_owned(), name.to_owned());
+    pub(crate) fn compile(&mut self, text: &Text, target: &str) -> Result<String, String> {
         let (folder, number) = (&self.folder, self.built.len());
-        let built = self.built.entry(key);
-        let library = built.or_insert_with(|| build(folder, number, source, name));
+        let built = self.built.entry(text.clone());
+        let library = built.or_insert_with(|| build(folder, number, text));
         let library = library.clone()?;
         Ok(format!("{MARK}{target} {library}"))
     }
 }
 
-/// The target that options ask for; `None`, if they ask for something that NVRTC does not know.
-pub(crate) fn target<'a>(options: &[&'a str], newest: u64) -> Option<&'a str> {
-    let [option] = options else { return None };
-    let target = option.strip_prefix("--gpu-architecture=")?;
-    let (kind, generation) = target.split_once('_')?;
+/// The target that options ask for, and the folders of headers; `None`, if they ask for something
+/// that NVRTC does not know.
+pub(crate) fn target<'a>(options: &[&'a str], newest: u64) -> Option<(&'a str, Vec<String>)> {
+    let (mut target, mut folders) = (None, Vec::new());
+    for option in options {
+        match option.split_once('=')? {
+            ("--gpu-architecture", of) => target = Some(of),
+            ("--include-path", folder) => folders.push(folder.to_owned()),
+            _ => return None,
+        }
+    }
+    let (kind, generation) = target?.split_once('_')?;
     let is_known =
         KNOWN.contains(&generation.parse().ok()?) && generation.parse::<u64>().ok()? <= newest;
-    (is_known && ["sm", "compute"].contains(&kind)).then_some(target)
+    let is_target = is_known && ["sm", "compute"].contains(&kind);
+    is_target.then_some((target?, folders))
 }
 
 /// The generations that its NVRTC may know.
@@ -109,9 +122,21 @@ fn shared(source: &str) -> String {
     text
 }
 
-fn build(folder: &Path, number: usize, source: &str, name: &str) -> Result<String, String> {
+fn build(folder: &Path, number: usize, text: &Text) -> Result<String, String> {
+    let Text {
+        source,
+        name,
+        headers,
+        folders,
+    } = text;
     let failed = |error: std::io::Error| format!("error: the fake NVRTC: {error}");
     fs::create_dir_all(folder).map_err(failed)?;
+    let given = folder.join(format!("{number}.headers"));
+    for (name, text) in headers {
+        let at = given.join(name);
+        fs::create_dir_all(at.parent().unwrap_or(&given)).map_err(failed)?;
+        fs::write(at, text).map_err(failed)?;
+    }
     let text = folder.join(format!("{number}.cpp"));
     let library = folder.join(format!("{number}.so"));
     let code = shared(source);
@@ -134,6 +159,11 @@ fn build(folder: &Path, number: usize, source: &str, name: &str) -> Result<Strin
         "-DFAKE_BARRIERS={}",
         source.contains("__syncthreads")
     ));
+    // Those that were given with the text come first, as NVRTC has it.
+    compiler.arg("-I").arg(&given);
+    for folder in folders {
+        compiler.arg("-I").arg(folder);
+    }
     compiler
         .env("LC_ALL", "C")
         .arg(&text)
@@ -358,12 +388,21 @@ mod tests {
 
     #[test]
     fn targets_are_those_that_it_knows() {
-        let option = |text| target(&[text], 86);
+        let option = |text| target(&[text], 86).map(|(target, _)| target);
         assert_eq!(option("--gpu-architecture=sm_80"), Some("sm_80"));
         assert_eq!(option("--gpu-architecture=compute_86"), Some("compute_86"));
         assert_eq!(option("--gpu-architecture=sm_89"), None);
         assert_eq!(option("--gpu-architecture=sm_81"), None);
         assert_eq!(option("--use_fast_math"), None);
         assert_eq!(target(&[], 86), None);
+        let with = [
+            "--include-path=a",
+            "--gpu-architecture=sm_80",
+            "--include-path=b",
+        ];
+        assert_eq!(
+            target(&with, 86),
+            Some(("sm_80", vec!["a".into(), "b".into()]))
+        );
     }
 }

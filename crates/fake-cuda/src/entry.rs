@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use std::{env, process, slice, thread};
 
 use crate::blas::{self, Matrix, Number};
-use crate::compiler;
+use crate::compiler::{self, Text};
 use crate::driver::{Driver, Handle, Settings};
 use crate::refusal::{Answer, ERRORS, INVALID_VALUE, Refusal};
 
@@ -285,8 +285,7 @@ pub extern "C" fn roving_fake_cuda_hold(is_held: c_int) {
 
 /// A text for NVRTC, and what came of it.
 struct Program {
-    source: String,
-    name: String,
+    text: Text,
     module: Vec<u8>,
     /// For one generation, not as text for the driver's compiler.
     is_code: bool,
@@ -330,15 +329,18 @@ fn generations(driver: &Driver) -> Vec<c_int> {
 entries! {
     nvrtcCreateProgram(
         program: *mut u64, source: *const c_char, name: *const c_char,
-        headers: c_int, _texts: *const *const c_char, _names: *const *const c_char
+        headers: c_int, texts: *const *const c_char, names: *const *const c_char
     ) |_driver| {
-        if headers != 0 {
-            return Err(Refusal::Mistake("it knows no headers".into()));
-        }
+        let text = |at: *const c_char| CStr::from_ptr(at).to_string_lossy().into_owned();
         let named = if name.is_null() { c"default_program" } else { CStr::from_ptr(name) };
+        let header = |index| (text(*names.add(index)), text(*texts.add(index)));
         let new = Program {
-            source: CStr::from_ptr(source).to_string_lossy().into_owned(),
-            name: named.to_string_lossy().into_owned(),
+            text: Text {
+                source: text(source),
+                name: named.to_string_lossy().into_owned(),
+                headers: (0..headers as usize).map(header).collect(),
+                folders: Vec::new(),
+            },
             module: Vec::new(),
             is_code: false,
             log: vec![0],
@@ -356,12 +358,13 @@ entries! {
         let options: Vec<&str> = options.iter().map(|option| &**option).collect();
         let target = compiler::target(&options, driver.settings.newest);
         with_program(program, |of| {
-            let Some(target) = target else {
+            let Some((target, folders)) = target else {
                 of.log = ended(&format!("error: the fake NVRTC does not know {options:?}"));
                 return Err(Refusal::Code(UNKNOWN_OPTION));
             };
             of.is_code = target.starts_with("sm");
-            match driver.compiler.compile(&of.source, &of.name, target) {
+            of.text.folders = folders;
+            match driver.compiler.compile(&of.text, target) {
                 Ok(module) => of.module = ended(&module),
                 Err(log) => {
                     of.log = ended(&log);

@@ -1,6 +1,7 @@
 //! Each mistake, made.
 #![allow(unsafe_code)] // copies by address
 
+use crate::compiler::Text;
 use crate::driver::{Driver, Handle, Settings};
 use crate::refusal::{Answer, NOT_READY, Refusal};
 
@@ -305,9 +306,19 @@ const TEXT: &str = r#"
     }
 "#;
 
+/// `TEXT`, which includes nothing.
+fn text() -> Text {
+    Text {
+        source: TEXT.into(),
+        name: "text".into(),
+        headers: Vec::new(),
+        folders: Vec::new(),
+    }
+}
+
 /// A block of 256 bytes, which are 64 numbers, and a kernel of `TEXT`.
 fn kernel(two: &mut Two, name: &str) -> Option<(u64, Handle)> {
-    let module = match two.driver.compiler.compile(TEXT, "text", "sm_90") {
+    let module = match two.driver.compiler.compile(&text(), "sm_90") {
         Ok(module) => module,
         Err(log) if log.contains("no C++ compiler") => {
             eprintln!("skipped: there is no C++ compiler");
@@ -339,7 +350,7 @@ fn modules_are_for_the_device() {
         ("compute_80", true),
         ("compute_100", false),
     ] {
-        let module = two.driver.compiler.compile(TEXT, "text", target).unwrap();
+        let module = two.driver.compiler.compile(&text(), target).unwrap();
         let module = std::ffi::CString::new(module).unwrap();
         assert_eq!(two.driver.load(&module).is_ok(), is_right, "{target}");
     }

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::host_call::HostCall;
+use crate::stream_call::OnStream;
 
 /// A function for devices, once for each back-end that is to run it. It is a `static`, so that each
 /// device builds it once.
@@ -11,6 +12,8 @@ use crate::host_call::HostCall;
 /// Argument number *i* of a launch is:
 /// * in WGSL, binding *i* of group 0: a storage buffer, or for [`Arg::value`] a uniform one;
 /// * in CUDA, parameter *i*: a pointer, or for [`Arg::value`] the value itself;
+/// * in a function that queues on a stream, the *i*-th call of [`StreamCall::read`],
+///   [`StreamCall::update`] or [`StreamCall::value`];
 /// * in a host function, the *i*-th call of [`HostCall::read`], [`HostCall::update`] or
 ///   [`HostCall::value`].
 ///
@@ -31,11 +34,15 @@ use crate::host_call::HostCall;
 /// ```
 ///
 /// [`Arg::value`]: crate::Arg::value
+/// [`StreamCall::read`]: crate::StreamCall::read
+/// [`StreamCall::update`]: crate::StreamCall::update
+/// [`StreamCall::value`]: crate::StreamCall::value
 pub struct Kernel {
     name: &'static str,
     wgsl: Option<Wgsl>,
     cuda: Option<Cuda>,
     library: Option<&'static str>,
+    stream: Option<OnStream>,
     host: Option<fn(&mut HostCall<'_>)>,
 }
 
@@ -67,6 +74,7 @@ pub struct Wgsl {
 /// assert_eq!(NOTHING.as_cuda().unwrap().block, [32, 1, 1]);
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Cuda {
     /// The source of the whole module, for NVRTC.
     pub source: &'static str,
@@ -74,6 +82,8 @@ pub struct Cuda {
     pub entry: &'static str,
     /// The number of threads of a block.
     pub block: [u32; 3],
+    /// The headers that the source may include, by name, each with its text.
+    pub headers: &'static [(&'static str, &'static str)],
 }
 
 impl Kernel {
@@ -91,6 +101,7 @@ impl Kernel {
             wgsl: None,
             cuda: None,
             library: None,
+            stream: None,
             host: None,
         }
     }
@@ -140,7 +151,81 @@ impl Kernel {
             source,
             entry,
             block,
+            headers: &[],
         });
+        self
+    }
+
+    /// Adds headers that the source of [`Kernel::cuda`] includes: the name of each, and its text.
+    /// CUDA's own, such as `cuda_fp16.h`, need not be added: they are found where the toolkit is
+    /// installed, in the folder `include` below `CUDA_PATH` or `CUDA_HOME`, or else at the usual
+    /// places.
+    ///
+    /// # Panics
+    /// If the kernel has no source for CUDA yet; at compile time, as kernels are statics.
+    ///
+    /// ```
+    /// use roving_gpu::Kernel;
+    ///
+    /// const TWICE: &str = "__device__ float twice(float x) { return x + x; }";
+    /// // SAFETY: each thread keeps within the buffer, and writes to a number of its own.
+    /// static DOUBLE: Kernel = unsafe {
+    ///     Kernel::new("double").cuda(
+    ///         r#"#include "twice.cuh"
+    ///         extern "C" __global__ void twice_each(float *numbers, unsigned count) {
+    ///             unsigned at = blockIdx.x * blockDim.x + threadIdx.x;
+    ///             if (at < count) numbers[at] = twice(numbers[at]);
+    ///         }"#,
+    ///         "twice_each",
+    ///         [64, 1, 1],
+    ///     )
+    /// }
+    /// .headers(&[("twice.cuh", TWICE)]);
+    /// assert_eq!(DOUBLE.as_cuda().unwrap().headers[0].0, "twice.cuh");
+    /// ```
+    #[must_use]
+    pub const fn headers(mut self, headers: &'static [(&'static str, &'static str)]) -> Self {
+        match &mut self.cuda {
+            Some(cuda) => cuda.headers = headers,
+            None => panic!("headers are for a source: call `Kernel::cuda` first"),
+        }
+        self
+    }
+
+    /// Adds a function that puts the kernel's work on a stream itself: a call of cuFFT, cuBLAS or
+    /// any library that takes a stream, or several launches. It is called by the thread that gives
+    /// the stream its operations, with the device's context current, and what it queues is ordered
+    /// as a kernel would be: behind the copies and kernels that the task depends on, and before
+    /// those that depend on it. A back-end with streams (CUDA) takes it before a routine of
+    /// [`Kernel::library`] and before a source.
+    ///
+    /// An error fails the launch with that text, as a kernel's error does: the task's CPU side
+    /// runs.
+    ///
+    /// # Safety
+    /// For all arguments with which it is launched, what the function queues must keep within the
+    /// bytes of its buffers, write only to those that are updated, and have no data races; it must
+    /// be on that stream, or on others that are ordered with it by events before the function
+    /// returns. The function must leave the current context as it was. It should not wait for the
+    /// device: other operations of that stream wait meanwhile.
+    ///
+    /// ```
+    /// use roving_gpu::Kernel;
+    ///
+    /// // SAFETY: the call, which is the program's own, clears as many bytes as the buffer has.
+    /// static CLEAR: Kernel = unsafe {
+    ///     Kernel::new("clear").stream(|call| {
+    ///         let (numbers, stream) = (call.update(), call.stream());
+    ///         // such as: cuMemsetD8Async(numbers.address, 0, numbers.bytes, stream)
+    ///         let _ = (numbers, stream);
+    ///         Ok(())
+    ///     })
+    /// };
+    /// assert!(CLEAR.as_stream().is_some());
+    /// ```
+    #[must_use]
+    pub const unsafe fn stream(mut self, function: OnStream) -> Self {
+        self.stream = Some(function);
         self
     }
 
@@ -216,6 +301,15 @@ impl Kernel {
     /// ```
     pub fn as_library(&self) -> Option<&'static str> {
         self.library
+    }
+
+    /// Returns the argument of [`Kernel::stream`].
+    ///
+    /// ```
+    /// assert!(roving_gpu::Kernel::new("fill").as_stream().is_none());
+    /// ```
+    pub fn as_stream(&self) -> Option<OnStream> {
+        self.stream
     }
 
     /// Returns the argument of [`Kernel::host`].

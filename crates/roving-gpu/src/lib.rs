@@ -170,6 +170,8 @@ pub mod sides;
 #[cfg(not(loom))]
 mod simulated;
 #[cfg(not(loom))]
+mod stream_call;
+#[cfg(not(loom))]
 mod uses;
 #[cfg(all(feature = "wgpu", not(loom)))]
 pub mod wgpu;
@@ -191,4 +193,5 @@ pub use {
     on::On,
     profile::{DeviceProfile, KindProfile, Profile, Why},
     simulated::{Failure, Gauge, Simulated},
+    stream_call::{OnDevice, OnStream, StreamArg, StreamCall, StreamKept},
 };

@@ -68,14 +68,19 @@ fn library() -> PathBuf {
 
 /// Runs these tests of this program with the fake driver, one at a time.
 fn run(filter: &[&str], settings: &[(&str, &str)]) -> Output {
+    run_by(["cuda.so", "nvrtc.so", "cublas.so"], filter, settings)
+}
+
+/// [`run`], with libraries of these names.
+fn run_by(names: [&str; 3], filter: &[&str], settings: &[(&str, &str)]) -> Output {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     // Ordering: Relaxed; a number that nobody else has.
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let folder = format!("roving-gpu-fake-{}-{number}", process::id());
     let folder = env::temp_dir().join(folder);
     fs::create_dir_all(&folder).unwrap();
-    for name in ["cuda", "nvrtc", "cublas"] {
-        symlink(library(), folder.join(format!("lib{name}.so"))).unwrap();
+    for name in names {
+        symlink(library(), folder.join(format!("lib{name}"))).unwrap();
     }
     let mut command = Command::new(env::current_exe().unwrap());
     command
@@ -123,6 +128,47 @@ fn all_tests_of_the_back_end_pass() {
             "{text}"
         );
     }
+}
+
+/// As a machine has them that was set up to run programs, and not to build them.
+#[test]
+fn libraries_are_found_by_the_names_of_their_versions() {
+    if is_here() || !has_compiler() {
+        return;
+    }
+    for version in ["12", "13"] {
+        let names = [
+            &format!("nvrtc.so.{version}"),
+            &format!("cublas.so.{version}"),
+        ];
+        let names = ["cuda.so.1", names[0], names[1]];
+        let output = run_by(names, &["cuda::tests"], &[]);
+        let text = text(&output);
+        assert!(output.status.success(), "CUDA {version}: {text}");
+        assert!(!text.contains("skipped"), "CUDA {version}: {text}");
+        let routines = "routines_of_the_library_are_right ... ok";
+        assert!(text.contains(routines), "CUDA {version}: {text}");
+    }
+}
+
+/// The headers of the toolkit are found where `CUDA_PATH` says that it is.
+#[test]
+fn headers_of_the_toolkit_are_found() {
+    if is_here() || !has_compiler() {
+        return;
+    }
+    let toolkit = env::temp_dir().join(format!("roving-gpu-toolkit-{}", process::id()));
+    fs::create_dir_all(toolkit.join("include")).unwrap();
+    fs::write(toolkit.join("include/cuda_fp16.h"), "#define FOUND 5u\n").unwrap();
+    let name = "cuda::fake::included_from_the_toolkit";
+    let settings = [("CUDA_PATH", toolkit.to_str().unwrap())];
+    let output = run(&[name, "--exact", "--ignored"], &settings);
+    fs::remove_dir_all(&toolkit).unwrap();
+    let text = text(&output);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
 }
 
 /// Those below that ask the driver what it has counted.
@@ -283,6 +329,26 @@ fn counted_memory_is_pinned_once_for_copies_of_a_size() {
     let large = device.alloc(65 << 20).unwrap();
     on.upload(&vec![1; 65 << 20], &large).right();
     assert_eq!(count("copies that wait"), 1);
+}
+
+#[test]
+#[ignore = "needs a header: see `headers_of_the_toolkit_are_found`"]
+fn included_from_the_toolkit() {
+    static FOUND: Kernel =
+        // SAFETY: one thread writes to one number, which the launch has.
+        unsafe {
+            Kernel::new("found").cuda(
+                "#include <cuda_fp16.h>
+                 extern \"C\" __global__ void found(unsigned *number) { *number = FOUND; }",
+                "found",
+                [1, 1, 1],
+            )
+        };
+    let (device, _turn) = device().unwrap();
+    let on = On(&device, 0);
+    let memory = device.alloc(4).unwrap();
+    on.launch(&FOUND, 1, vec![buffer(&memory, 4, true)]).right();
+    assert_eq!(on.download(&memory, 4).right(), 5_u32.to_ne_bytes());
 }
 
 #[test]

@@ -13,15 +13,17 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use cudarc::driver::sys::CUevent_flags;
-use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError, result};
+use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError};
 
 use super::blas::{Blas, Routine};
 use super::fault;
 use super::memory::{Room, Store};
 use super::module::Modules;
 use super::staging::{Staged, Staging};
+use super::{calls, driver};
 use crate::backend::{Download, Launch, Outcome, Upload};
 use crate::error::{Cause, DeviceError};
+use crate::stream_call::StreamKept;
 
 /// The state that the lanes of one device share.
 pub(super) struct Common {
@@ -259,6 +261,7 @@ pub(super) fn start(
     let own = Arc::clone(&inbox);
     let giving = move || {
         let lane = Lane {
+            kept: StreamKept::default(),
             blas: None,
             flying,
             shared,
@@ -292,6 +295,8 @@ impl Shared {
 
 /// The side that puts operations on the stream.
 struct Lane {
+    /// Dropped before the stream.
+    kept: StreamKept,
     /// Made when it is first asked for: that takes long. `Some(None)`: there is none. Dropped
     /// before the stream.
     blas: Option<Option<Blas>>,
@@ -387,7 +392,9 @@ impl Lane {
                 return Ok(None);
             }
             // Building a kernel for its first launch takes none of the device's time.
-            Job::Launch(launch) if self.routine(launch).is_none() => {
+            Job::Launch(launch)
+                if launch.kernel().as_stream().is_none() && self.routine(launch).is_none() =>
+            {
                 let prepared = common.modules.prepare(launch.kernel());
                 prepared.map_err(Unbegun::refused)?;
             }
@@ -454,6 +461,11 @@ impl Lane {
     }
 
     fn launch(&mut self, launch: &Launch) -> Result<(), Unbegun> {
+        if let Some(function) = launch.kernel().as_stream() {
+            // As a routine.
+            let queued = calls::queue(function, launch, &self.shared.stream, &mut self.kept);
+            return queued.map_err(Unbegun::failed);
+        }
         match self.routine(launch) {
             // A routine may be several launches, of which some are on the stream.
             Some((blas, routine)) => blas.launch(routine, launch).map_err(Unbegun::failed),
@@ -571,8 +583,7 @@ impl Marks {
 
     /// The time that the operation took, which has ended.
     fn time(&self) -> Result<Duration, DriverError> {
-        // SAFETY: both events are alive, and have come.
-        let ms = unsafe { result::event::elapsed(self.before.cu_event(), self.after.cu_event()) }?;
+        let ms = driver::elapsed(&self.before, &self.after)?;
         Ok(Duration::from_secs_f64(f64::from(ms.max(0.0)) / 1e3))
     }
 }

@@ -6,7 +6,10 @@
 //! follow each other by events. Copies go through pinned memory, so that they wait for nothing; one
 //! that finds no room there waits in the driver, and no worker with it. Kernels are compiled by
 //! NVRTC, once for each device; those that name a routine of cuBLAS are that routine where the
-//! library is there: `gemm_f32`, `gemm_nt_f32`, `trsm_f32`, and the same for `f64`.
+//! library is there: `gemm_f32`, `gemm_nt_f32`, `trsm_f32`, and the same for `f64`. A kernel may
+//! also be a function that puts its work on the stream itself
+//! ([`Kernel::stream`](crate::Kernel::stream)), so that any library that takes a stream can be a
+//! GPU side. The libraries are those of CUDA 12 or 13, whichever is there.
 //!
 //! ```
 //! use roving_gpu::{Devices, Dual, Kind};
@@ -23,6 +26,7 @@
 //! ```
 
 mod blas;
+mod calls;
 mod driver;
 #[cfg(all(test, target_os = "linux"))]
 mod fake;

@@ -2,7 +2,9 @@
 #![allow(unsafe_code)] // launches functions that were compiled from text
 
 use std::collections::HashMap;
-use std::ffi::{CString, c_int, c_void};
+use std::env;
+use std::ffi::{CString, OsString, c_int, c_void};
+use std::path::Path;
 use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -146,12 +148,15 @@ impl Modules {
         // SAFETY: to look for a library runs what it does when it is loaded, and NVIDIA's may be
         // loaded.
         if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
-            return refuse(
-                "NVRTC, the compiler, is not there: install libnvrtc of CUDA 12 or later",
-            );
+            return refuse("NVRTC, the compiler, is not there: install libnvrtc of CUDA 12 or 13");
         }
-        if cuda.source.contains('\0') || cuda.entry.contains('\0') {
-            return refuse("there is a NUL in the source");
+        let headers = cuda.headers.iter().flat_map(|(name, text)| [name, text]);
+        if [&cuda.source, &cuda.entry]
+            .into_iter()
+            .chain(headers)
+            .any(|text| text.contains('\0'))
+        {
+            return refuse("there is a NUL in the source or in a header");
         }
         let ptx = compiled(cuda, self.generation).map_err(|error| match error {
             NotCompiled::For(oldest) => {
@@ -196,9 +201,10 @@ fn compiled(cuda: Cuda, generation: c_int) -> Result<Ptx, NotCompiled> {
     };
     let is_code = latest == generation;
     let kind = if is_code { "sm" } else { "compute" };
-    let option = format!("--gpu-architecture={kind}_{latest}");
+    let mut options = vec![format!("--gpu-architecture={kind}_{latest}")];
+    options.extend(toolkit().map(|folder| format!("--include-path={folder}")));
     let program = Program::new(cuda).map_err(failed)?;
-    program.compile(option).map_err(NotCompiled::Error)?;
+    program.compile(options).map_err(NotCompiled::Error)?;
     let given = if is_code {
         program.code().map(Ptx::from_binary)
     } else {
@@ -218,20 +224,54 @@ fn generations() -> Result<Vec<c_int>, NvrtcError> {
     Ok(known)
 }
 
+/// The folder of CUDA's own headers, where the toolkit is installed.
+fn toolkit() -> Option<&'static str> {
+    static FOLDER: OnceLock<Option<String>> = OnceLock::new();
+    let find = || {
+        let named = ["CUDA_PATH", "CUDA_HOME"]
+            .into_iter()
+            .filter_map(env::var_os);
+        let usual = ["/usr/local/cuda", "/opt/cuda", "/usr"].map(OsString::from);
+        let folders = named
+            .chain(usual)
+            .map(|root| Path::new(&root).join("include"));
+        let folder = folders
+            .into_iter()
+            .find(|folder| folder.join("cuda_fp16.h").exists())?;
+        // A path that is no text cannot be an option.
+        folder.into_os_string().into_string().ok()
+    };
+    FOLDER.get_or_init(find).as_deref()
+}
+
 /// A text for NVRTC.
 struct Program(sys::nvrtcProgram);
 
 impl Program {
     /// There is no NUL in the source and the name.
     fn new(cuda: Cuda) -> Result<Program, NvrtcError> {
-        let [source, name] =
-            [cuda.source, cuda.entry].map(|text| CString::new(text).unwrap_or_default());
-        nvrtc::create_program(&source, Some(&name)).map(Program)
+        let ended = |text: &str| CString::new(text).unwrap_or_default();
+        let [source, name] = [cuda.source, cuda.entry].map(ended);
+        let headers = cuda.headers.iter();
+        let headers: Vec<_> = headers
+            .map(|(name, text)| (ended(name), ended(text)))
+            .collect();
+        let texts: Vec<_> = headers.iter().map(|(_, text)| text.as_ptr()).collect();
+        let names: Vec<_> = headers.iter().map(|(name, _)| name.as_ptr()).collect();
+        let (mut program, count) = (ptr::null_mut(), headers.len() as c_int);
+        let (source, name) = (source.as_ptr(), name.as_ptr());
+        // SAFETY: all texts end with NUL and live until the call has returned, which copies them;
+        // there are as many of either as it is told; the place is written before it returns.
+        let created = unsafe {
+            let (texts, names) = (texts.as_ptr(), names.as_ptr());
+            sys::nvrtcCreateProgram(&mut program, source, name, count, texts, names)
+        };
+        created.result().map(|()| Program(program))
     }
 
-    fn compile(&self, option: String) -> Result<(), CompileError> {
+    fn compile(&self, options: Vec<String>) -> Result<(), CompileError> {
         // SAFETY: the program lives until the drop.
-        let compiled = unsafe { nvrtc::compile_program(self.0, &[&option[..]]) };
+        let compiled = unsafe { nvrtc::compile_program(self.0, &options) };
         compiled.map_err(|nvrtc| {
             // SAFETY: the program lives until the drop.
             let log = unsafe { nvrtc::get_program_log(self.0) }.unwrap_or_default();
@@ -241,7 +281,7 @@ impl Program {
                 .take_while(|letter| *letter != 0);
             CompileError::CompileError {
                 nvrtc,
-                options: vec![option],
+                options,
                 log: CString::new(log.collect::<Vec<_>>()).unwrap_or_default(),
             }
         })

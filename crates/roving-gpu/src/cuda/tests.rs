@@ -1,13 +1,19 @@
 //! Every operation on the device that is there; where there is none, each test says so and ends.
 #![allow(unsafe_code)] // a kernel in CUDA C++
 
+use std::ffi::c_int;
 use std::sync::MutexGuard;
+
+use cudarc::cublas::result::CublasError;
+use cudarc::cublas::sys;
 
 use super::harness::{self, On, buffer, first, part, value};
 use super::{Nvidia, found};
 use crate::backend::{Backend, Memory};
 use crate::error::Cause;
 use crate::kernel::Kernel;
+use crate::stream_call::StreamCall;
+use crate::{Arg, Buffer, Choice, Devices, Dual, Kind};
 
 pub(super) fn device() -> Option<(Nvidia, MutexGuard<'static, ()>)> {
     first(found)
@@ -261,6 +267,216 @@ fn routines_of_the_library_are_right() {
         )
         .wrong();
     assert_eq!(error.cause(), Cause::Kernel, "{error}");
+}
+
+/// cuBLAS by the program's own handle, which it keeps with the stream.
+struct OwnBlas(sys::cublasHandle_t);
+
+impl Drop for OwnBlas {
+    fn drop(&mut self) {
+        // SAFETY: made in `own_product`, and given back once, by the thread that has used it.
+        unsafe { cudarc::cublas::result::destroy_handle(self.0) }.unwrap();
+    }
+}
+
+/// c += a · b, of square matrices; the value is their size.
+fn own_product(call: &mut StreamCall<'_>) -> Result<(), String> {
+    let (a, b, c) = (call.read(), call.read(), call.update());
+    let size = call.value::<[u32; 1]>()[0] as c_int;
+    if [a, b, c]
+        .iter()
+        .any(|matrix| matrix.bytes != 8 * (size * size) as usize)
+    {
+        return Err(format!("no matrices of {size} rows"));
+    }
+    let made = call.kept(|stream| {
+        let blas = OwnBlas(cudarc::cublas::result::create_handle()?);
+        // SAFETY: the handle lives, and goes before the stream.
+        unsafe { cudarc::cublas::result::set_stream(blas.0, stream.cast()) }?;
+        Ok(blas)
+    });
+    let blas = made.map_err(|error: CublasError| error.to_string())?;
+    let (no, one) = (sys::cublasOperation_t::CUBLAS_OP_N, 1.0_f64);
+    let [a, b, c] = [a, b, c].map(|matrix| matrix.address as *mut f64);
+    // SAFETY: the handle lives, and the matrices have that size. By columns, as cuBLAS sees them,
+    // each is its transpose.
+    let done = unsafe {
+        cudarc::cublas::result::dgemm(
+            blas.0, no, no, size, size, size, &one, b, size, a, size, &one, c, size,
+        )
+    };
+    done.map_err(|error| error.to_string())
+}
+
+// SAFETY: `own_product` keeps within the bytes of its arguments, and writes to the third.
+static OWN_PRODUCT: Kernel = unsafe { Kernel::new("own product").stream(own_product) };
+static OWN_ERROR: Kernel =
+    // SAFETY: it queues nothing.
+    unsafe { Kernel::new("own error").stream(|call| Err(format!("no {:?}", call.groups()))) };
+
+#[test]
+fn a_function_of_the_program_queues_on_the_stream() {
+    let Some((device, _turn)) = device() else {
+        return;
+    };
+    // SAFETY: as in `Blas::new`.
+    if !unsafe { sys::is_culib_present() } {
+        eprintln!("skipped: cuBLAS is not there");
+        return;
+    }
+    let on = On(&device, 1);
+    let a = matrix(on, &[1.0, 2.0, 3.0, 4.0]);
+    // The second half is b.
+    let both = matrix(on, &[0.0, 0.0, 0.0, 0.0, 5.0, 6.0, 7.0, 8.0]);
+    let c = matrix(on, &[100.0; 4]);
+    let arguments = |size| {
+        let (a, b) = (buffer(&a, 32, false), part(&both, 32..64, false));
+        vec![a, b, buffer(&c, 32, true), value(&[size])]
+    };
+    on.launch(&OWN_PRODUCT, 1, arguments(2)).right();
+    assert_eq!(numbers(on, &c, 4), [119.0, 122.0, 143.0, 150.0]);
+    // Again, by the same handle, and on a stream that has its own.
+    on.launch(&OWN_PRODUCT, 1, arguments(2)).right();
+    device.follow(2, 1);
+    let other = On(&device, 2);
+    other.launch(&OWN_PRODUCT, 1, arguments(2)).right();
+    assert_eq!(numbers(other, &c, 4), [157.0, 166.0, 229.0, 250.0]);
+
+    let wrong = |kernel, arguments, text: &str| {
+        let error = on.launch(kernel, 1, arguments).wrong();
+        assert_eq!(error.cause(), Cause::Kernel, "{error}");
+        assert!(error.text().contains(text), "{error}");
+    };
+    wrong(
+        &OWN_PRODUCT,
+        arguments(3),
+        "`own product`: no matrices of 3 rows",
+    );
+    wrong(&OWN_ERROR, Vec::new(), "`own error`: no [1, 1, 1]");
+    let mut short = arguments(2);
+    short.truncate(2);
+    wrong(
+        &OWN_PRODUCT,
+        short,
+        "panicked: argument 2 was asked for; the launch has 2",
+    );
+    let mut readable = arguments(2);
+    readable[2] = buffer(&c, 32, false);
+    wrong(
+        &OWN_PRODUCT,
+        readable,
+        "panicked: argument 2 may only be read",
+    );
+    let sharing = on.launch_sharing(64, &OWN_PRODUCT, 1, arguments(2)).wrong();
+    assert!(sharing.text().contains("`Arg::shared`"), "{sharing}");
+    on.launch(&OWN_PRODUCT, 1, arguments(2)).right();
+}
+
+/// As a GPU side: behind a kernel that is compiled, and before another, with nothing waited for.
+#[test]
+fn a_function_on_the_stream_is_ordered_as_a_kernel() {
+    let Some((device, _turn)) = device() else {
+        return;
+    };
+    // SAFETY: as in `Blas::new`.
+    if !unsafe { sys::is_culib_present() } {
+        eprintln!("skipped: cuBLAS is not there");
+        return;
+    }
+    static ADD: Kernel =
+        // SAFETY: each of the four threads looks at one number of both.
+        unsafe {
+            Kernel::new("add").cuda(
+                "extern \"C\" __global__ void add(const double *from, double *to) {
+                     to[threadIdx.x] += from[threadIdx.x];
+                 }",
+                "add",
+                [4, 1, 1],
+            )
+        };
+    static STEP: Kind = Kind::new("step");
+    let devices = Devices::builder()
+        .backend(device)
+        .choice(Choice::Gpu)
+        .build();
+    let devices = devices.unwrap();
+    let a = Buffer::from(vec![1.0_f64, 1.0, 0.0, 1.0]);
+    let [b, c] = [vec![1.0_f64, 0.0, 0.0, 1.0], vec![0.0; 4]].map(Buffer::from);
+    let (mut b_now, mut c_now) = ([1.0, 0.0, 0.0, 1.0], [0.0; 4]);
+    for _ in 0..20 {
+        // c += a · b, then b += c.
+        let product = Dual::new(&STEP, &[1]).reads(&a).reads(&b).updates(&c);
+        let product = product.gpu(async |gpu| {
+            let arguments = [
+                Arg::read(&a),
+                Arg::read(&b),
+                Arg::update(&c),
+                Arg::value(&2_u32),
+            ];
+            gpu.launch(&OWN_PRODUCT, [1, 1, 1], &arguments).await
+        });
+        product.run(&devices).unwrap();
+        let sum = Dual::new(&STEP, &[1]).reads(&c).updates(&b);
+        let sum = sum.gpu(async |gpu| {
+            gpu.launch(&ADD, [1, 1, 1], &[Arg::read(&c), Arg::update(&b)])
+                .await
+        });
+        sum.run(&devices).unwrap();
+        let [b0, b1, b2, b3]: [f64; 4] = b_now;
+        let product = [b0 + b2, b1 + b3, b2, b3];
+        (0..4).for_each(|at| c_now[at] += product[at]);
+        (0..4).for_each(|at| b_now[at] += c_now[at]);
+    }
+    assert_eq!(*c.read(), c_now);
+    assert_eq!(*b.read(), b_now);
+}
+
+const TWICE: &str = "#pragma once
+#include \"deep/zero.cuh\"
+__device__ inline float twice(float x) { return x + x + zero; }";
+const ZERO: &str = "__device__ const float zero = 0;";
+
+static INCLUDES: Kernel =
+    // SAFETY: each of the 64 threads looks at one number, of which tests give as many.
+    unsafe {
+        Kernel::new("includes").cuda(
+            "#include \"twice.cuh\"
+             extern \"C\" __global__ void includes(float *numbers) {
+                 numbers[threadIdx.x] = twice(numbers[threadIdx.x]);
+             }",
+            "includes",
+            [64, 1, 1],
+        )
+    }
+    .headers(&[("twice.cuh", TWICE), ("deep/zero.cuh", ZERO)]);
+static INCLUDES_NOTHING: Kernel =
+    // SAFETY: it is not compiled.
+    unsafe {
+        Kernel::new("includes nothing").cuda(
+            "#include \"twice.cuh\"
+             extern \"C\" __global__ void includes(float *numbers) {}",
+            "includes",
+            [64, 1, 1],
+        )
+    };
+
+#[test]
+fn a_kernel_includes_the_headers_that_it_is_given() {
+    let Some((device, _turn)) = device() else {
+        return;
+    };
+    let on = On(&device, 0);
+    let memory = on.alloc(256);
+    on.upload(bytemuck::cast_slice(&[1.5_f32; 64]), &memory)
+        .right();
+    on.launch(&INCLUDES, 1, vec![buffer(&memory, 256, true)])
+        .right();
+    let found = on.download(&memory, 256).right();
+    assert_eq!(found, bytemuck::cast_slice::<f32, u8>(&[3.0; 64]));
+    let error = on.launch(&INCLUDES_NOTHING, 1, vec![buffer(&memory, 256, true)]);
+    let error = error.wrong();
+    assert_eq!(error.cause(), Cause::Kernel, "{error}");
+    assert!(error.text().contains("twice.cuh"), "{error}");
 }
 
 static STRAY: Kernel =
