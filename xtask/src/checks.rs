@@ -136,12 +136,16 @@ fn clippy(workspace: &Workspace, step: &mut Step) -> Result<()> {
         &["--workspace", "--all-targets", "--features", &features],
     )?;
     let mut bare = vec!["--lib", "--bins"];
+    let mut silent = vec!["--lib", "--no-default-features"];
     for package in &workspace.packages {
-        if features::optional(package).next().is_some() {
+        if features::can_be_silent(package) {
+            silent.extend(["-p", &package.name]);
+        } else if features::optional(package).next().is_some() {
             bare.extend(["-p", &package.name]);
         }
     }
-    lint(workspace, step, &bare)
+    lint(workspace, step, &bare)?;
+    lint(workspace, step, &silent)
 }
 
 fn deny(workspace: &Workspace, step: &mut Step) -> Result<()> {

@@ -14,6 +14,8 @@ pub(crate) const LAB: &str = "roving-lab/full";
 
 /// Needs an MPI library and libclang when it is built.
 const MPI: &str = "mpi";
+/// On by default, in the crates that pass it on.
+const DIAGNOSTICS: &str = "diagnostics";
 /// In no ordinary build: it goes with `--cfg loom`.
 const LOOM: &str = "loom";
 
@@ -35,7 +37,12 @@ fn join_those(workspace: &Workspace, with_mpi: bool) -> String {
 /// The features of a package that one can ask for.
 pub(crate) fn optional(package: &Package) -> impl Iterator<Item = &str> {
     let names = package.features.iter().map(String::as_str);
-    names.filter(|name| *name != "default" && *name != LOOM)
+    names.filter(|name| !["default", DIAGNOSTICS, LOOM].contains(name))
+}
+
+/// Whether a package can be built without diagnostics.
+pub(crate) fn can_be_silent(package: &Package) -> bool {
+    package.features.iter().any(|name| name == DIAGNOSTICS)
 }
 
 /// Whether the software driver of Vulkan is here.
@@ -74,7 +81,9 @@ mod tests {
         }
         assert!(with.contains("roving-dist/mpi") && !without.contains("/mpi"));
         assert!(with.contains("roving-gpu/wgpu") && !with.contains("/loom"));
-        assert!(!with.contains("/default"));
+        assert!(!with.contains("/default") && !with.contains("/diagnostics"));
+        let silent = |name| can_be_silent(workspace.package(name).unwrap());
+        assert!(silent("roving") && silent("roving-flow") && !silent("roving-lab"));
     }
 
     #[test]

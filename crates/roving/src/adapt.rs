@@ -19,7 +19,7 @@ pub use crate::workers::sleep::spares::StandIn;
 use crate::forkjoin::broadcast::{broadcast_to, spawn_broadcast_to};
 use crate::forkjoin::detached::detached;
 use crate::forkjoin::scope::{Scope, in_place_scope_in};
-use crate::observe::watch;
+use crate::observe::{diagnostics, watch};
 use crate::pool::{Pool, global, install, with_registry_at};
 use crate::workers::Worker;
 use crate::workers::inject::Kind;
@@ -234,7 +234,7 @@ pub fn keeps_trace() -> bool {
 /// The patience that `ROVING_WATCH` asks for.
 #[inline]
 pub fn watch_patience() -> Option<Duration> {
-    watch::wished()
+    diagnostics::patience()
 }
 
 /// Gives a report of a standstill to [`watch::on_report`](crate::watch::on_report)'s function, or

@@ -105,6 +105,13 @@
 // | `forkjoin::loops` | parts of a loop meet in memory that the last of them frees |
 // | `forkjoin::local` | hands each worker its own cell |
 #![deny(unsafe_code)]
+#![cfg_attr(
+    not(feature = "diagnostics"),
+    allow(
+        dead_code,
+        reason = "some of what the workers tell only `observe::diagnostics` asks"
+    )
+)]
 
 #[cfg(all(loom, not(feature = "loom")))]
 compile_error!("`--cfg loom` needs the feature `loom`: see `cargo xtask loom`");

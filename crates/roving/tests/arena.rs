@@ -458,6 +458,7 @@ fn on_start_and_on_exit_frame_each_stay() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it reads the file that was written")]
+#[cfg(feature = "diagnostics")]
 fn profile_and_trace_know_the_seats() {
     watched(|| {
         let arena = arena(2);

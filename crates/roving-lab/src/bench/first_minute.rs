@@ -13,7 +13,9 @@ use crate::input::Failure;
 /// The repository.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// The programs that are built in turn.
-const PROGRAMS: [&str; 3] = ["empty", "rayon", "roving"];
+const PROGRAMS: [&str; 4] = ["empty", "rayon", "roving", BARE];
+/// With `roving` as it is without its default features.
+const BARE: &str = "roving without diagnostics";
 /// Ticks of the processor times in `/proc`, per second.
 const TICKS: f64 = 100.0;
 
@@ -44,12 +46,12 @@ fn programs(folder: &Path, scale: &Scale, record: &mut Record) -> Result<(), Fai
             let program = write(folder, name)?;
             let (seconds, _) = cargo(&["build", "--release", "--offline", "-q"], &program)?;
             times[place].push(seconds);
-            let binary = program.join("target/release").join(name);
+            let binary = program.join("target/release").join(library(name));
             sizes[place] = fs::metadata(&binary).map_err(failed)?.len() as f64 / 1000.0;
         }
     }
-    let [empty, rayon, roving] = times.map(median);
-    for (name, seconds) in PROGRAMS.into_iter().zip([empty, rayon, roving]) {
+    let times = times.map(median);
+    for (name, seconds) in PROGRAMS.into_iter().zip(times) {
         record.single(
             &format!("{name}: clean release build"),
             "processor s",
@@ -57,13 +59,15 @@ fn programs(folder: &Path, scale: &Scale, record: &mut Record) -> Result<(), Fai
         );
     }
     let what = "a program with one join: processor time of a clean build, roving / rayon";
+    let [_, rayon, roving, bare] = times;
     record.claim(what, "×", roving / rayon, AtMost(1.3), AtMost(0.8));
-    let [empty, rayon, roving] = sizes;
-    record.single(
-        "rayon: stripped size beyond an empty program",
-        "KB",
-        rayon - empty,
-    );
+    let what = "without diagnostics: processor time of a clean build, roving / rayon";
+    record.single(what, "×", bare / rayon);
+    let [empty, rayon, roving, bare] = sizes;
+    for (name, size) in [("rayon", rayon), (BARE, bare)] {
+        let what = format!("{name}: stripped size beyond an empty program");
+        record.single(&what, "KB", size - empty);
+    }
     let what = "a program with one join: stripped size beyond an empty program";
     record.claim(what, "KB", roving - empty, AtMost(180.0), AtMost(100.0));
     for (name, most) in [("rayon", None), ("roving", Some((6.0, 3.0)))] {
@@ -108,16 +112,27 @@ fn answer(folder: &Path, record: &mut Record) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The library that a program is about, which its binary has the name of.
+fn library(program: &str) -> &str {
+    match program {
+        BARE => "roving",
+        other => other,
+    }
+}
+
 /// A package that has never been built.
 fn write(folder: &Path, name: &str) -> Result<PathBuf, Failure> {
     let program = folder.join(name);
     let _ = fs::remove_dir_all(program.join("target"));
     fs::create_dir_all(program.join("src")).map_err(failed)?;
+    let roving = |more| format!("roving = {{ path = \"{ROOT}/crates/roving\"{more} }}");
     let needs = match name {
         "rayon" => "rayon = \"1.12\"".into(),
-        "roving" => format!("roving = {{ path = \"{ROOT}/crates/roving\" }}"),
+        "roving" => roving(""),
+        BARE => roving(", default-features = false"),
         _ => String::new(),
     };
+    let name = library(name);
     let manifest = format!(
         "[workspace]\n[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
          [dependencies]\n{needs}\n[profile.release]\nstrip = true\n"

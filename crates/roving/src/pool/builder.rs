@@ -4,18 +4,18 @@ mod counts;
 mod embed;
 mod policy;
 mod replay;
+#[cfg(feature = "diagnostics")]
+mod reports;
 
 use std::any::Any;
 use std::fmt;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Pool;
 use super::error::{self, BuildError, Reason};
 use crate::machine::apart::Apart;
 use crate::machine::os;
-use crate::observe::trace::exit::wishes;
-use crate::observe::watch;
+use crate::observe::diagnostics;
 use crate::replay::{Schedule, Wish};
 use crate::workers::arena::Landlord;
 use crate::workers::frames::order::SpawnOrder;
@@ -99,7 +99,6 @@ pub struct PoolBuilder {
     slots: usize,
     profile: bool,
     debt: Debt,
-    watch: Option<Duration>,
     in_place: Option<fn() -> Box<dyn PoolKind>>,
     pub(crate) schedule: Wish,
     /// How it is followed.
@@ -131,7 +130,6 @@ impl PoolBuilder {
             slots: SLOTS,
             profile: false,
             debt: Debt::default(),
-            watch: None,
             in_place: None,
             schedule: Wish::default(),
             drawn: None,
@@ -245,50 +243,6 @@ impl PoolBuilder {
         self
     }
 
-    /// Prints the profile to standard error when the pool ends, or the program. Implies
-    /// [`Self::profile`]. `ROVING_PROFILE=1` does this without a change of the program; see
-    /// [`crate::trace`].
-    ///
-    /// ```
-    /// let pool = roving::Pool::builder().workers(1).report(true).build().unwrap();
-    /// assert_eq!(pool.install(|| roving::join(|| 1, || 2)), (1, 2));
-    /// drop(pool); // prints where the time of its worker went
-    /// ```
-    pub fn report(mut self, report: bool) -> PoolBuilder {
-        self.debt.report = report;
-        self
-    }
-
-    /// Writes a trace to `file` when the pool ends, or the program. Implies [`Self::profile`]. For
-    /// all pools of a program together: `ROVING_TRACE=FILE`; see [`crate::trace`].
-    ///
-    /// ```
-    /// let file = std::env::temp_dir().join(format!("roving-{}.json", std::process::id()));
-    /// drop(roving::Pool::builder().workers(1).trace(&file).build().unwrap());
-    /// assert!(std::fs::read_to_string(&file).unwrap().contains("traceEvents"));
-    /// # std::fs::remove_file(&file).unwrap();
-    /// ```
-    pub fn trace(mut self, file: impl Into<PathBuf>) -> PoolBuilder {
-        self.debt.trace = Some(file.into());
-        self
-    }
-
-    /// Reports to standard error where the workers wait, when nothing has moved for `patience`
-    /// although tasks wait: as when a lock is held across a wait, and a task needs it. For
-    /// debugging; see [`crate::watch`], also for what it costs. For all pools of a program:
-    /// `ROVING_WATCH=1`.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let builder = roving::Pool::builder().workers(2).watch_waits(Duration::from_secs(5));
-    /// assert_eq!(builder.build().unwrap().install(|| roving::join(|| 1, || 2)), (1, 2));
-    /// ```
-    pub fn watch_waits(mut self, patience: Duration) -> PoolBuilder {
-        self.watch = Some(patience);
-        self
-    }
-
     /// Sets a callback for the start of each worker's thread, which gets the worker's index. It is
     /// called for compensation threads too, whose indices start at [`Pool::workers_max`]. Its
     /// panics go to the panic handler.
@@ -379,13 +333,6 @@ impl PoolBuilder {
             false => (PATIENCE, QUICK_ROUNDS),
         };
         let kind = self.kind(given, schedule);
-        let wishes = wishes();
-        let debt = Debt {
-            report: self.debt.report || wishes.report,
-            trace: self.debt.trace,
-            shared: wishes.trace.is_some(),
-            live: wishes.top.is_some(),
-        };
         let settings = Apart::new(Box::new(Settings {
             workers,
             size,
@@ -400,8 +347,7 @@ impl PoolBuilder {
             spawn_order: self.spawn_order,
             migrate: self.migrate,
             profile: self.profile,
-            debt,
-            watch: self.watch.or_else(watch::wished),
+            debt: diagnostics::owed(self.debt),
             name: self.name,
             stack_size: self.stack_size,
             pins,

@@ -25,8 +25,7 @@ use crate::machine::lease::{Entry, Shell};
 use crate::machine::lock::{Condvar, Mutex, MutexGuard};
 use crate::machine::os;
 use crate::machine::prim::{AtomicPtr, Ordering, wait_while};
-use crate::observe::trace;
-use crate::observe::watch;
+use crate::observe::diagnostics;
 use crate::workers::Worker;
 use crate::workers::blocking::blocking;
 use crate::workers::registry::Registry;
@@ -477,8 +476,7 @@ fn end_closed(last: Option<&Arc<Ended>>) -> bool {
 #[inline]
 fn leave_nothing() {
     timer::stop();
-    watch::join_retired();
-    trace::exit::rest();
+    diagnostics::rest();
 }
 
 /// The error of a global pool that cannot end yet, because the calling thread uses it itself, or

@@ -1,7 +1,6 @@
 //! The pool's answers to what its registry asks.
 
-use crate::observe::trace::exit::settle;
-use crate::observe::watch;
+use crate::observe::diagnostics;
 use crate::workers::Worker;
 use crate::workers::registry::Hooks;
 use crate::workers::turn::run_thread;
@@ -11,6 +10,6 @@ pub(super) const HOOKS: Hooks = Hooks {
     run: run_thread,
     here: Worker::index_in,
     is_worker: || Worker::with_current(|worker| worker.is_some()),
-    settle,
-    leave: watch::leave,
+    settle: diagnostics::settle,
+    leave: diagnostics::leave,
 };

@@ -32,7 +32,6 @@ pub use here::PoolRef;
 pub use stop::Dropped;
 pub use threads::WorkerThread;
 
-use crate::observe::{trace, watch};
 use crate::stats::Profile;
 use crate::workers::arena::Landlord;
 use crate::workers::registry::Registry;
@@ -105,12 +104,6 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-/// The pool has been made: whoever looks at pools hears of it.
-fn enter_books(registry: &Arc<Registry>) {
-    trace::exit::enter(registry);
-    watch::enter(registry);
 }
 
 impl fmt::Debug for Pool {

@@ -7,12 +7,13 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use super::Pool;
 use super::error::{BuildError, Reason};
 use super::hooks::HOOKS;
-use super::{Pool, enter_books};
 use crate::machine::faults;
 use crate::machine::lock::{Condvar, Mutex};
 use crate::machine::os;
+use crate::observe::diagnostics;
 use crate::workers::registry::{Plan, Registry};
 use crate::workers::settings::Settings;
 use crate::workers::turn::run_thread;
@@ -123,7 +124,7 @@ pub(super) fn start(
 }
 
 fn deploy(registry: Arc<Registry>, recruits: Vec<Recruit>) -> Pool {
-    enter_books(&registry);
+    diagnostics::enter(&registry);
     for (index, recruit) in recruits.into_iter().enumerate() {
         registry.crew.take_thread(recruit.thread);
         let word = Word::Come(Arc::clone(&registry), index);

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::error::{BuildError, Reason};
 use super::hooks::HOOKS;
-use super::{Pool, enter_books, muster};
+use super::{Pool, muster};
 use crate::machine::os;
+use crate::observe::diagnostics;
 use crate::workers::arena::Landlord;
 use crate::workers::registry::{Plan, Registry};
 use crate::workers::sleep::Parts;
@@ -39,7 +40,7 @@ impl Pool {
             _arena: arena,
         };
         let registry = &pool.registry;
-        enter_books(registry);
+        diagnostics::enter(registry);
         if !registry.kind.begin(registry) {
             return Err(Reason::IsWorker.into());
         }

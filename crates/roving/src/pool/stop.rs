@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use super::Pool;
-use crate::observe::watch;
+use crate::observe::diagnostics;
 use crate::workers::Worker;
 use crate::workers::blocking::blocking;
 use crate::workers::job::Job;
@@ -150,7 +150,7 @@ impl Pool {
             return false;
         }
         join_threads(registry);
-        watch::leave(registry);
+        diagnostics::leave(registry);
         true
     }
 }

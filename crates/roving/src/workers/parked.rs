@@ -1,14 +1,14 @@
-//! The table of a watched pool: its threads, and where each is parked.
-//!
-//! Workers write it, and the watcher in [`crate::watch`] reads it.
+//! Where workers are parked, in pools that are watched.
 
-use std::backtrace::Backtrace;
-use std::sync::Arc;
-use std::thread::{self, ThreadId};
-use std::time::{Duration, Instant};
+#[cfg(not(feature = "diagnostics"))]
+mod absent;
+#[cfg(feature = "diagnostics")]
+mod watch;
 
-use crate::machine::lock::{Mutex, MutexGuard};
-use crate::machine::os;
+#[cfg(not(feature = "diagnostics"))]
+pub(crate) use absent::Watch;
+#[cfg(feature = "diagnostics")]
+pub(crate) use watch::{Entry, FILE, Watch};
 
 /// The reason for which a worker is parked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,107 +20,4 @@ pub(crate) enum Why {
     Event,
     /// It is in `blocking`.
     Blocks,
-}
-
-/// The record of a pool that is watched.
-pub(crate) struct Watch {
-    pub(crate) patience: Duration,
-    /// By worker slot.
-    threads: Mutex<Vec<Option<Entry>>>,
-}
-
-/// A seat's thread.
-#[derive(Clone)]
-pub(crate) struct Entry {
-    pub(crate) thread: ThreadId,
-    /// The system's number of it.
-    pub(crate) number: Option<u32>,
-    /// Where it is parked; the innermost is the last.
-    pub(crate) waits: Vec<Wait>,
-}
-
-#[derive(Clone)]
-pub(crate) struct Wait {
-    pub(crate) why: Why,
-    pub(crate) since: Instant,
-    pub(crate) stack: Arc<Backtrace>,
-}
-
-impl Watch {
-    pub(crate) fn new(patience: Duration) -> Watch {
-        Watch {
-            patience,
-            threads: Mutex::new(Vec::new()),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Option<Entry>>> {
-        self.threads.lock()
-    }
-
-    /// The calling thread is that of the seat from now on.
-    pub(crate) fn enlist(&self, seat: usize) {
-        let entry = Entry {
-            thread: thread::current().id(),
-            number: os::thread_number(),
-            waits: Vec::new(),
-        };
-        let mut threads = self.lock();
-        while threads.len() <= seat {
-            threads.push(None);
-        }
-        threads[seat] = Some(entry);
-    }
-
-    /// The calling thread, which is that of the seat, parks until what this returns is dropped.
-    pub(crate) fn begin(&self, seat: usize, why: Why) -> Parked<'_> {
-        let wait = Wait {
-            why,
-            since: Instant::now(),
-            stack: Arc::new(Backtrace::force_capture()),
-        };
-        if let Some(Some(entry)) = self.lock().get_mut(seat) {
-            entry.waits.push(wait);
-        }
-        Parked { watch: self, seat }
-    }
-
-    /// A copy of the entries, each with its worker slot.
-    pub(crate) fn entries(&self) -> Vec<(usize, Entry)> {
-        let mut entries = Vec::new();
-        for (seat, entry) in self.lock().iter().enumerate() {
-            if let Some(entry) = entry {
-                entries.push((seat, entry.clone()));
-            }
-        }
-        entries
-    }
-}
-
-/// A wait that lasts.
-pub(crate) struct Parked<'w> {
-    watch: &'w Watch,
-    seat: usize,
-}
-
-impl Drop for Parked<'_> {
-    fn drop(&mut self) {
-        if let Some(Some(entry)) = self.watch.lock().get_mut(self.seat) {
-            entry.waits.pop();
-        }
-    }
-}
-
-/// The path of this file below the crate's own: [`Watch::begin`] captures the stacks here, so it
-/// leads the reader of a stack to the files of this crate.
-pub(crate) const FILE: &str = "workers/parked.rs";
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_file_is_where_it_says() {
-        let file = file!().replace('\\', "/");
-        let root = file.strip_suffix(super::FILE).expect("the file's path");
-        assert!(root.ends_with("src/"), "{root}");
-    }
 }

@@ -128,7 +128,7 @@ impl Registry {
             in_use: InUse::new(workers),
             crew: Crew::new(),
             stopping: Stopping::default(),
-            watch: settings.watch.map(Watch::new),
+            watch: Watch::of(&settings.debt),
             cancel: Token::new(None, None),
             forks: kind.forks(),
             kind,

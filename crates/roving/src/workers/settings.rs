@@ -47,8 +47,6 @@ pub(crate) struct Settings {
     pub(crate) migrate: bool,
     pub(crate) profile: bool,
     pub(crate) debt: Debt,
-    /// How long nothing moves before it is reported.
-    pub(crate) watch: Option<Duration>,
     pub(crate) name: String,
     pub(crate) stack_size: Option<usize>,
     pub(crate) pins: Pins,
@@ -119,7 +117,7 @@ impl Settings {
     }
 }
 
-/// The reports that a pool owes when it ends.
+/// The reports that a pool owes when it ends, and while it runs.
 #[derive(Clone, Default)]
 pub(crate) struct Debt {
     /// A table.
@@ -130,6 +128,8 @@ pub(crate) struct Debt {
     pub(crate) shared: bool,
     /// An answer to whoever watches it live.
     pub(crate) live: bool,
+    /// How long nothing moves before it is reported.
+    pub(crate) watch: Option<Duration>,
 }
 
 impl Debt {

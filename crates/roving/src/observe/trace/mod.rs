@@ -13,6 +13,9 @@
 //! of each worker (the file says how many came before them). Tasks that nobody steals are no
 //! events: a trace shows what the scheduler did, and what the program itself names by [`span`].
 //!
+//! All of this is the feature `diagnostics`, which is on by default. In a program without it spans
+//! go nowhere, and a variable that is set gets a line on standard error that says so.
+//!
 //! With the feature `tracing`, `trace::SpanLayer` puts the spans of the `tracing` crate there as
 //! well.
 //!
@@ -22,6 +25,7 @@
 //! that is woken.
 //!
 //! ```
+//! # #[cfg(feature = "diagnostics")] {
 //! use roving::trace;
 //!
 //! let file = std::env::temp_dir().join(format!("roving-doc-{}.json", std::process::id()));
@@ -35,16 +39,11 @@
 //! drop(pool);
 //! assert!(std::fs::read_to_string(&file).unwrap().contains("sort both halves"));
 //! # std::fs::remove_file(&file).unwrap();
+//! # }
 //! ```
 
-pub(crate) mod exit;
-mod file;
-mod json;
 #[cfg(feature = "tracing")]
 mod layer;
-mod live;
-mod server;
-mod table;
 
 #[cfg(feature = "tracing")]
 pub use layer::SpanLayer;
@@ -59,18 +58,7 @@ use std::time::Instant;
 use crate::machine::lock::{Mutex, MutexGuard};
 use crate::machine::prim::{AtomicBool, Ordering};
 use crate::stats::lane::{Event, Lane};
-use crate::stats::{Keep, Profile};
 use crate::workers::Worker;
-use crate::workers::registry::Registry;
-
-/// The statistics that a pool leaves behind.
-pub(crate) struct Record {
-    pub(crate) name: String,
-    /// Entries of the profile from here on are those of compensation threads.
-    pub(crate) workers: usize,
-    pub(crate) profile: Profile,
-    pub(crate) lanes: Vec<Lane>,
-}
 
 /// Set once a pool keeps a trace: spans before that go nowhere.
 static ON: AtomicBool = AtomicBool::new(false);
@@ -78,12 +66,12 @@ static ON: AtomicBool = AtomicBool::new(false);
 /// Spans of threads that are no workers, with the threads' names.
 static OUTSIDE: Mutex<Option<HashMap<ThreadId, (String, Lane)>>> = Mutex::new(None);
 
-fn outside() -> MutexGuard<'static, Option<HashMap<ThreadId, (String, Lane)>>> {
+pub(super) fn outside() -> MutexGuard<'static, Option<HashMap<ThreadId, (String, Lane)>>> {
     OUTSIDE.lock()
 }
 
 /// From now on spans are kept.
-pub(crate) fn begin() {
+pub(super) fn begin() {
     // Ordering: Relaxed; a span that begins at the same moment may be missed.
     ON.store(true, Ordering::Relaxed);
 }
@@ -92,7 +80,7 @@ pub(crate) fn begin() {
 #[inline]
 pub(crate) fn is_on() -> bool {
     // Ordering: Relaxed; see `begin`.
-    ON.load(Ordering::Relaxed)
+    cfg!(feature = "diagnostics") && ON.load(Ordering::Relaxed)
 }
 
 /// Names the activity of the calling thread, for traces, until the returned [`Span`] is dropped.
@@ -182,21 +170,5 @@ impl Place {
             Some(worker) => Place::Worker(Arc::as_ptr(worker.registry()).addr(), worker.index()),
             None => Place::Thread(thread::current().id()),
         })
-    }
-}
-
-impl Record {
-    /// Of a pool, so far.
-    pub(crate) fn of(registry: &Registry) -> Record {
-        let lanes = match registry.settings.keep() {
-            Keep::Trace => registry.seats.lanes(),
-            Keep::Nothing | Keep::Times => Vec::new(),
-        };
-        Record {
-            name: registry.settings.name.clone(),
-            workers: registry.workers(),
-            profile: registry.seats.profile(),
-            lanes,
-        }
     }
 }

@@ -14,12 +14,12 @@ static ON: AtomicBool = AtomicBool::new(false);
 
 /// A critical section that a thread is in, or wants to enter.
 #[derive(Clone)]
-pub(super) struct Section {
+pub(in crate::observe) struct Section {
     number: u64,
-    pub(super) name: &'static str,
-    pub(super) at: &'static Location<'static>,
-    pub(super) thread: ThreadId,
-    pub(super) is_held: bool,
+    pub(in crate::observe) name: &'static str,
+    pub(in crate::observe) at: &'static Location<'static>,
+    pub(in crate::observe) thread: ThreadId,
+    pub(in crate::observe) is_held: bool,
 }
 
 #[derive(Default)]
@@ -38,13 +38,13 @@ fn sections() -> MutexGuard<'static, Sections> {
 }
 
 /// From now on sections are recorded.
-pub(super) fn begin() {
+pub(in crate::observe) fn begin() {
     // Ordering: Relaxed; a section that is entered at the same moment may be missed.
     ON.store(true, Ordering::Relaxed);
 }
 
 /// All sections that threads are in or want to enter.
-pub(super) fn open_sections() -> Vec<Section> {
+pub(in crate::observe) fn open_sections() -> Vec<Section> {
     sections().open.clone()
 }
 

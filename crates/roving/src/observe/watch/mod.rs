@@ -28,23 +28,20 @@
 //! | `1` | all pools: a report after one second without progress |
 //! | a larger number | the same after so many milliseconds |
 //!
+//! Pools are watched by the feature `diagnostics`, which is on by default. Without it the names of
+//! locks go nowhere.
+//!
 //! In a pool that is not watched, a worker tests a pointer each time it parks in a wait; [`held`]
 //! and [`locked`] cost a load and a branch. In a watched pool each such wait captures a backtrace,
 //! which takes some ten microseconds. Source lines are known if the program was built with `debug =
 //! "line-tables-only"` or more; otherwise functions are named as far as their symbols go.
 
-mod guard;
-mod report;
-mod system;
-mod watcher;
+pub(super) mod guard;
 
 pub use guard::{Held, Locked, held, locked};
-pub(crate) use watcher::{enter, join_retired, leave};
 
-use std::env;
 use std::io::{self, Write as _};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::Arc;
 
 use crate::machine::lock::Mutex;
 
@@ -74,69 +71,5 @@ pub(crate) fn tell(text: &str) {
         Some(report) => report(text),
         // Nobody is left to hear that standard error is closed.
         None => drop(io::stderr().write_all(text.as_bytes())),
-    }
-}
-
-/// How long nothing moves before it is reported, by default.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
-
-/// The patience that `ROVING_WATCH` asks for; read once.
-pub(crate) fn wished() -> Option<Duration> {
-    static WISHED: OnceLock<Option<Duration>> = OnceLock::new();
-    *WISHED.get_or_init(ask)
-}
-
-fn ask() -> Option<Duration> {
-    let value = env::var("ROVING_WATCH").ok()?;
-    parse(&value).unwrap_or_else(|()| {
-        crate::machine::os::say(&format!(
-            "ROVING_WATCH={value:?} is not a time: say 1 (a second) or 2 to 3600000 milliseconds, or \
-             unset it; nothing is watched"
-        ));
-        None
-    })
-}
-
-fn parse(value: &str) -> Result<Option<Duration>, ()> {
-    let value = value.trim_ascii();
-    if value.is_empty() {
-        return Ok(None);
-    }
-    match value.parse::<u64>() {
-        Ok(0) => Ok(None),
-        Ok(1) => Ok(Some(PATIENCE)),
-        Ok(ms @ 2..=3_600_000) => Ok(Some(Duration::from_millis(ms))),
-        _ => Err(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #![proptest_config(crate::pool::testing::of_any_text())]
-
-        /// Any text is nothing, or a time within the bounds, or refused.
-        #[test]
-        fn fuzz_the_variable_of_the_watch(text in "[ 0-9+-]{0,12}|.{0,24}") {
-            if let Ok(Some(patience)) = parse(&text) {
-                prop_assert!((2..=3_600_000).contains(&patience.as_millis()));
-                prop_assert!(text.trim_ascii().parse::<u64>().is_ok());
-            }
-        }
-    }
-
-    #[test]
-    fn the_variable_is_a_switch_or_a_time() {
-        assert_eq!(parse(""), Ok(None));
-        assert_eq!(parse("0"), Ok(None));
-        assert_eq!(parse("1"), Ok(Some(PATIENCE)));
-        assert_eq!(parse(" 250 "), Ok(Some(Duration::from_millis(250))));
-        for bad in ["yes", "-1", "3600001", "1.5", "99999999999999999999999"] {
-            assert_eq!(parse(bad), Err(()), "{bad}");
-        }
     }
 }

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::slice;
 use std::time::Duration;
 
-use super::guard::{Section, open_sections};
+use super::fixed::Seconds;
 use super::system;
-use crate::observe::fixed::Seconds;
-use crate::observe::words::{self, cut, cut_last};
+use super::words::{self, cut, cut_last};
+use crate::observe::watch::guard::{Section, open_sections};
 use crate::workers::parked::{self, Entry, Watch, Why};
 use crate::workers::registry::Registry;
 use crate::workers::sleep::Parts;

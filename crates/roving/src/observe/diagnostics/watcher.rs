@@ -5,11 +5,12 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use super::{guard, report, system};
+use super::pools::Pools;
+use super::{report, system};
 use crate::machine::lock::{Condvar, Mutex, MutexGuard};
 use crate::machine::os;
 use crate::machine::service::Service;
-use crate::observe::pools::Pools;
+use crate::observe::watch::{self, guard};
 use crate::workers::parked::Watch;
 use crate::workers::registry::Registry;
 
@@ -105,7 +106,7 @@ fn run(number: u64) {
             }
         }
         seen.retain(|seen| seen.pool.strong_count() > 0);
-        let mut pause = super::PATIENCE;
+        let mut pause = super::wishes::PATIENCE;
         for place in 0.. {
             // One that goes meanwhile may let another one be missed, this time.
             let Some(pool) = watcher().pools.get(place) else {
@@ -155,7 +156,7 @@ fn look(registry: &Registry, pool: &Weak<Registry>, seen: &mut Vec<Seen>) {
         return;
     };
     seen.is_reported = true;
-    super::tell(&text);
+    watch::tell(&text);
 }
 
 /// Figures that change as soon as something moves: each thread's time on a processor, and what it

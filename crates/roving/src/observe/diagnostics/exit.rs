@@ -3,44 +3,22 @@
 //! A pool that is dropped writes its own; pools that live on, as the global one does, are asked
 //! when the process exits.
 
-use std::env;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::slice;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use super::{Record, begin, file, live, server, table};
+use super::pools::Pools;
+use super::record::Record;
+use super::wishes::wishes;
+use super::{file, server, table};
 use crate::machine::faults::{self, Point};
 use crate::machine::lock::{Mutex, MutexGuard};
 use crate::machine::os;
-use crate::observe::pools::Pools;
+use crate::observe::trace;
 use crate::workers::registry::Registry;
 use crate::workers::settings::Debt;
-
-/// The reports that environment variables ask for.
-pub(crate) struct Wishes {
-    pub(crate) report: bool,
-    pub(crate) trace: Option<PathBuf>,
-    /// Where a live view may ask.
-    pub(crate) top: Option<PathBuf>,
-}
-
-/// Read once, when the first pool is built.
-pub(crate) fn wishes() -> &'static Wishes {
-    static WISHES: OnceLock<Wishes> = OnceLock::new();
-    WISHES.get_or_init(|| Wishes {
-        report: set("ROVING_PROFILE").is_some_and(|value| value != "0"),
-        trace: set("ROVING_TRACE").map(PathBuf::from),
-        top: set("ROVING_TOP").and_then(|value| live::socket(&value)),
-    })
-}
-
-/// An empty variable is one that is not set.
-fn set(name: &str) -> Option<OsString> {
-    env::var_os(name).filter(|value| !value.is_empty())
-}
 
 /// The pools that owe something and live, and what those that are gone have left for the program's
 /// trace.
@@ -67,7 +45,7 @@ pub(crate) fn enter(registry: &Arc<Registry>) {
         return;
     }
     if debt.has_trace() {
-        begin();
+        trace::begin();
     }
     let mut book = book();
     let book = book.get_or_insert_default();

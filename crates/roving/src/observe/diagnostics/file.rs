@@ -5,8 +5,9 @@ use std::io;
 use std::time::Instant;
 
 use super::json::Text;
-use super::{Record, outside};
-use crate::observe::words::seat;
+use super::record::Record;
+use super::words::seat;
+use crate::observe::trace::outside;
 use crate::stats::lane::{Event, Lane};
 
 /// Takes what is written, a large piece at a time.

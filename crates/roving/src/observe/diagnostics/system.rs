@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use super::words::{cut_last, word};
 use crate::machine::faults::{self, Point};
-use crate::observe::words::{cut_last, word};
 
 #[inline(never)]
 fn file(number: u32, name: &str) -> Option<String> {

@@ -3,9 +3,9 @@
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
-use super::Record;
-use crate::observe::fixed::{Percent, Seconds};
-use crate::observe::words::seat;
+use super::fixed::{Percent, Seconds};
+use super::record::Record;
+use super::words::seat;
 use crate::stats::{Profile, WorkerProfile};
 
 /// The table that a program prints at its end, one line a worker and one for all.

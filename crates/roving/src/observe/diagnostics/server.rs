@@ -1,14 +1,12 @@
 //! The threads that answer `roving top`, from the first pool that lives to the end of the process,
 //! or until the library is about to be unloaded.
 
-use std::path::Path;
-
 #[cfg(unix)]
 pub(super) use unix::{serve, stop};
 
 /// Elsewhere nobody can ask.
 #[cfg(not(unix))]
-pub(super) fn serve(path: &Path) {
+pub(super) fn serve(path: &std::path::Path) {
     super::live::refuse(path, "this system has no Unix sockets");
 }
 
@@ -20,16 +18,15 @@ mod unix {
     use std::io::{self, Read as _, Write as _};
     use std::net::Shutdown;
     use std::os::unix::net::{UnixListener, UnixStream};
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
     use std::sync::Arc;
     use std::thread::{self, JoinHandle};
 
-    use super::Path;
     use crate::machine::faults::{self, Point};
     use crate::machine::lock::{Mutex, MutexGuard};
     use crate::machine::os;
     use crate::machine::prim::{AtomicBool, Ordering};
-    use crate::observe::trace::live::{end, refuse, snapshot};
+    use crate::observe::diagnostics::live::{end, refuse, snapshot};
 
     struct Server {
         path: PathBuf,
@@ -59,7 +56,7 @@ mod unix {
 
     /// Starts to answer at `path`, unless somebody does already. Where that fails, a line on
     /// standard error says so: the program goes on without.
-    pub(in crate::observe::trace) fn serve(path: &Path) {
+    pub(crate) fn serve(path: &Path) {
         let mut server = server();
         if server.is_none() {
             match start(path) {
@@ -137,7 +134,7 @@ mod unix {
 
     /// Ends all of these threads, and removes the socket. The next pool that is built brings them
     /// back.
-    pub(in crate::observe::trace) fn stop() {
+    pub(crate) fn stop() {
         let Some(server) = server().take() else {
             return;
         };

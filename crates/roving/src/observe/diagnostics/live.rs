@@ -3,31 +3,15 @@
 //! Whoever connects sends a line and gets a line of JSON, as often as it likes. The thread that
 //! serves it ([`super::server`]) sleeps in between, so nothing ticks here.
 
-use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::exit::alive;
+use super::fixed::Seconds;
 use super::json::Text;
 use crate::machine::os;
-use crate::observe::fixed::Seconds;
 use crate::stats::WorkerProfile;
 use crate::workers::registry::Registry;
-
-/// Where `ROVING_TOP` wants the socket; nowhere if it is "0".
-pub(super) fn socket(value: &OsStr) -> Option<PathBuf> {
-    match value.to_str() {
-        Some("0") => None,
-        Some("1") => {
-            let dir = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-            let dir = dir
-                .filter(|dir| dir.is_dir())
-                .unwrap_or_else(std::env::temp_dir);
-            Some(dir.join(format!("roving-{}.sock", std::process::id())))
-        }
-        _ => Some(PathBuf::from(value)),
-    }
-}
 
 /// The present activity of all pools, as one line of JSON.
 #[cfg_attr(

@@ -1,0 +1,49 @@
+//! Stands where `diagnostics` would, in a program that was built without: nothing is recorded, and
+//! a variable that asks for something is refused in one line.
+
+use std::env;
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use crate::machine::os;
+use crate::workers::registry::Registry;
+use crate::workers::settings::Debt;
+
+/// The variables that `diagnostics` reads.
+const VARIABLES: [&str; 4] = [
+    "ROVING_PROFILE",
+    "ROVING_TOP",
+    "ROVING_TRACE",
+    "ROVING_WATCH",
+];
+
+/// No pool owes anything. The first one that is built names the variables that are set for
+/// nothing.
+pub(crate) fn owed(debt: Debt) -> Debt {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| VARIABLES.into_iter().for_each(refuse));
+    debt
+}
+
+fn refuse(name: &str) {
+    // Empty and "0" ask for nothing.
+    if env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0") {
+        os::say(&format!(
+            "{name} is set, but this program was built without Roving's feature `diagnostics`: build \
+             it with the feature, or unset the variable"
+        ));
+    }
+}
+
+pub(crate) fn patience() -> Option<Duration> {
+    None
+}
+
+pub(crate) fn enter(_: &Arc<Registry>) {}
+
+pub(crate) fn leave(_: &Registry) {}
+
+pub(crate) fn settle(_: &Registry) {}
+
+#[inline]
+pub(crate) fn rest() {}

@@ -1,0 +1,105 @@
+//! The reports that environment variables ask for.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use crate::machine::os;
+
+pub(super) struct Wishes {
+    pub(super) report: bool,
+    pub(super) trace: Option<PathBuf>,
+    /// Where a live view may ask.
+    pub(super) top: Option<PathBuf>,
+    /// How long nothing moves before it is reported.
+    pub(super) watch: Option<Duration>,
+}
+
+/// Read once, when the first pool is built.
+pub(super) fn wishes() -> &'static Wishes {
+    static WISHES: OnceLock<Wishes> = OnceLock::new();
+    WISHES.get_or_init(|| Wishes {
+        report: set("ROVING_PROFILE").is_some_and(|value| value != "0"),
+        trace: set("ROVING_TRACE").map(PathBuf::from),
+        top: set("ROVING_TOP").and_then(|value| socket(&value)),
+        watch: set("ROVING_WATCH").and_then(patience_of),
+    })
+}
+
+/// An empty variable is one that is not set.
+fn set(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Where `ROVING_TOP` wants the socket; nowhere if it is "0".
+fn socket(value: &OsStr) -> Option<PathBuf> {
+    match value.to_str() {
+        Some("0") => None,
+        Some("1") => {
+            let dir = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+            let dir = dir.filter(|dir| dir.is_dir()).unwrap_or_else(env::temp_dir);
+            Some(dir.join(format!("roving-{}.sock", std::process::id())))
+        }
+        _ => Some(PathBuf::from(value)),
+    }
+}
+
+/// How long nothing moves before it is reported, by default.
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+
+fn patience_of(value: OsString) -> Option<Duration> {
+    let value = value.to_str()?;
+    parse(value).unwrap_or_else(|()| {
+        os::say(&format!(
+            "ROVING_WATCH={value:?} is not a time: say 1 (a second) or 2 to 3600000 milliseconds, or \
+             unset it; nothing is watched"
+        ));
+        None
+    })
+}
+
+fn parse(value: &str) -> Result<Option<Duration>, ()> {
+    let value = value.trim_ascii();
+    if value.is_empty() {
+        return Ok(None);
+    }
+    match value.parse::<u64>() {
+        Ok(0) => Ok(None),
+        Ok(1) => Ok(Some(PATIENCE)),
+        Ok(ms @ 2..=3_600_000) => Ok(Some(Duration::from_millis(ms))),
+        _ => Err(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(crate::pool::testing::of_any_text())]
+
+        /// Any text is nothing, or a time within the bounds, or refused.
+        #[test]
+        fn fuzz_the_variable_of_the_watch(text in "[ 0-9+-]{0,12}|.{0,24}") {
+            if let Ok(Some(patience)) = parse(&text) {
+                prop_assert!((2..=3_600_000).contains(&patience.as_millis()));
+                prop_assert!(text.trim_ascii().parse::<u64>().is_ok());
+            }
+        }
+    }
+
+    #[test]
+    fn the_variable_is_a_switch_or_a_time() {
+        assert_eq!(parse(""), Ok(None));
+        assert_eq!(parse("0"), Ok(None));
+        assert_eq!(parse("1"), Ok(Some(PATIENCE)));
+        assert_eq!(parse(" 250 "), Ok(Some(Duration::from_millis(250))));
+        for bad in ["yes", "-1", "3600001", "1.5", "99999999999999999999999"] {
+            assert_eq!(parse(bad), Err(()), "{bad}");
+        }
+    }
+}
