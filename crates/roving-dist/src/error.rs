@@ -18,6 +18,7 @@ use std::sync::Arc;
 pub struct Error {
     rank: Option<usize>,
     text: Arc<str>,
+    is_loss: bool,
 }
 
 impl Error {
@@ -26,6 +27,7 @@ impl Error {
         Error {
             rank: Some(rank),
             text: format!("rank {rank} of {ranks}: {what}").into(),
+            is_loss: false,
         }
     }
 
@@ -34,7 +36,22 @@ impl Error {
         Error {
             rank: None,
             text: what.to_string().into(),
+            is_loss: false,
         }
+    }
+
+    /// Makes it an error of a rank or a connection that is lost: the program itself has not failed.
+    pub(crate) fn of_loss(self) -> Error {
+        Error {
+            is_loss: true,
+            ..self
+        }
+    }
+
+    /// The status with which processes end because of it. That of a loss is `EX_TEMPFAIL` of
+    /// `sysexits.h`: the same again may succeed.
+    pub(crate) fn status(&self) -> i32 {
+        if self.is_loss { 75 } else { 1 }
     }
 
     /// Returns the rank at fault, where it is known.

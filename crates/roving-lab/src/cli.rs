@@ -4,6 +4,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::input::{BadInput, Failure};
+use crate::launch::{self, LaunchArgs};
 use crate::out::show;
 use crate::settings::RunArgs;
 use crate::{list, run};
@@ -60,6 +61,8 @@ pub(crate) struct Cli {
 enum Command {
     /// Run one workload on Roving, and serially, and compare.
     Run(Box<RunArgs>),
+    /// Run a program on ranks that `mpirun` starts, and start it again when one is lost.
+    Launch(LaunchArgs),
     /// Run one workload on Roving and on its rivals, in turn, and compare.
     #[cfg_attr(not(feature = "rivals"), command(disable_help_flag = true))]
     Compare(CompareArgs),
@@ -103,6 +106,7 @@ pub(crate) fn main() -> Result<(), Failure> {
     match cli.command {
         None => run::first_words(),
         Some(Command::Run(args)) => run::run(&args),
+        Some(Command::Launch(args)) => launch::run(&args),
         #[cfg(feature = "rivals")]
         Some(Command::Compare(args)) if args.workload == SLEEPERS => sleepers::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),

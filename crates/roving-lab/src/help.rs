@@ -12,7 +12,9 @@ use clap::CommandFactory as _;
 
 use crate::bench::{self, drop_in};
 use crate::cli::Cli;
+use crate::dist;
 use crate::duals::words::Wanted;
+use crate::launch;
 use crate::model::{self, args::ModelArgs};
 use crate::networks::placement::{self, Place};
 use crate::rivals::Runtime;
@@ -77,11 +79,6 @@ fn of_run() -> Vec<Claim> {
             "a_network_is_drawn_into_a_file",
         ),
         run(
-            "run dist",
-            "rank 0 prints",
-            "rank_0_prints_the_verified_tree_and_the_others_nothing",
-        ),
-        run(
             "run explain",
             "on either side, and what came; with `--device`",
             "choices_are_explained",
@@ -106,12 +103,53 @@ fn of_run() -> Vec<Claim> {
         ),
     ];
     claims.extend(of_device());
+    claims.extend(of_dist());
     claims.extend(Form::ALL.map(|form| data("run form", form.name())));
     claims.extend(Place::all().map(|place| data("run placement", place.name())));
     for amount in ["one", "fixed:1", "half"] {
         assert!(parse_steal(amount).is_ok(), "{amount}");
     }
     claims
+}
+
+/// Of `run --dist`.
+fn of_dist() -> Vec<Claim> {
+    vec![
+        run(
+            "run dist",
+            "rank 0 prints",
+            "rank_0_prints_the_verified_tree_and_the_others_nothing",
+        ),
+        run(
+            "run checkpoints",
+            "go on from the last one that is there, on as many ranks as before or on others",
+            "a_search_resumes_on_as_many_ranks_or_on_others",
+        ),
+        usual("run every", dist::EVERY_MS),
+    ]
+}
+
+/// Of `launch`.
+fn of_launch() -> Vec<Claim> {
+    const KILLED: &str = "a_killed_rank_is_noticed_and_the_search_goes_on_to_the_exact_count";
+    const ENDS: &str = "a_program_that_fails_is_not_started_again";
+    vec![
+        run("launch", "start it again when one is lost", KILLED),
+        run("launch ranks", "How many ranks", KILLED),
+        run(
+            "launch restart",
+            "at most, when a rank was lost",
+            "the_restarts_have_a_limit",
+        ),
+        usual("launch restart", launch::RESTARTS_USUAL),
+        run("launch fewer", "one rank fewer each time", KILLED),
+        run("launch mpirun", "More words for `mpirun`", KILLED),
+        run(
+            "launch program",
+            "has to resume from its checkpoints by itself",
+            ENDS,
+        ),
+    ]
 }
 
 /// Of `run --device`.
@@ -345,6 +383,7 @@ fn of_top() -> Vec<Claim> {
 fn claims() -> Vec<Claim> {
     [
         of_run(),
+        of_launch(),
         of_measuring(),
         of_sleepers(),
         of_model(),

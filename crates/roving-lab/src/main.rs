@@ -47,6 +47,7 @@ mod fork_join;
 mod help;
 mod input;
 mod lanes;
+mod launch;
 mod list;
 #[cfg(feature = "rivals")]
 mod machine;

@@ -47,6 +47,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if args.dist {
         return dist::run(args);
     }
+    if args.checkpoints.is_some() || args.every.is_some() {
+        let line = "--checkpoints and --every are for searches across ranks: add --dist";
+        return Err(BadInput::line(line).into());
+    }
     if duals::run::wanted(args) {
         return duals::run::run(args);
     }

@@ -39,6 +39,14 @@ pub(crate) struct RunArgs {
     /// prints.
     #[arg(long)]
     pub(crate) dist: bool,
+    /// Write checkpoints of a search across ranks into this directory, which all of them see, and
+    /// go on from the last one that is there, on as many ranks as before or on others; with
+    /// `--dist`.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) checkpoints: Option<PathBuf>,
+    /// Milliseconds from one checkpoint to the next [default: 60000].
+    #[arg(long, value_name = "MS", allow_hyphen_values = true)]
+    pub(crate) every: Option<String>,
     /// Run as tasks with a CPU and a GPU side. auto: each where it is expected to end first, by
     /// times that are measured and kept; none: no device is looked for; cpu, gpu: all on that side;
     /// split:0.3: that share of the work on a device; sim:10: as auto, on a simulated device ten

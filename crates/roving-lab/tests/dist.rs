@@ -3,6 +3,7 @@
 mod common;
 
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use common::{directory, mpirun, roving, text};
 use serde_json::Value;
@@ -93,6 +94,26 @@ fn what_is_wrong_is_one_line_of_rank_0() {
             "`9` is not allowed",
         ),
         (&["run", "uts", "--dist", "--json", missing], "--json"),
+        (
+            &["run", "ring", "--dist", "--checkpoints", missing],
+            "want a search (uts)",
+        ),
+        (
+            &["run", "uts", "--dist", "--every", "10"],
+            "--every `10` is not allowed: want --checkpoints with it",
+        ),
+        (
+            &[
+                "run",
+                "uts",
+                "--dist",
+                "--checkpoints",
+                missing,
+                "--repeat",
+                "2",
+            ],
+            "--repeat `2` is not allowed: want 1 with --checkpoints",
+        ),
     ] {
         let output = roving(words);
         let warned = text(&output.stderr);
@@ -105,6 +126,15 @@ fn what_is_wrong_is_one_line_of_rank_0() {
             assert_eq!(ours.count(), 1, "{warned}");
         }
     }
+}
+
+#[test]
+fn checkpoints_are_for_ranks() {
+    let output = roving(&["run", "uts", "--checkpoints", "anywhere"]);
+    let warned = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{warned}");
+    assert_eq!(warned.lines().count(), 1, "{warned}");
+    assert!(warned.contains("add --dist"), "{warned}");
 }
 
 #[test]
@@ -121,4 +151,221 @@ fn several_ranks_without_mpi_are_one_line_that_says_how_to_build_it() {
     assert_eq!(output.status.code(), Some(2), "{warned}");
     assert_eq!(warned.lines().count(), 1, "{warned}");
     assert!(warned.contains("--features mpi"), "{warned}");
+}
+
+/// A tree that takes some seconds, and how many nodes it has.
+const LARGE: (&str, &str) = match cfg!(debug_assertions) {
+    true => ("T1", "nodes 4,130,071"),
+    false => ("T1XL", "nodes 1,635,119,272"),
+};
+
+/// The words of a search of it with checkpoints in this directory.
+fn search_of(directory: &str) -> Vec<&str> {
+    let words = ["run", "uts", "--input", LARGE.0, "--dist", "--workers", "1"];
+    [&words[..], &["--checkpoints", directory, "--every", "5"]].concat()
+}
+
+/// An empty directory of that name, as a word.
+fn empty(name: &str) -> String {
+    let directory = directory(name);
+    let _ = std::fs::remove_dir_all(&directory);
+    directory.to_str().expect("a path in UTF-8").to_owned()
+}
+
+/// `roving launch` with these words, then a search of the large tree; none where there is no MPI.
+fn launch(words: &[&str], program: &[&str]) -> Option<Command> {
+    if !cfg!(feature = "mpi") {
+        return None;
+    }
+    if let Err(error) = Command::new("mpirun").arg("--version").output() {
+        println!("skipped: no mpirun here ({error})");
+        return None;
+    }
+    let place = empty(&format!("launch-{}", program.len() + words.len()));
+    std::fs::create_dir_all(&place).expect("a place for the files of mpirun");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roving"));
+    command
+        .env("OMPI_MCA_orte_tmpdir_base", place)
+        .args(["launch", "--mpirun", "--allow-run-as-root --oversubscribe"])
+        .args(words)
+        .args(program)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    Some(command)
+}
+
+/// The processes of `roving run` whose words name this directory: the ranks.
+fn ranks_of(directory: &str) -> Vec<u32> {
+    let ids = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_rank = |id: &u32| {
+        let words = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = words.split(|byte| *byte == 0).collect();
+        words.get(1) == Some(&&b"run"[..]) && words.contains(&directory.as_bytes())
+    };
+    ids.filter(is_rank).collect()
+}
+
+/// Sends a signal to one of so many ranks, when there is a checkpoint.
+fn signal(directory: &str, ranks: usize, which: usize, signal: &str) {
+    let latest = std::path::Path::new(directory).join("latest");
+    let begun = Instant::now();
+    let mut before = None;
+    loop {
+        let written = std::fs::metadata(&latest)
+            .and_then(|file| file.modified())
+            .ok();
+        let found = ranks_of(directory);
+        // A newer one than that from which these ranks have resumed.
+        if written.is_some()
+            && before.is_some_and(|before| before != written)
+            && found.len() == ranks
+        {
+            let sent = Command::new("kill")
+                .args([signal, &found[which % ranks].to_string()])
+                .status();
+            assert!(sent.expect("kill starts").success());
+            return;
+        }
+        if found.len() == ranks && before.is_none() {
+            before = Some(written);
+        }
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "{} ranks, {written:?}",
+            found.len()
+        );
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_search_resumes_on_as_many_ranks_or_on_others() {
+    let directory = empty("resumes");
+    for count in [3, 1, 2] {
+        let mut child = match count {
+            1 => Command::new(env!("CARGO_BIN_EXE_roving")),
+            _ if cfg!(feature = "mpi") => mpirun(count, env!("CARGO_BIN_EXE_roving")),
+            _ => return,
+        };
+        let started = child
+            .args(search_of(&directory))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let child = match started {
+            Ok(child) => child,
+            Err(error) => {
+                println!("skipped: no mpirun here ({error})");
+                return;
+            }
+        };
+        if count != 2 {
+            signal(&directory, count, 0, "-9");
+        }
+        let output = child.wait_with_output().unwrap();
+        let (said, warned) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.success(), count == 2, "{warned}");
+        if count == 1 {
+            let other = ["run", "uts", "--input", "T3", "--dist", "--workers", "1"];
+            let other = roving(&[&other[..], &["--checkpoints", &directory]].concat());
+            let warned = text(&other.stderr);
+            assert!(!other.status.success(), "{warned}");
+            assert!(
+                warned
+                    .contains("is of another program, or of the same with another input: of `uts"),
+                "{warned}"
+            );
+        }
+        if count == 2 {
+            assert!(said.contains("resumed        from `"), "{said}{warned}");
+            assert!(said.contains(LARGE.1), "{said}{warned}");
+        }
+    }
+}
+
+#[test]
+fn a_killed_rank_is_noticed_and_the_search_goes_on_to_the_exact_count() {
+    let directory = empty("killed");
+    let program = [&[env!("CARGO_BIN_EXE_roving")][..], &search_of(&directory)].concat();
+    let words = ["-n", "3", "--restart", "5", "--fewer"];
+    let Some(mut command) = launch(&words, &program) else {
+        return;
+    };
+    let child = command.spawn().expect("the command starts");
+    for (ranks, which) in [(3, 1), (2, 0)] {
+        signal(&directory, ranks, which, "-9");
+    }
+    let output = child.wait_with_output().unwrap();
+    let (said, warned) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{said}{warned}");
+    assert!(said.contains(LARGE.1), "{said}{warned}");
+    for line in [
+        "was ended by signal 9",
+        "on 3 ranks; starting again on 2 ranks, restart 1 of 5",
+        "on 2 ranks; starting again on 1 rank, restart 2 of 5",
+        "roving launch: ended well on 1 rank after 2 restarts in",
+    ] {
+        assert!(warned.contains(line), "{line}: {warned}");
+    }
+}
+
+/// A rank that is stopped is given up by the others, and harms nothing when it goes on.
+#[test]
+fn a_stopped_rank_is_given_up_and_the_search_goes_on_to_the_exact_count() {
+    let directory = empty("stopped");
+    let program = [&[env!("CARGO_BIN_EXE_roving")][..], &search_of(&directory)].concat();
+    let Some(mut command) = launch(&["-n", "2", "--restart", "5"], &program) else {
+        return;
+    };
+    let child = command
+        .env("ROVING_DIST_SILENCE_S", "2")
+        .spawn()
+        .expect("the command starts");
+    signal(&directory, 2, 1, "-STOP");
+    let output = child.wait_with_output().unwrap();
+    let (said, warned) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{said}{warned}");
+    assert!(said.contains(LARGE.1), "{said}{warned}");
+    assert!(
+        warned.contains("has been silent for 2s: it was killed, or lost after"),
+        "{warned}"
+    );
+}
+
+#[test]
+fn the_restarts_have_a_limit() {
+    let program = ["sh", "-c", "kill -9 $$"];
+    let Some(mut command) = launch(&["-n", "1", "--restart", "2"], &program) else {
+        return;
+    };
+    let output = command.output().unwrap();
+    let warned = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{warned}");
+    assert_eq!(
+        warned.matches("starting again on 1 rank").count(),
+        2,
+        "{warned}"
+    );
+    assert!(
+        warned.contains("2 restarts, and no more are allowed. The last checkpoint"),
+        "{warned}"
+    );
+}
+
+#[test]
+fn a_program_that_fails_is_not_started_again() {
+    let Some(mut command) = launch(&["-n", "2", "--restart", "9"], &["sh", "-c", "exit 3"]) else {
+        return;
+    };
+    let output = command.output().unwrap();
+    let warned = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{warned}");
+    assert!(!warned.contains("starting again"), "{warned}");
+    assert!(
+        warned.contains("launch: the program ended with status 3. No rank was lost"),
+        "{warned}"
+    );
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Bag;
 use super::cut::Plan;
-use super::files::{Files, Part};
+use super::files::{Files, LATEST, Part};
 use super::format::{Cut, Identity};
 use super::state::Shared;
 use crate::error::Error;
@@ -101,6 +101,16 @@ impl Checkpoints {
     pub fn resume(mut self, resume: bool) -> Checkpoints {
         self.resume = resume;
         self
+    }
+
+    /// Returns whether a checkpoint is in the directory, to be resumed from or refused.
+    ///
+    /// ```
+    /// let directory = std::env::temp_dir().join("roving-no-such-directory");
+    /// assert!(!roving_dist::Checkpoints::to(directory).is_there());
+    /// ```
+    pub fn is_there(&self) -> bool {
+        self.directory.join(LATEST).exists()
     }
 }
 

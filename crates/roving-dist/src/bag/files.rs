@@ -34,6 +34,8 @@ use std::path::{Path, PathBuf};
 
 use super::format::{self, Cut, Identity, damaged, encode};
 
+/// The file that says which cut is whole.
+pub(super) const LATEST: &str = "latest";
 /// The end of the name of a file that is being written.
 const PART: &str = ".part";
 
@@ -123,7 +125,7 @@ impl Files {
     }
 
     fn latest(&self) -> PathBuf {
-        self.directory.join("latest")
+        self.directory.join(LATEST)
     }
 
     /// The cut of this run with this number.

@@ -116,9 +116,9 @@ impl Engine {
         self.transport.is_sent()
     }
 
-    /// Ends all processes.
-    pub(crate) fn abort(&mut self) {
-        self.transport.abort();
+    /// Ends all processes with this status.
+    pub(crate) fn abort(&mut self, status: i32) {
+        self.transport.abort(status);
     }
 
     /// The transport itself, for benchmarks.

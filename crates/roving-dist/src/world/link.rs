@@ -366,10 +366,11 @@ impl Link {
 
     /// Ends all processes.
     fn abort(&self) -> ! {
+        let status = self.fault.get().map_or(1, |error| error.status());
         let start = Instant::now();
         while start.elapsed() < ABORT_WAIT_MAX {
             if let Some(mut engine) = self.try_engine() {
-                engine.abort();
+                engine.abort(status);
                 break;
             }
             thread::sleep(Duration::from_millis(1));

@@ -145,7 +145,7 @@ impl Transport for Local {
         Ok(true)
     }
 
-    fn abort(&mut self) {}
+    fn abort(&mut self, _: i32) {}
 
     fn finish(&mut self) -> Result<(), Error> {
         Ok(())

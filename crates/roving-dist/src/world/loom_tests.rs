@@ -38,7 +38,7 @@ impl Transport for Kept {
         Ok(true)
     }
 
-    fn abort(&mut self) {}
+    fn abort(&mut self, _: i32) {}
 
     fn finish(&mut self) -> Result<(), Error> {
         Ok(())

@@ -170,7 +170,7 @@ impl Mpi {
     fn check(&self, code: c_int, what: std::fmt::Arguments<'_>) -> Result<(), Error> {
         match code == ffi::MPI_SUCCESS as c_int {
             true => Ok(()),
-            false => Err(self.explain(code, what)),
+            false => Err(self.explain(code, what).of_loss()),
         }
     }
 
@@ -501,11 +501,11 @@ impl Transport for Mpi {
         Ok(self.sends.is_empty())
     }
 
-    fn abort(&mut self) {
+    fn abort(&mut self, status: i32) {
         // SAFETY: MPI is initialised, and not finalised: the universe is dropped by `finish` only,
         // the last call.
         unsafe {
-            ffi::MPI_Abort(self.comm, 1);
+            ffi::MPI_Abort(self.comm, status);
         }
     }
 

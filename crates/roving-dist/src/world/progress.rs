@@ -117,7 +117,7 @@ impl Pulse {
                 "has been silent for {:?}: it was killed, or lost",
                 self.silence_max
             );
-            link.fail_with(Error::at(before, ranks, silence));
+            link.fail_with(Error::at(before, ranks, silence).of_loss());
         }
     }
 }

@@ -27,8 +27,8 @@ pub(crate) trait Transport: Send {
     /// Whether all packets have left this rank.
     fn is_sent(&mut self) -> Result<bool, Error>;
 
-    /// Ends the processes of all ranks, if ranks are processes.
-    fn abort(&mut self);
+    /// Ends the processes of all ranks with this status, if ranks are processes.
+    fn abort(&mut self, status: i32);
 
     /// For benchmarks: one message of the library beneath, blocking. Not where ranks are threads.
     fn send_bare(&mut self, _to: usize, _bytes: &[u8]) -> Result<(), Error> {

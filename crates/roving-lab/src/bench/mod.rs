@@ -78,7 +78,7 @@ fn profile() -> String {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 40] = [
+const ROWS: [Row; 41] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -248,6 +248,11 @@ const ROWS: [Row; 40] = [
         "dist-ring",
         "A hop between two ranks, against MPI's own messages of the same bytes",
         Measure::Table(dist::ring),
+    ),
+    row(
+        "dist-checkpoints",
+        "A search by ranks that writes checkpoints, against the same without",
+        Measure::Table(dist::checkpoints),
     ),
     row(
         "duals-overhead",

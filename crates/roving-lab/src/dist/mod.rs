@@ -4,11 +4,13 @@ mod networks;
 pub(crate) mod uts;
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
 
-use roving_dist::{Rebalance, World};
+use roving_dist::{Checkpoints, Rebalance, World};
 use serde::Serialize;
 
-use crate::input::{BadInput, Failure, grouped};
+use crate::input::{BadInput, Failure, grouped, number_in};
 use crate::networks::placement::{self, Place};
 use crate::out::Sink;
 use crate::report::Seconds;
@@ -23,11 +25,16 @@ struct Program {
     run: fn(&World, &RunArgs, &Settings) -> Result<Report, Failure>,
     /// It has processes that can.
     may_move: bool,
+    /// It is a bag, which can be checkpointed.
+    is_bag: bool,
 }
 
 /// All of them.
 const PROGRAMS: [Program; 5] = [
-    program("uts", uts::run),
+    Program {
+        is_bag: true,
+        ..program("uts", uts::run)
+    },
     program("ring", networks::ring),
     Program {
         may_move: true,
@@ -45,11 +52,17 @@ const fn program(
         name,
         run,
         may_move: false,
+        is_bag: false,
     }
 }
 
+/// Milliseconds between two checkpoints, unless told otherwise.
+pub(crate) const EVERY_MS: u64 = 60_000;
+/// The most milliseconds that `--every` takes.
+const EVERY_MS_MAX: u64 = 1_000_000_000;
+
 /// How a program is run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Settings {
     /// Of each rank.
     pub(crate) workers: usize,
@@ -57,6 +70,8 @@ pub(crate) struct Settings {
     pub(crate) repeat: usize,
     /// When processes move to another rank; none if they stay.
     pub(crate) rebalance: Option<Rebalance>,
+    /// Where a bag is checkpointed, and how often.
+    pub(crate) checkpoints: Option<(PathBuf, Duration)>,
 }
 
 /// The report of a program.
@@ -150,6 +165,14 @@ fn run_in(world: &World, args: &RunArgs) -> Result<(), Failure> {
         let remedy = format!("leave it out, or run {}", names.join(" or "));
         return Err(BadInput::new("--placement with --dist", place, allowed, remedy).into());
     }
+    if let (Some((directory, _)), false) = (&settings.checkpoints, program.is_bag) {
+        let bags = PROGRAMS.iter().filter(|one| one.is_bag);
+        let names: Vec<_> = bags.map(|one| one.name).collect();
+        let allowed = format!("a search ({})", names.join(", "));
+        let directory = directory.display();
+        let remedy = "leave it out";
+        return Err(BadInput::new("--checkpoints", directory, allowed, remedy).into());
+    }
     let sink = match world.rank() {
         0 => Some(Sink::open(args.json.as_deref())),
         _ => None,
@@ -191,7 +214,13 @@ impl Settings {
         }
         let plain = (cores() / world.ranks()).max(1);
         let workers = args.workers.as_deref().map_or(Ok(plain), parse_workers)?;
-        let repeat = args.repeat.as_deref().map_or(Ok(5), parse_repeat)?;
+        let checkpoints = checkpoints(args)?;
+        let usual = if checkpoints.is_some() { 1 } else { 5 };
+        let repeat = args.repeat.as_deref().map_or(Ok(usual), parse_repeat)?;
+        if let (true, Some(text)) = (checkpoints.is_some() && repeat > 1, &args.repeat) {
+            let allowed = "1 with --checkpoints, which are of one run";
+            return Err(BadInput::new("--repeat", text, allowed, "leave it out"));
+        }
         let place = args.placement.as_deref();
         let place = place.map_or(Ok(Place::default()), placement::parse)?;
         if place.name() == "adaptive" {
@@ -208,13 +237,53 @@ impl Settings {
             workers,
             repeat,
             rebalance: place.across(),
+            checkpoints,
         })
+    }
+
+    /// The checkpoints of a bag with this name and input.
+    pub(crate) fn checkpoints_of(&self, name: &str, input: &str) -> Option<Checkpoints> {
+        let (directory, every) = self.checkpoints.as_ref()?;
+        let checkpoints = Checkpoints::to(directory).every(*every);
+        Some(checkpoints.program(format!("{name} {input}")).resume(true))
+    }
+
+    /// A line for the table of a run that went on from a checkpoint.
+    pub(crate) fn resumed(&self) -> Option<(&'static str, String)> {
+        let (directory, _) = self.checkpoints.as_ref()?;
+        let directory = directory.display();
+        Some((
+            "resumed",
+            format!("from `{directory}`; time and rate count what was left as the whole"),
+        ))
     }
 
     /// A pool for one rank.
     pub(crate) fn pool(&self) -> Result<roving::Pool, Failure> {
         let failed = |error| Failure::Run(format!("no pool of {} workers: {error}", self.workers));
         roving::Pool::new(self.workers).map_err(failed)
+    }
+}
+
+/// Reads `--checkpoints` and `--every`.
+fn checkpoints(args: &RunArgs) -> Result<Option<(PathBuf, Duration)>, BadInput> {
+    let every = args.every.as_deref().map_or(Ok(EVERY_MS), |text| {
+        number_in(
+            "--every",
+            text,
+            0..=EVERY_MS_MAX,
+            "leave it out for a minute",
+        )
+    })?;
+    match (&args.checkpoints, &args.every) {
+        (Some(directory), _) => Ok(Some((directory.clone(), Duration::from_millis(every)))),
+        (None, Some(text)) => Err(BadInput::new(
+            "--every",
+            text,
+            "--checkpoints with it",
+            "say where they go",
+        )),
+        (None, None) => Ok(None),
     }
 }
 

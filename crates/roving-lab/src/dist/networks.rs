@@ -222,6 +222,7 @@ mod tests {
         workers: 1,
         repeat: 2,
         rebalance: None,
+        checkpoints: None,
     };
 
     #[test]

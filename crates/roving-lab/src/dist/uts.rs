@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use roving::Pool;
-use roving_dist::{Bag, Local, World};
+use roving_dist::{Bag, Checkpoints, Local, World};
 use serde::{Deserialize, Serialize};
 
 use super::{Report, Settings, failure, seconds};
@@ -69,6 +69,7 @@ fn search_with<H: Hash>(
     world: &World,
     pool: &Pool,
     search: &Search<'_, H>,
+    checkpoints: Option<Checkpoints>,
 ) -> Result<Found, roving_dist::Error> {
     let root = search.root();
     let below = (root.children > 0).then_some(Siblings {
@@ -78,7 +79,11 @@ fn search_with<H: Hash>(
         height: 1,
     });
     let work = |siblings: Siblings, local: &mut Local<'_, _, _>| siblings.search(search, local);
-    let found = Bag::new(world).run(pool, below, work, Found::and)?;
+    let mut bag = Bag::new(world);
+    if let Some(checkpoints) = checkpoints {
+        bag = bag.checkpoints(checkpoints);
+    }
+    let found = bag.run(pool, below, work, Found::and)?;
     Ok(found.and(Found {
         nodes: 1,
         leaves: u64::from(root.children == 0),
@@ -99,14 +104,19 @@ fn detect(_portable: bool) -> Option<Portable> {
 }
 
 /// One timed search, begun by all ranks at once.
-pub(crate) fn search(world: &World, pool: &Pool, work: &Uts) -> Result<(Duration, Found), Failure> {
+pub(crate) fn search(
+    world: &World,
+    pool: &Pool,
+    work: &Uts,
+    checkpoints: Option<Checkpoints>,
+) -> Result<(Duration, Found), Failure> {
     world.barrier().map_err(failure)?;
     let start = Instant::now();
     let (tree, portable) = work.tree();
     let found = match detect(portable) {
         #[cfg(target_arch = "x86_64")]
-        Some(hash) => search_with(world, pool, &Search::new(tree, hash, 0)),
-        _ => search_with(world, pool, &Search::new(tree, Portable, 0)),
+        Some(hash) => search_with(world, pool, &Search::new(tree, hash, 0), checkpoints),
+        _ => search_with(world, pool, &Search::new(tree, Portable, 0), checkpoints),
     };
     Ok((start.elapsed(), found.map_err(failure)?))
 }
@@ -122,9 +132,11 @@ pub(super) fn run(world: &World, args: &RunArgs, settings: &Settings) -> Result<
             (work.answer(), Evidence::Serial)
         }
     };
+    let checkpoints = settings.checkpoints_of(Uts::NAME, &work.input());
+    let resumes = checkpoints.as_ref().is_some_and(Checkpoints::is_there);
     let mut times = Times::default();
     for _ in 0..settings.repeat {
-        let (time, found) = search(world, &pool, &work)?;
+        let (time, found) = search(world, &pool, &work, checkpoints.clone())?;
         let found = answer(&found);
         if found != expected {
             return Err(Failure::Run(format!(
@@ -147,6 +159,10 @@ pub(super) fn run(world: &World, args: &RunArgs, settings: &Settings) -> Result<
         seconds: seconds(&times),
         found: Uts::FIGURES.iter().copied().zip(expected.0).collect(),
         items,
-        notes: Vec::new(),
+        notes: resumes
+            .then(|| settings.resumed())
+            .flatten()
+            .into_iter()
+            .collect(),
     })
 }

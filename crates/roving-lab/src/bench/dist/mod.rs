@@ -1,6 +1,7 @@
 //! The rows about ranks. Each starts `mpirun` on this program, which then answers a `probe`.
 
 mod ask;
+mod checkpoints;
 mod messages;
 mod ring;
 mod uts;
@@ -11,6 +12,7 @@ use crate::dist::failure;
 use crate::input::Failure;
 use crate::out::show;
 
+pub(super) use checkpoints::checkpoints;
 pub(super) use messages::messages;
 pub(super) use ring::ring;
 pub(super) use uts::uts;
@@ -22,12 +24,13 @@ struct Question {
 }
 
 /// All of them.
-const QUESTIONS: [Question; 5] = [
+const QUESTIONS: [Question; 6] = [
     question("dist-uts", uts::times),
     question("dist-exact", uts::exact),
     question("dist-messages", messages::rates),
     question("dist-idle", messages::idle),
     question("dist-ring", ring::hops),
+    question("dist-checkpoints", checkpoints::cost),
 ];
 
 const fn question(

@@ -109,7 +109,7 @@ pub(super) fn times(world: &World, words: &[String]) -> Result<Vec<f64>, Failure
         let (time, found) = match how {
             "join" => measure::parallel(&mut job, &pool, Form::Join),
             _ => {
-                let (time, found) = uts::search(world, &pool, &work)?;
+                let (time, found) = uts::search(world, &pool, &work, None)?;
                 (time, answer(&found))
             }
         };
@@ -131,7 +131,7 @@ pub(super) fn exact(world: &World, words: &[String]) -> Result<Vec<f64>, Failure
     let mut exact = 0;
     for run in 0..runs {
         let mut work = Uts::parse(&format!("-t0 -b200 -q0.124875 -m8 -r{run}"))?;
-        let (_, found) = uts::search(world, &pool, &work)?;
+        let (_, found) = uts::search(world, &pool, &work, None)?;
         measure::on_stack(work.stack_bytes(), || work.run_serial())?;
         exact += u64::from(answer(&found) == work.answer());
     }
