@@ -1,12 +1,13 @@
 //! The functions by which programs ask and set: `omp_get_…` and `omp_set_…`.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::env::{self, Bind, Controls, Kind, LEVELS_MAX, Schedule, Settings};
+use crate::env::{self, Controls, Kind, LEVELS_MAX, Schedule, Settings};
 use crate::team::Team;
 use crate::team::thread::Thread;
 
@@ -48,8 +49,8 @@ numbers! {
     omp_get_cancellation = |_| settings().cancellation.into();
     omp_get_proc_bind = |thread| thread.controls().bind as c_int;
     omp_get_num_places = |_| settings().places.len() as c_int;
-    omp_get_place_num = |thread| place_of(thread).map_or(-1, |place| place as c_int);
-    omp_get_partition_num_places = |_| settings().places.len() as c_int;
+    omp_get_place_num = |thread| thread.site.get().map_or(-1, |site| site.place as c_int);
+    omp_get_partition_num_places = |thread| partition(thread).len() as c_int;
     omp_get_max_task_priority = |_| settings().task_priority.min(c_int::MAX as u64) as c_int;
     omp_get_default_device = |thread| thread.controls().device;
     omp_get_num_devices = |_| 0;
@@ -82,11 +83,10 @@ pub(super) fn teams_asked() -> (u32, u32) {
     )
 }
 
-/// The place that a thread was bound to when it began.
-fn place_of(thread: &Thread) -> Option<usize> {
-    let places = settings().places.len();
-    let is_bound = settings().controls.bind != Bind::False && places > 0;
-    is_bound.then(|| thread.num() as usize % places)
+/// The places among which the threads of the thread's regions are bound; none, if they are not.
+fn partition(thread: &Thread) -> Range<usize> {
+    let own = thread.site.get().map(|site| site.partition);
+    own.map_or(0..0, |own| own.first..own.first + own.len)
 }
 
 /// Changes what the calling task has for itself.
@@ -226,12 +226,12 @@ pub(super) unsafe extern "C" fn omp_get_place_proc_ids(place: c_int, ids: *mut c
 }
 
 /// # Safety
-/// There is room for all places.
+/// There is room for all places of the partition.
 #[unsafe(no_mangle)]
 pub(super) unsafe extern "C" fn omp_get_partition_place_nums(nums: *mut c_int) {
-    for index in 0..settings().places.len() {
+    for (index, place) in partition(Thread::current()).enumerate() {
         // SAFETY: the caller's promise.
-        unsafe { *nums.add(index) = index as c_int };
+        unsafe { *nums.add(index) = place as c_int };
     }
 }
 

@@ -12,7 +12,7 @@ use roving::adapt::hosted::{self, Hosted};
 
 use super::region;
 use super::{Region, Team};
-use crate::env::{Bind, Settings, places, warn};
+use crate::env::{Settings, warn};
 use crate::sync::dock::Dock;
 
 /// How often the process was forked on the way here, as far as crews have been there.
@@ -158,7 +158,6 @@ impl Drop for Crew {
 
 /// The thread at that seat, from start to end.
 fn serve(shared: &Shared, seat: usize) {
-    bind(seat, shared.docks.len());
     shared.hosted().enlist(seat);
     // SAFETY: this thread has enlisted for the seat. It ends when its keeper says so, which is in
     // no region then, and no thread of a crew steals outside of regions.
@@ -174,21 +173,6 @@ fn serve(shared: &Shared, seat: usize) {
             }
         });
     }
-}
-
-/// Binds the calling thread to its place, if threads are to be bound.
-pub(crate) fn bind(seat: usize, threads: usize) {
-    let settings = Settings::get();
-    let places = &settings.places;
-    let at = match settings.controls.bind {
-        Bind::False => return,
-        _ if places.is_empty() => return,
-        Bind::Primary => 0,
-        Bind::Spread if threads < places.len() => seat * places.len() / threads,
-        _ if threads > places.len() => seat * places.len() / threads,
-        _ => seat,
-    };
-    places::bind(&places[at % places.len()]);
 }
 
 /// As for any thread of the system, unless the environment says otherwise.

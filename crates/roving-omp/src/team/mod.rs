@@ -5,6 +5,7 @@ pub(crate) mod barrier;
 pub(crate) mod crew;
 pub(crate) mod region;
 pub(crate) mod root;
+pub(crate) mod site;
 pub(crate) mod thread;
 
 use std::cell::UnsafeCell;
@@ -14,7 +15,9 @@ use std::sync::{Mutex, PoisonError};
 
 use roving::adapt::hosted::Hosted;
 
+use self::site::Site;
 use self::thread::League;
+use crate::env::Bind;
 use crate::loops::share::{RING, Share};
 use crate::sync::barrier::Barrier;
 use crate::task::Heritage;
@@ -39,6 +42,9 @@ pub(crate) struct Region {
     /// The heritage that its implicit tasks begin with.
     pub(crate) heritage: Heritage,
     pub(crate) league: League,
+    /// How its threads are bound, and the site of the one that met it.
+    pub(crate) bind: Bind,
+    pub(crate) site: Option<Site>,
     /// Its threads are in their first construct from the beginning.
     pub(crate) begins_in_loop: bool,
 }

@@ -19,7 +19,7 @@ pub(crate) struct Asked {
     pub(crate) data: *mut (),
     /// 0: as many as there are; 1: the region is not to be parallel.
     pub(crate) threads: u32,
-    /// `proc_bind`, if it says so; for now only inherited.
+    /// `proc_bind`, if it says so.
     pub(crate) bind: u32,
 }
 
@@ -129,15 +129,16 @@ fn region_of(thread: &Thread, asked: &Asked, threads: u32) -> Region {
     if let Some(&threads) = settings.threads.get(level as usize) {
         controls.threads = threads;
     }
-    if let Some(&bind) = settings.bind.get(level as usize) {
-        controls.bind = bind;
-    }
     if asked.bind != 0 && controls.bind != Bind::False {
         controls.bind = match asked.bind {
             2 => Bind::Primary,
             4 => Bind::Spread,
             _ => Bind::Close,
         };
+    }
+    let own_bind = controls.bind;
+    if let Some(&bind) = settings.bind.get(level as usize) {
+        controls.bind = bind;
     }
     Region {
         code: asked.code,
@@ -153,6 +154,8 @@ fn region_of(thread: &Thread, asked: &Asked, threads: u32) -> Region {
             is_final: false,
         },
         league: thread.league.get(),
+        bind: own_bind,
+        site: thread.site.get(),
         begins_in_loop: false,
     }
 }
@@ -174,9 +177,17 @@ pub(crate) fn run(team: &Team, num: u32) {
         progress,
     });
     thread.league.set(region.league);
+    let site = thread.site.get();
+    if let Some(from) = region.site {
+        thread.move_to(from.of(region.bind, num as usize, region.threads as usize));
+    }
     // SAFETY: who began the region gave code and data that go together, and waits for its end.
     unsafe { (region.code)(region.data) };
     team.wait_for_all(thread, &team.end, false);
+    if num == 0 {
+        // At the place where it was; the others stay where they are for their next region.
+        thread.site.set(site);
+    }
     thread.go(before);
     hosted::leave(frame);
 }

@@ -7,10 +7,11 @@ use std::ptr;
 
 use roving::adapt::hosted::Frame;
 
-use super::crew::{self, Crew};
+use super::crew::Crew;
+use super::site::Site;
 use super::thread::{League, Position, Progress, Thread};
 use super::{Region, Team};
-use crate::env::Settings;
+use crate::env::Bind;
 use crate::task::{Heritage, Task};
 
 /// The state that an initial thread has for as long as it lives.
@@ -48,6 +49,8 @@ pub(super) fn outermost(heritage: Heritage) -> Region {
         outer_num: 0,
         heritage,
         league: League::ONE,
+        bind: Bind::False,
+        site: None,
         begins_in_loop: false,
     }
 }
@@ -69,8 +72,9 @@ pub(super) fn begin(thread: &Thread) {
     });
     // SAFETY: the system's own call.
     let is_main = unsafe { libc::syscall(libc::SYS_gettid) } == i64::from(std::process::id());
-    if is_main {
-        crew::bind(0, Settings::get().processors);
+    thread.site.set(Site::initial());
+    if let Some(site) = thread.site.get().filter(|_| is_main) {
+        site.bind();
     }
 }
 

@@ -5,6 +5,7 @@ use std::ptr;
 
 use super::Team;
 use super::root;
+use super::site::Site;
 use crate::env::Controls;
 use crate::loops::share::Share;
 use crate::task::Task;
@@ -59,6 +60,8 @@ pub(crate) struct Thread {
     task: Cell<*const Task>,
     pub(crate) progress: Cell<Progress>,
     pub(crate) league: Cell<League>,
+    /// `None`: it is not bound, or not yet.
+    pub(crate) site: Cell<Option<Site>>,
 }
 
 thread_local! {
@@ -70,6 +73,7 @@ thread_local! {
             task: Cell::new(ptr::null()),
             progress: Cell::new(Progress::START),
             league: Cell::new(League::ONE),
+            site: Cell::new(None),
         }
     };
 }
@@ -106,6 +110,14 @@ impl Thread {
             num: self.num.replace(position.num),
             task: self.task.replace(position.task),
             progress: self.progress.replace(position.progress),
+        }
+    }
+
+    /// Binds the thread there, unless it is.
+    pub(super) fn move_to(&self, site: Site) {
+        let before = self.site.replace(Some(site));
+        if before.is_none_or(|before| before.place != site.place) {
+            site.bind();
         }
     }
 

@@ -1,182 +1,16 @@
 //! Runs each program in `programs/` with the compiler's own library, and again with ours, preloaded
 //! and by the name of the other: the output is the same.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::sync::OnceLock;
+mod running;
+mod settings;
 
-/// A variable of the environment, and its value.
-type Setting = (&'static str, &'static str);
+use std::path::Path;
+use std::process::Command;
 
-/// Each program runs in each of these.
-const SETTINGS: [&[Setting]; 6] = [
-    &[],
-    &[("OMP_NUM_THREADS", "1")],
-    &[("OMP_NUM_THREADS", "3"), ("OMP_SCHEDULE", "static,2")],
-    &[("OMP_SCHEDULE", "guided"), ("OMP_CANCELLATION", "true")],
-    &[("OMP_WAIT_POLICY", "passive"), ("OMP_NUM_THREADS", "4")],
-    &[("GOMP_SPINCOUNT", "100"), ("OMP_THREAD_LIMIT", "3")],
-];
-
-/// The library that a program runs with.
-#[derive(Clone, Copy, Debug)]
-enum Library {
-    /// The compiler's own.
-    Theirs,
-    /// Ours, in front of the other.
-    Preloaded,
-    /// Ours instead of the other.
-    Replaced,
-}
-
-/// Where cargo has put the libraries, beside this test.
-fn built() -> PathBuf {
-    let own = std::env::current_exe().expect("a test has a path");
-    own.parent()
-        .expect("it lies in a folder of its own")
-        .to_owned()
-}
-
-/// A folder with our library by this name, linked with versions as `cargo xtask install` does.
-fn linked(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("as-{name}"));
-    std::fs::create_dir_all(&folder).expect("there is room");
-    let mut command = Command::new(gcc().expect("asked before"));
-    command.current_dir(env!("CARGO_MANIFEST_DIR"));
-    command.arg("-L").arg(built()).arg("@libgomp.args");
-    command.arg(format!("-Wl,-soname,{name}"));
-    let output = command.arg("-o").arg(folder.join(name)).output();
-    let output = output.expect("gcc was there before");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    folder
-}
-
-/// A folder with our `libgomp.so.1`.
-fn replacement() -> &'static Path {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| linked("libgomp.so.1"))
-}
-
-/// Our library to preload.
-fn preloaded() -> &'static Path {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    let name = "libroving_omp.so.1";
-    LIBRARY.get_or_init(|| linked(name).join(name))
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// The compiler of C that is asked for by `ROVING_GCC`, or `gcc`; if it comes with OpenMP.
-fn gcc() -> Option<&'static str> {
-    static NAME: OnceLock<Option<String>> = OnceLock::new();
-    let name = NAME.get_or_init(|| compiler("ROVING_GCC", &["gcc"], "probe.c"));
-    if name.is_none() {
-        eprintln!("skipped: gcc with OpenMP is not installed");
-    }
-    name.as_deref()
-}
-
-/// The first of these compilers, or that which a variable asks for, if it comes with OpenMP.
-fn compiler(variable: &str, names: &[&str], probe: &str) -> Option<String> {
-    let asked = std::env::var(variable);
-    let names: Vec<&str> = asked.as_ref().map_or(names.to_vec(), |name| vec![name]);
-    let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let source = tmp.join(probe);
-    let empty = if probe.ends_with(".f90") {
-        "end\n"
-    } else {
-        "int main(void) { return 0; }\n"
-    };
-    std::fs::write(&source, empty).expect("there is room");
-    let is_there = |name: &&&str| {
-        let mut command = Command::new(name);
-        command.arg("-fopenmp").arg(&source).arg("-o");
-        let built = command.arg(source.with_extension("probe")).output();
-        built.is_ok_and(|output| output.status.success())
-    };
-    let found = names.iter().find(is_there).map(|name| (*name).to_owned());
-    // Who asks for one wants no test that is skipped.
-    assert!(
-        found.is_some() || asked.is_err(),
-        "{names:?} with OpenMP is not there"
-    );
-    found
-}
-
-/// Each program is built by one test alone: another one may be running it.
-fn build(compiler: &str, flags: &[&str], name: &str) -> PathBuf {
-    build_named(compiler, flags, name, &format!("{name}{}", flags.concat()))
-}
-
-fn build_named(compiler: &str, flags: &[&str], name: &str, to: &str) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/programs")
-        .join(name);
-    let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let program = tmp.join(to);
-    let mut command = Command::new(compiler);
-    command.arg("-fopenmp").arg(&source).args(flags);
-    command.arg("-J").arg(tmp).arg("-o").arg(&program);
-    if !compiler.contains("fortran") {
-        command = Command::new(compiler);
-        command.arg("-fopenmp").arg(&source).args(flags);
-        command.arg("-o").arg(&program);
-    }
-    let output = command.output().expect("the compiler was there before");
-    let told = text(&output.stderr);
-    assert!(
-        output.status.success(),
-        "{compiler} {flags:?} {name}:\n{told}"
-    );
-    program
-}
-
-/// Runs a program in these settings alone.
-fn run(program: &Path, settings: &[Setting], library: Library) -> Output {
-    // What hangs is ended, and told. The settings are the program's alone.
-    let mut command = Command::new("timeout");
-    command.args(["120", "env"]);
-    // Cargo names its folder of libraries there, in which our `libgomp.so.1` may lie.
-    command.args(["-u", "LD_LIBRARY_PATH"]);
-    for (name, _) in std::env::vars().filter(|(name, _)| name.contains("OMP_")) {
-        command.arg("-u").arg(name);
-    }
-    match library {
-        Library::Theirs => {}
-        Library::Preloaded => {
-            command.arg(format!("LD_PRELOAD={}", preloaded().display()));
-        }
-        Library::Replaced => {
-            command.arg(format!("LD_LIBRARY_PATH={}", replacement().display()));
-        }
-    }
-    let said = settings
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"));
-    command.args(said).arg(program);
-    command.output().expect("it was just built")
-}
-
-/// Compares ours, preloaded, with theirs.
-fn same(program: &Path, settings: &[Setting]) {
-    compare(program, settings, Library::Preloaded);
-}
-
-fn compare(program: &Path, settings: &[Setting], library: Library) {
-    let theirs = run(program, settings, Library::Theirs);
-    let ours = run(program, settings, library);
-    let told = text(&ours.stderr);
-    let case = format!("{} {settings:?} {library:?}: {told}", program.display());
-    assert_eq!(ours.status, theirs.status, "{case}");
-    assert_eq!(text(&ours.stdout), text(&theirs.stdout), "{case}");
-    assert!(!theirs.stdout.is_empty(), "{case}: it says something");
-    // Above all, the dynamic linker has nothing to say.
-    if let Library::Replaced = library {
-        assert_eq!(told, text(&theirs.stderr), "{case}");
-    }
-}
+use running::{
+    Library, SETTINGS, build, build_named, built, compare, compiler, gcc, preloaded, replacement,
+    run, same, text,
+};
 
 /// Builds a program of C in two ways, and compares it in each setting.
 fn compares(name: &str) {
@@ -330,87 +164,6 @@ fn roots() {
     compares("roots.c");
 }
 
-/// A wrong value in the environment is told as the other library tells it, and left out.
-#[test]
-fn wrong_values_are_told() {
-    let Some(gcc) = gcc() else { return };
-    let program = build(gcc, &["-O1"], "control.c");
-    let wrong: [Setting; 17] = [
-        ("OMP_NUM_THREADS", "abc"),
-        ("OMP_NUM_THREADS", "0"),
-        ("OMP_NUM_THREADS", "3,x"),
-        ("OMP_SCHEDULE", "foo"),
-        ("OMP_SCHEDULE", "dynamic,x"),
-        ("OMP_DYNAMIC", "maybe"),
-        ("OMP_STACKSIZE", "1Z"),
-        ("OMP_WAIT_POLICY", "x"),
-        ("OMP_MAX_ACTIVE_LEVELS", "-1"),
-        ("OMP_THREAD_LIMIT", "0"),
-        ("GOMP_SPINCOUNT", "q"),
-        ("OMP_PROC_BIND", "x"),
-        ("OMP_PLACES", "foo"),
-        ("OMP_CANCELLATION", "x"),
-        ("OMP_DISPLAY_ENV", "x"),
-        ("OMP_DEFAULT_DEVICE", "-1"),
-        ("OMP_ALLOCATOR", "large"),
-    ];
-    for setting in wrong {
-        same(&program, &[setting]);
-        let theirs = text(&run(&program, &[setting], Library::Theirs).stderr);
-        let ours = text(&run(&program, &[setting], Library::Preloaded).stderr);
-        // The other library is loaded as well, and says it, too: so it is there twice. That of
-        // GCC 13 and later says the value as well.
-        let (name, own) = (setting.0, ours.strip_prefix(&theirs).unwrap_or_default());
-        let after = theirs.split(name).last().unwrap_or_default();
-        assert!(own.contains(name) && theirs.contains(name), "{setting:?}");
-        assert!(
-            own == theirs || !after.trim().is_empty(),
-            "{setting:?}: {ours}"
-        );
-    }
-}
-
-/// The settings are shown as the other library shows them.
-#[test]
-fn the_environment_is_shown() {
-    let Some(gcc) = gcc() else { return };
-    let program = build_named(gcc, &[], "control.c", "shown");
-    // That of GCC 13 and later shows 1 thread and 1 level where nothing is said of them.
-    let shown: [&[Setting]; 4] = [
-        &[("OMP_NUM_THREADS", "2")],
-        &[
-            ("OMP_NUM_THREADS", "4"),
-            ("OMP_ALLOCATOR", "Omp_Const_Mem_Alloc"),
-        ],
-        &[
-            ("OMP_NUM_THREADS", "3,2"),
-            ("OMP_MAX_ACTIVE_LEVELS", "7"),
-            ("OMP_SCHEDULE", "guided,4"),
-        ],
-        &[
-            ("OMP_NUM_THREADS", "2"),
-            ("OMP_MAX_ACTIVE_LEVELS", "1"),
-            ("OMP_STACKSIZE", "3M"),
-            ("OMP_PROC_BIND", "close,spread"),
-        ],
-    ];
-    for settings in shown {
-        let settings = [settings, &[("OMP_DISPLAY_ENV", "true")]].concat();
-        let theirs = text(&run(&program, &settings, Library::Theirs).stderr);
-        let ours = text(&run(&program, &settings, Library::Preloaded).stderr);
-        assert!(theirs.contains("OMP_NUM_THREADS"), "{theirs}");
-        let own = ours.strip_prefix(&theirs).unwrap_or_default();
-        assert_eq!(plain(own), plain(&theirs), "{settings:?}");
-        let ours = text(&run(&program, &settings, Library::Replaced).stderr);
-        assert_eq!(ours, own, "{settings:?}");
-    }
-}
-
-/// The library of GCC 13 and later says for which devices a setting is.
-fn plain(shown: &str) -> String {
-    shown.replace("[host] ", "").replace("[all] ", "")
-}
-
 /// A function that is not implemented says its name.
 #[test]
 fn what_is_missing_stops_the_program() {
@@ -519,7 +272,7 @@ fn functions_have_the_versions_of_theirs() {
     let theirs = functions(Path::new(of_compiler.trim()));
     let replaced = functions(&replacement().join("libgomp.so.1"));
     // For accelerators there is nothing. A version that the map does not have came after GCC 14.
-    let map = include_str!("../libgomp.map");
+    let map = include_str!("../../libgomp.map");
     let is_meant = |name: &&String| match name.split_once("@@") {
         Some((name, version)) => {
             let is_other = ["acc_", "GOACC_", "GOMP_PLUGIN_"];
