@@ -229,6 +229,9 @@ roving_status roving_local_free(roving_local *local);
 #define ROVING_COLD_ ROVING_COLD_NOTHROW_
 #endif
 #define ROVING_UNUSED_ __attribute__((__unused__))
+/* Of tasks: the same instructions took a fifth more or less by where the compiler happened to put
+ * them. */
+#define ROVING_ALIGNED_ __attribute__((__aligned__(32)))
 #ifdef __cplusplus
 /* An exception ends the process wherever the task runs, not only where it is stolen: those that it
  * spawned may use the frames that the exception would leave. */
@@ -239,12 +242,18 @@ roving_status roving_local_free(roving_local *local);
 #define ROVING_LIKELY_(x) __builtin_expect(!!(x), 1)
 #define ROVING_UNLIKELY_(x) __builtin_expect(!!(x), 0)
 
+/* What is to be run when the slot has been left: two words of the library's. */
+typedef struct roving_left_ {
+    uint64_t kind_;
+    void *at_;
+} roving_left_;
+
 /* One place of a task stack. The library fills `state_` and `link_`, which no macro touches. */
 typedef struct roving_slot {
     uint64_t state_;
-    void *run_;
+    roving_left_ (*run_)(struct roving_slot *); /* what a thief calls */
     struct roving_slot *link_;
-    void (*code_)(roving_worker *, struct roving_slot *);
+    void (*code_)(roving_worker *, struct roving_slot *); /* of a coroutine */
     unsigned char words_[32];
 } __attribute__((__aligned__(64))) roving_slot;
 
@@ -262,23 +271,24 @@ struct roving_line {
 typedef struct roving_layout_ {
     size_t slot_, slot_run_, slot_code_, slot_words_, words_, words_align_;
     size_t line_top_, line_push_limit_, line_pop_limit_;
+    size_t wire_left_;
 } roving_layout;
 
 extern const roving_layout roving_layout_;
 void roving_check_layout_(const roving_layout *layout);
-extern void *roving_run_;
 roving_worker *roving_here_(void);
-roving_slot *roving_push_(void (*code)(roving_worker *, roving_slot *), const void *words);
+roving_left_ roving_run_(roving_slot *slot, void (*code)(roving_worker *, roving_slot *));
+roving_slot *roving_push_(roving_left_ (*run)(roving_slot *), const void *words);
 int roving_pop_(roving_slot *slot);
 void roving_keep_(const void *result, size_t bytes);
-void roving_kept_(void *result, size_t bytes);
+void *roving_kept_(void);
 void roving_note_spawn_(uintptr_t handle, const char *name, const char *file, int line);
 void roving_note_sync_(uintptr_t handle, const char *name, const char *file, int line);
 size_t roving_note_enter_(void);
 void roving_note_leave_(size_t before, const char *name);
 
 /* For the coroutines of roving_task.hpp. */
-extern void *roving_run_tree_;
+extern roving_left_ (*const roving_run_tree_)(roving_slot *);
 roving_status roving_tree_run_(void (*body)(roving_worker *, const void *, void *, int), void *arg);
 void roving_tree_join_(const void *tree, void (*body)(roving_worker *, void *), void *arg);
 int roving_tree_push_(void (*code)(roving_worker *, void *), void *const *words, int stays);
@@ -324,6 +334,18 @@ static inline struct roving_line *roving_line_of_(roving_worker *worker)
     return __atomic_load_n(worker, __ATOMIC_RELAXED);
 }
 
+/* Behind the thread's pointer to its line stands a word of its own, in which a slow path leaves where
+ * its result is. A result by address would give a frame to who calls it, on the fast path too. */
+static inline void roving_leave_(roving_worker *worker, void *at)
+{
+    worker[1] = (roving_worker)at;
+}
+
+static inline void *roving_take_left_(roving_worker *worker)
+{
+    return (void *)worker[1];
+}
+
 /* Whether the slot at the top can be pushed with nothing else to be done: there is a worker, there is
  * room, enough tasks are public, and no thief asks.
  *
@@ -358,6 +380,7 @@ static inline const roving_layout *roving_own_layout_(void)
         offsetof(struct roving_line, top_),
         offsetof(struct roving_line, push_limit_),
         offsetof(struct roving_line, pop_limit_),
+        sizeof(roving_worker),
     };
     return &layout;
 }
@@ -565,15 +588,13 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
             if (!N##_fits_) { \
                 *(void *ROVING_ALIAS_ *)(void *)roving_slot_->words_ = roving_spill_; \
             } \
-            roving_slot_->run_ = roving_run_; \
-            roving_slot_->code_ = N##_run_; \
+            roving_slot_->run_ = N##_stolen_; \
             ROVING_RELEASE_(roving_slot_); \
             roving_line_->top_ = roving_slot_ + 1; \
             roving_h_->slot_ = roving_slot_; \
         } else { \
-            roving_slot *roving_pushed_; \
-            N##_spawn_slowly_(roving_w_, &roving_pushed_, roving_spill_ ROVING_BARE_ ARGS); \
-            roving_h_->slot_ = roving_pushed_; \
+            N##_spawn_slowly_(roving_w_, roving_spill_ ROVING_BARE_ ARGS); \
+            roving_h_->slot_ = (roving_slot *)roving_take_left_(roving_w_); \
         } \
     } \
     /* Of debug builds: a spawn that says where it stands. */ \
@@ -598,7 +619,7 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
         struct N##_result_ result_; \
     }; \
     ROVING_MAKE_PLACE_(N) \
-    LINK R N##_body_(roving_worker *roving_w_ ROVING_BARE_ PARAMS); \
+    ROVING_ALIGNED_ LINK R N##_body_(roving_worker *roving_w_ ROVING_BARE_ PARAMS); \
     ROVING_UNUSED_ static inline R N##_call_(roving_worker *roving_w_ ROVING_BARE_ PARAMS) \
         ROVING_NOEXCEPT_ \
     { \
@@ -607,11 +628,11 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
         ROVING_NOTE_LEAVE_(roving_before_, #N); \
         return roving_result_; \
     } \
-    /* What a thief calls. All arguments are read before the result takes their place. */ \
+    /* What a thief runs. All arguments are read before the result takes their place. */ \
     ROVING_UNUSED_ static void N##_run_(roving_worker *roving_w_, roving_slot *roving_slot_) \
     { \
         ROVING_ACQUIRE_(roving_slot_); \
-        ROVING_ACQUIRE_(&roving_run_); \
+        ROVING_ACQUIRE_(&roving_layout_); \
         { \
             struct N##_args_ *roving_at_ = (struct N##_args_ *)N##_content_of_(roving_slot_); \
             (void)roving_at_; \
@@ -620,9 +641,12 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
         } \
         ROVING_RELEASE_(roving_slot_); \
     } \
+    ROVING_UNUSED_ static roving_left_ N##_stolen_(roving_slot *roving_slot_) \
+    { \
+        return roving_run_(roving_slot_, N##_run_); \
+    } \
     /* Nothing of the fast path goes by address: it would be in memory there too. */ \
     ROVING_COLD_ static void N##_spawn_slowly_(roving_worker *roving_w_, \
-                                               roving_slot **roving_out_, \
                                                void *roving_spill_ ROVING_BARE_ PARAMS) \
     { \
         unsigned char roving_words_[32] __attribute__((__aligned__(32))) = {0}; \
@@ -633,8 +657,8 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
         if (!N##_fits_) { \
             *(void *ROVING_ALIAS_ *)(void *)roving_words_ = roving_spill_; \
         } \
-        ROVING_RELEASE_(&roving_run_); \
-        roving_slot_ = roving_push_(N##_run_, roving_words_); \
+        ROVING_RELEASE_(&roving_layout_); \
+        roving_slot_ = roving_push_(N##_stolen_, roving_words_); \
         if (roving_slot_ == NULL) { \
             R roving_result_ = N##_call_(roving_w_ ROVING_BARE_ ARGS); \
             if (N##_fits_) { \
@@ -643,27 +667,28 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
                 ((struct N##_result_ *)roving_spill_)->value_ = roving_result_; \
             } \
         } \
-        *roving_out_ = roving_slot_; \
+        roving_leave_(roving_w_, roving_slot_); \
     } \
     ROVING_MAKE_SPAWN_(N, PARAMS, STORES, ARGS) \
+    /* Leaves the result where the arguments were, or a thief has left it. */ \
     ROVING_COLD_ static void N##_sync_slowly_(roving_worker *roving_w_, roving_slot *roving_slot_, \
-                                              void *roving_spill_, R *roving_result_) \
+                                              void *roving_spill_) \
     { \
+        void *roving_to_ = roving_spill_; \
         if (roving_slot_ != NULL) { \
-            void *roving_to_ = N##_fits_ ? (void *)roving_slot_->words_ : roving_spill_; \
+            roving_to_ = N##_fits_ ? (void *)roving_slot_->words_ : roving_spill_; \
             if (roving_pop_(roving_slot_)) { \
                 struct N##_args_ *roving_at_ = (struct N##_args_ *)roving_to_; \
                 (void)roving_at_; \
-                *roving_result_ = N##_call_(roving_w_ ROVING_BARE_ LOADS); \
+                R roving_result_ = N##_call_(roving_w_ ROVING_BARE_ LOADS); \
+                ((struct N##_result_ *)roving_to_)->value_ = roving_result_; \
             } else { \
                 ROVING_ACQUIRE_(roving_slot_); \
-                *roving_result_ = ((struct N##_result_ *)roving_to_)->value_; \
             } \
         } else if (N##_fits_) { \
-            roving_kept_(roving_result_, sizeof(*roving_result_)); \
-        } else { \
-            *roving_result_ = ((struct N##_result_ *)roving_spill_)->value_; \
+            roving_to_ = roving_kept_(); \
         } \
+        roving_leave_(roving_w_, roving_to_); \
     } \
     ROVING_UNUSED_ static inline R N##_sync_(roving_worker *roving_w_, N##_spawned *roving_h_) \
     { \
@@ -677,11 +702,8 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
             roving_line_->top_ = roving_slot_; \
             return N##_call_(roving_w_ ROVING_BARE_ LOADS); \
         } \
-        { \
-            R roving_result_; \
-            N##_sync_slowly_(roving_w_, roving_slot_, roving_spill_, &roving_result_); \
-            return roving_result_; \
-        } \
+        N##_sync_slowly_(roving_w_, roving_slot_, roving_spill_); \
+        return ((struct N##_result_ *)roving_take_left_(roving_w_))->value_; \
     } \
     /* The same of a sync. */ \
     ROVING_UNUSED_ static inline R N##_sync_noted_(const char *roving_file_, int roving_place_, \
@@ -728,7 +750,7 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
         struct N##_args_ args_; \
     }; \
     ROVING_MAKE_PLACE_(N) \
-    LINK void N##_body_(roving_worker *roving_w_ ROVING_BARE_ PARAMS); \
+    ROVING_ALIGNED_ LINK void N##_body_(roving_worker *roving_w_ ROVING_BARE_ PARAMS); \
     ROVING_UNUSED_ static inline void N##_call_(roving_worker *roving_w_ ROVING_BARE_ PARAMS) \
         ROVING_NOEXCEPT_ \
     { \
@@ -736,11 +758,11 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
         N##_body_(roving_w_ ROVING_BARE_ ARGS); \
         ROVING_NOTE_LEAVE_(roving_before_, #N); \
     } \
-    /* What a thief calls. All arguments are read before the result takes their place. */ \
+    /* What a thief runs. All arguments are read before the result takes their place. */ \
     ROVING_UNUSED_ static void N##_run_(roving_worker *roving_w_, roving_slot *roving_slot_) \
     { \
         ROVING_ACQUIRE_(roving_slot_); \
-        ROVING_ACQUIRE_(&roving_run_); \
+        ROVING_ACQUIRE_(&roving_layout_); \
         { \
             struct N##_args_ *roving_at_ = (struct N##_args_ *)N##_content_of_(roving_slot_); \
             (void)roving_at_; \
@@ -748,9 +770,12 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
         } \
         ROVING_RELEASE_(roving_slot_); \
     } \
+    ROVING_UNUSED_ static roving_left_ N##_stolen_(roving_slot *roving_slot_) \
+    { \
+        return roving_run_(roving_slot_, N##_run_); \
+    } \
     /* Nothing of the fast path goes by address: it would be in memory there too. */ \
     ROVING_COLD_ static void N##_spawn_slowly_(roving_worker *roving_w_, \
-                                               roving_slot **roving_out_, \
                                                void *roving_spill_ ROVING_BARE_ PARAMS) \
     { \
         unsigned char roving_words_[32] __attribute__((__aligned__(32))) = {0}; \
@@ -761,12 +786,12 @@ static inline roving_status roving_pool_new(size_t workers, roving_pool **pool)
         if (!N##_fits_) { \
             *(void *ROVING_ALIAS_ *)(void *)roving_words_ = roving_spill_; \
         } \
-        ROVING_RELEASE_(&roving_run_); \
-        roving_slot_ = roving_push_(N##_run_, roving_words_); \
+        ROVING_RELEASE_(&roving_layout_); \
+        roving_slot_ = roving_push_(N##_stolen_, roving_words_); \
         if (roving_slot_ == NULL) { \
             N##_call_(roving_w_ ROVING_BARE_ ARGS); \
         } \
-        *roving_out_ = roving_slot_; \
+        roving_leave_(roving_w_, roving_slot_); \
     } \
     ROVING_MAKE_SPAWN_(N, PARAMS, STORES, ARGS) \
     ROVING_COLD_ static void N##_sync_slowly_(roving_worker *roving_w_, roving_slot *roving_slot_, \

@@ -169,16 +169,22 @@ inline outcome<R> take_outcome(roving_slot *slot) noexcept
     return taken;
 }
 
-/* What a thief calls. */
+/* What a thief runs. */
 template <class B>
 void run_joined(roving_worker *, roving_slot *slot)
 {
     using R = result_of<B &>;
     ROVING_ACQUIRE_(slot);
-    ROVING_ACQUIRE_(&roving_run_);
+    ROVING_ACQUIRE_(&roving_layout_);
     B b = take_closure<B>(slot);
     ::new (static_cast<void *>(slot->words_)) outcome<R>(outcome<R>::of(b));
     ROVING_RELEASE_(slot);
+}
+
+template <class B>
+roving_left_ stolen(roving_slot *slot)
+{
+    return roving_run_(slot, run_joined<B>);
 }
 
 /* The slow push. Null: there is no room, or no worker. */
@@ -187,8 +193,8 @@ ROVING_COLD_NOTHROW_ void push_slowly(roving_slot **slot, B b)
 {
     alignas(32) unsigned char words[sizeof(roving_slot::words_)] = {};
     ::new (static_cast<void *>(words)) B(b);
-    ROVING_RELEASE_(&roving_run_);
-    *slot = roving_push_(run_joined<B>, words);
+    ROVING_RELEASE_(&roving_layout_);
+    *slot = roving_push_(stolen<B>, words);
 }
 
 /* The end of a join whose pop is not the fast one. */
@@ -305,8 +311,7 @@ inline std::pair<result_of<A &>, result_of<B &>> join_in_slot(A a, B b)
     if (ROVING_LIKELY_(roving_can_push_(line))) {
         slot = line->top_;
         ::new (static_cast<void *>(slot->words_)) B(b);
-        slot->run_ = roving_run_;
-        slot->code_ = run_joined<B>;
+        slot->run_ = stolen<B>;
         ROVING_RELEASE_(slot);
         line->top_ = slot + 1;
     } else {
@@ -441,11 +446,11 @@ class spawner {
         if constexpr (std::is_trivially_copyable_v<std::decay_t<F>> && alignof(T) <= 8 &&
                       sizeof(T) <= 24) {
             T made{this, std::forward<F>(f)};
-            ROVING_RELEASE_(&roving_run_);
+            ROVING_RELEASE_(&roving_layout_);
             detail::check(roving_scope_spawn_copy(raw_, T::run_copy, &made, sizeof(made)));
         } else {
             T *made = new T{this, std::forward<F>(f)};
-            ROVING_RELEASE_(&roving_run_);
+            ROVING_RELEASE_(&roving_layout_);
             roving_status status = roving_scope_spawn_owned(raw_, T::run_owned, T::drop, made);
             detail::check(status);
         }
@@ -481,7 +486,7 @@ class spawner {
 
         static void run_copy(roving_worker *, roving_scope *, void *self)
         {
-            ROVING_ACQUIRE_(&roving_run_);
+            ROVING_ACQUIRE_(&roving_layout_);
             task *at = static_cast<task *>(self);
             const spawner *scope = at->scope;
             at->run();
@@ -492,7 +497,7 @@ class spawner {
         static void run_owned(roving_worker *worker, roving_scope *raw, void *self)
         {
             (void)worker, (void)raw;
-            ROVING_ACQUIRE_(&roving_run_);
+            ROVING_ACQUIRE_(&roving_layout_);
             task *at = static_cast<task *>(self);
             const spawner *scope = at->scope;
             at->run();
@@ -503,7 +508,7 @@ class spawner {
 
         static void drop(void *self)
         {
-            ROVING_ACQUIRE_(&roving_run_);
+            ROVING_ACQUIRE_(&roving_layout_);
             task *at = static_cast<task *>(self);
             const spawner *scope = at->scope;
             delete at;

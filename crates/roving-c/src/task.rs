@@ -3,10 +3,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::mem::MaybeUninit;
 use std::{process, ptr};
 
-use roving::adapt::foreign::{self, Code, Layout, Opaque, Words};
+use roving::adapt::foreign::{self, Code, Layout, Left, Opaque, Words};
 
 /// Compared with what the header believes.
 #[unsafe(no_mangle)]
@@ -28,9 +27,15 @@ pub(crate) unsafe extern "C" fn roving_check_layout_(layout: *const Layout) {
     }
 }
 
-/// Written by a spawn into its slot, for a thief to call.
+/// Called, by the function that stands in the slot, with the code of the task.
+///
+/// # Safety
+/// As [`foreign::run`].
 #[unsafe(no_mangle)]
-pub(crate) static roving_run_: Opaque = foreign::RUN;
+pub(crate) unsafe extern "C-unwind" fn roving_run_(slot: *mut (), code: Code) -> Left {
+    // SAFETY: the caller's promise.
+    unsafe { foreign::run(slot, code) }
+}
 
 /// The calling thread's line pointer: `roving_worker` of the header.
 #[unsafe(no_mangle)]
@@ -41,11 +46,12 @@ pub(crate) extern "C" fn roving_here_() -> *const () {
 /// The slow push; null if the spawner has to run the task in place.
 ///
 /// # Safety
-/// The code takes these words, of which there are 32 bytes, and can run on any worker.
+/// The function hands a code to [`roving_run_`] that takes these words, of which there are 32
+/// bytes, and can run on any worker.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn roving_push_(code: Code, words: *const Words) -> *mut () {
+pub(crate) unsafe extern "C" fn roving_push_(run: Opaque, words: *const Words) -> *mut () {
     // SAFETY: the caller's promise; not all of the words need be set.
-    unsafe { foreign::push(code, *words) }.unwrap_or(ptr::null_mut())
+    unsafe { foreign::push(run, *words) }.unwrap_or(ptr::null_mut())
 }
 
 /// The slow pop; 1 if the task is the caller's to run, 0 if it has run and left its result.
@@ -129,24 +135,24 @@ pub(crate) unsafe extern "C" fn roving_keep_(result: *const c_void, bytes: usize
     with_kept(|kept| kept.push(words));
 }
 
-/// Gives back what was kept last.
-///
-/// # Safety
-/// As [`roving_keep_`], of the same size.
+/// A result, aligned as those in slots are.
+#[derive(Clone, Copy)]
+#[repr(C, align(32))]
+struct Aligned(Words);
+
+/// Gives back what was kept last: where it stands until this thread calls this again.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn roving_kept_(result: *mut c_void, bytes: usize) {
-    let words = with_kept(Vec::pop);
-    let Some(words) = words else {
+pub(crate) extern "C" fn roving_kept_() -> *mut c_void {
+    thread_local! {
+        static LAST: Cell<Aligned> = const { Cell::new(Aligned(Words::uninit())) };
+    }
+    let Some(words) = with_kept(Vec::pop) else {
         misuse("a sync found no result: a task was synced twice, or on another thread");
     };
-    // SAFETY: the caller's promise; both are whole objects.
-    unsafe {
-        ptr::copy_nonoverlapping(
-            words.as_ptr().cast::<MaybeUninit<u8>>(),
-            result.cast(),
-            bytes,
-        );
-    }
+    LAST.with(|last| {
+        last.set(Aligned(words));
+        last.as_ptr().cast()
+    })
 }
 
 /// A task that was spawned and not synced yet, as debug builds know it.

@@ -32,7 +32,7 @@ use crate::workers::sleep::Parts;
 /// Tasks whose code is not Rust: the seam of `roving-c`.
 pub mod foreign {
     pub use crate::forkjoin::foreign::{
-        Code, LAYOUT, Layout, Opaque, RUN, Words, depth, has_pushed_above, pop, push, wire,
+        Code, LAYOUT, Layout, Left, Opaque, Words, depth, has_pushed_above, pop, push, run, wire,
     };
 }
 

@@ -47,6 +47,7 @@ static void layout(void)
     CHECK(roving_layout_.line_top_ == offsetof(struct roving_line, top_));
     CHECK(roving_layout_.line_push_limit_ == offsetof(struct roving_line, push_limit_));
     CHECK(roving_layout_.line_pop_limit_ == offsetof(struct roving_line, pop_limit_));
+    CHECK(roving_layout_.wire_left_ == sizeof(roving_worker));
     wrong.line_pop_limit_ += 8;
     CHECK(roving_pool_new_(&wrong, NULL, &pool) == ROVING_VERSION);
     CHECK(strstr(roving_error_detail(), "different versions") != NULL);

@@ -188,6 +188,7 @@ fn with_compiler(
     record: &mut Record,
 ) -> Result<(), Failure> {
     let joins = format!("fib {}", sizes.joins);
+    let one_fib = format!("onefib {}", sizes.joins);
     let join_fib = format!("join-fib {}", sizes.joins);
     let task_fib = format!("task-fib {}", sizes.tasks);
     let (tbb_fib, join_small) = (
@@ -199,6 +200,7 @@ fn with_compiler(
     for workers in [1, 2] {
         lanes.push(rust(sizes.joins, workers)?);
         lanes.push(programs.lane("fib, C", &joins, workers, fib));
+        lanes.push(programs.lane("fib, C, one task", &one_fib, workers, fib));
         lanes.push(programs.lane("fib, C++ join", &join_fib, workers, fib));
         let tasks = self::fib(sizes.tasks);
         lanes.push(programs.lane("fib, C++ coroutine", &task_fib, workers, tasks));

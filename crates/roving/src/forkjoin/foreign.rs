@@ -1,14 +1,13 @@
 //! Tasks of a join whose code is not Rust: the seam on which the header for C stands.
 //!
-//! Such a task stands in a slot as any other does. Its payload begins with the address of its code,
-//! behind which are up to four words of its arguments, later of its result; what a thief calls is
-//! [`run_foreign`], which calls that code. The fast push and pop are written in the other language,
-//! and touch what [`join`](super::join) touches: the thread's line pointer, four words of the line,
-//! and the slot at the top. This module says where those are, and does all that is not fast.
+//! Such a task stands in a slot as any other does, with up to four words of its arguments, later of
+//! its result; what a thief calls is a function of the other language, which hands its code to
+//! [`run`]. The fast push and pop are written in the other language too, and touch what
+//! [`join`](super::join) touches: the thread's line pointer, four words of the line, and the slot
+//! at the top. This module says where those are, and does all that is not fast.
 
 use std::mem::{MaybeUninit, offset_of};
 use std::panic::{self, AssertUnwindSafe};
-use std::ptr;
 
 use crate::stack::line::{self, wire_of_this_thread};
 use crate::stack::slot::{self, Further, Run, Slot, fits};
@@ -17,17 +16,18 @@ use crate::workers::Worker;
 use crate::workers::own::Own;
 use crate::workers::wait::Taken;
 
-/// The code of a task, which a thief calls with its thread's line pointer ([`wire`]) and the slot.
+/// The code of a task, which [`run`] calls with the thread's line pointer ([`wire`]) and the slot.
 /// It takes its arguments out of the slot, and leaves its result there.
 pub type Code = unsafe extern "C-unwind" fn(wire: *const (), slot: *mut ());
 
-/// The words of a task, behind the address of its code. Not all of them need be set.
+/// The words of a task. Not all of them need be set.
 pub type Words = MaybeUninit<[u64; 4]>;
 
-/// The payload of a slot.
+/// The payload of a slot. In front of the words is room for the code of a coroutine
+/// ([`trees`](super::trees)), and behind it they are aligned as well as the slot allows.
 #[repr(C)]
 struct Foreign {
-    code: Code,
+    code: MaybeUninit<*const ()>,
     words: Words,
 }
 
@@ -39,9 +39,9 @@ const _: () = assert!(fits::<Foreign>() && LAYOUT.words_align <= align_of::<Slot
 pub struct Layout {
     /// The size of a slot, which is the step from one to the next.
     pub slot: usize,
-    /// Where [`RUN`] is to be written.
+    /// Where the function that a thief calls is to be written.
     pub slot_run: usize,
-    /// Where the address of the task's code stands.
+    /// Where the code of a coroutine stands.
     pub slot_code: usize,
     /// Where its words begin.
     pub slot_words: usize,
@@ -55,6 +55,9 @@ pub struct Layout {
     pub line_push_limit: usize,
     /// A pop of a slot at or above it is fast.
     pub line_pop_limit: usize,
+    /// A word of the calling thread's, seen from [`wire`], in which a slow path of the other
+    /// language leaves what its caller goes on with.
+    pub wire_left: usize,
 }
 
 /// Where the parts of this build's slots and lines are.
@@ -68,16 +71,18 @@ pub const LAYOUT: Layout = Layout {
     line_top: line::TOP_AT,
     line_push_limit: line::PUSH_LIMIT_AT,
     line_pop_limit: line::POP_LIMIT_AT,
+    wire_left: line::LEFT_AT,
 };
 
-/// A function of Rust's own calling convention, for which other languages have no type.
+/// A function that a slot may hold, for a thief to call with the slot. Elsewhere than here nobody
+/// looks at what it takes and returns.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Opaque(pub(super) Run);
 
-/// Written into the slot by a fast push, beside the code and its words. A static, because a
-/// function can have several addresses and tasks are known by this one.
-pub static RUN: Opaque = Opaque(run_foreign);
+/// The two words that such a function returns: what is to be run when the slot has been left.
+#[repr(transparent)]
+pub struct Left(Further);
 
 /// Returns the address of the calling thread's line pointer: the same for as long as the thread
 /// lives. It leads to the line of the worker that the thread is, or to one whose limits let nothing
@@ -90,11 +95,13 @@ pub fn wire() -> *const () {
 /// worker, the stack is full, or the pool's schedule is drawn. Then the caller runs it in place.
 ///
 /// # Safety
-/// The code can be called, once, on any thread of the pool, with a slot of these words.
-pub unsafe fn push(code: Code, words: Words) -> Option<*mut ()> {
+/// The function calls [`run`] with the slot that it gets, and a code that can be called, once, on
+/// any thread of the pool, with a slot of these words.
+pub unsafe fn push(run: Opaque, words: Words) -> Option<*mut ()> {
     Worker::with_current(|worker| {
         let worker = worker?;
-        let pushed = worker.owner().push(RUN.0, Foreign { code, words });
+        let code = MaybeUninit::uninit();
+        let pushed = worker.owner().push(run.0, Foreign { code, words });
         let (slot, wake) = match pushed {
             Ok((slot, wake)) => (Some(slot.cast_mut().cast()), wake),
             Err((_, wake)) => (None, wake),
@@ -123,14 +130,11 @@ pub fn depth() -> Option<usize> {
     Worker::with_current(|worker| worker.map(|worker| worker.owner().top()))
 }
 
-/// Returns whether the calling worker has pushed such tasks above that [`depth`] and not popped
-/// them. Tasks of scopes may lie there as well: those are nobody's to pop.
+/// Returns whether the calling worker has pushed tasks above that [`depth`] which it has to pop and
+/// has not. Tasks of scopes may lie there as well: those are nobody's to pop.
 pub fn has_pushed_above(depth: usize) -> bool {
     Worker::with_current(|worker| {
-        worker.is_some_and(|worker| {
-            let (stack, top) = (worker.owner().stack(), worker.owner().top());
-            (depth..top).any(|index| stack.slot(index).will_run(RUN.0))
-        })
+        worker.is_some_and(|worker| worker.owner().has_joined_above(depth))
     })
 }
 
@@ -142,20 +146,20 @@ pub fn has_pushed_above(depth: usize) -> bool {
 /// be caught.)
 ///
 /// # Safety
-/// As [`Run`]; the payload is a [`Foreign`], of which only set words are read.
-unsafe fn run_foreign(slot: &Slot) -> Option<Further> {
-    if !matches!(slot.state().phase(), Phase::Started { .. }) {
+/// A thief has called the slot's function with this slot, and that calls this with the code of the
+/// task, which reads only words that are set.
+pub unsafe fn run(slot: *mut (), code: Code) -> Left {
+    // SAFETY: a slot lives as long as its pool.
+    let state = unsafe { (*slot.cast::<Slot>()).state() };
+    if !matches!(state.phase(), Phase::Started { .. }) {
         eprintln!(
             "roving: a task whose caller is not Rust was left behind: who spawned it has returned, \
              or was left by a panic, without a sync. The process ends"
         );
         std::process::abort();
     }
-    // SAFETY: the payload begins with the code.
-    let code = unsafe { slot.peek(|code: &Code| *code) };
-    let at = ptr::from_ref(slot).cast_mut().cast();
     // SAFETY: the promise of who pushed it.
-    let outcome = panic::catch_unwind(AssertUnwindSafe(|| unsafe { code(wire(), at) }));
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| unsafe { code(wire(), slot) }));
     if outcome.is_err() {
         eprintln!(
             "roving: a panic reached the end of a stolen task whose caller is not Rust and cannot \
@@ -163,7 +167,7 @@ unsafe fn run_foreign(slot: &Slot) -> Option<Further> {
         );
         std::process::abort();
     }
-    None
+    Left(Further::Nothing)
 }
 
 #[cfg(test)]
@@ -179,6 +183,13 @@ mod tests {
         }
     }
 
+    unsafe extern "C-unwind" fn run_double(slot: &Slot) -> Further {
+        // SAFETY: a thief's call; the first word is set.
+        unsafe { run(std::ptr::from_ref(slot).cast_mut().cast(), double) }.0
+    }
+
+    const DOUBLE: Opaque = Opaque(run_double);
+
     fn words(first: u64) -> Words {
         Words::new([first, 0, 0, 0])
     }
@@ -189,7 +200,7 @@ mod tests {
         pool.install(|| {
             let before = depth();
             // SAFETY: pushed and popped here, in order.
-            let slot = unsafe { push(double, words(21)) }.expect("there is room");
+            let slot = unsafe { push(DOUBLE, words(21)) }.expect("there is room");
             assert_eq!(depth(), before.map(|depth| depth + 1));
             assert!(before.is_some_and(has_pushed_above));
             assert!(!depth().is_some_and(has_pushed_above));
@@ -205,6 +216,27 @@ mod tests {
     }
 
     #[test]
+    fn tasks_of_scopes_are_nobody_s_to_pop() {
+        let pool = crate::Pool::new(1).unwrap();
+        pool.install(|| {
+            let before = depth().expect("a worker");
+            crate::scope(|scope| {
+                scope.spawn(|_| ());
+                let between = depth().expect("a worker");
+                assert!(between > before && !has_pushed_above(before));
+                // SAFETY: pushed and popped here, in order.
+                let slot = unsafe { push(DOUBLE, words(1)) }.expect("there is room");
+                scope.spawn(|_| ());
+                assert!(has_pushed_above(before) && has_pushed_above(between));
+                assert!(!has_pushed_above(between + 1), "a task of the scope alone");
+                // SAFETY: just pushed; what was spawned above it is drained.
+                assert!(unsafe { pop(slot) });
+                assert!(!has_pushed_above(before));
+            });
+        });
+    }
+
+    #[test]
     fn a_stolen_task_of_foreign_code_leaves_its_result() {
         let pool = crate::Pool::builder()
             .workers(2)
@@ -213,7 +245,7 @@ mod tests {
             .unwrap();
         let stolen = || {
             // SAFETY: pushed and popped here, in order.
-            let slot = unsafe { push(double, words(21)) }.expect("there is room");
+            let slot = unsafe { push(DOUBLE, words(21)) }.expect("there is room");
             let patience = std::time::Instant::now() + std::time::Duration::from_millis(20);
             while std::time::Instant::now() < patience {
                 std::thread::yield_now();
@@ -233,6 +265,6 @@ mod tests {
     fn what_cannot_be_pushed_is_handed_back() {
         assert_eq!(depth(), None);
         // SAFETY: nothing is pushed on a thread that is no worker.
-        assert!(unsafe { push(double, words(1)) }.is_none());
+        assert!(unsafe { push(DOUBLE, words(1)) }.is_none());
     }
 }

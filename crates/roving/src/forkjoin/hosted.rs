@@ -192,14 +192,14 @@ fn add_slowly<F: FnOnce() + Send>((f,): (F,)) -> Result<(), F> {
 ///
 /// # Safety
 /// As [`crate::stack::slot::Run`]; the payload is an `F`.
-unsafe fn run_hosted<F: FnOnce() + Send>(slot: &Slot) -> Option<Further> {
+unsafe extern "C-unwind" fn run_hosted<F: FnOnce() + Send>(slot: &Slot) -> Further {
     // SAFETY: the payload that `add` put in.
     let f = unsafe { slot.take::<F>() };
     if panic::catch_unwind(AssertUnwindSafe(f)).is_err() {
         eprintln!("roving: a panic reached the end of a task that nobody waits for by itself");
         process::abort();
     }
-    None
+    Further::Nothing
 }
 
 /// Publishes all that the calling worker has spawned: it will not look at its stack for a while.

@@ -410,7 +410,7 @@ where
 ///
 /// # Safety
 /// As [`Run`]; the payload is a `B`.
-unsafe fn run_joined<B, RB>(slot: &Slot) -> Option<Further>
+unsafe extern "C-unwind" fn run_joined<B, RB>(slot: &Slot) -> Further
 where
     B: FnOnce(bool) -> RB + Send,
     RB: Send,
@@ -420,7 +420,7 @@ where
     let outcome: Outcome<RB> = panic::catch_unwind(AssertUnwindSafe(|| b(true)));
     // SAFETY: the slot stays the thief's until it says that the task is done.
     unsafe { slot.put(outcome) };
-    None
+    Further::Nothing
 }
 
 /// Pops the task in `slot`, which this thread pushed; drains what lies unjoined above it first, and

@@ -52,8 +52,8 @@ struct Pushed {
 
 const _: () = assert!(fits::<Pushed>());
 
-/// Written into the slot by a fast push, beside the code and its words. A static, as
-/// [`foreign::RUN`](super::foreign::RUN) is.
+/// Written into the slot by a fast push, beside the code and its words. A static, because a
+/// function can have several addresses and coroutines are known by this one.
 pub static RUN: Opaque = Opaque(run_pushed);
 
 /// Takes the words out of a slot, on a thief or where a stack is drained. The slot is free again
@@ -61,7 +61,7 @@ pub static RUN: Opaque = Opaque(run_pushed);
 ///
 /// # Safety
 /// As [`Run`](crate::stack::slot::Run); the payload is a [`Pushed`].
-unsafe fn run_pushed(slot: &Slot) -> Option<Further> {
+unsafe extern "C-unwind" fn run_pushed(slot: &Slot) -> Further {
     // SAFETY: the payload is a `Pushed`, as the caller promises.
     let Pushed { code, words } = unsafe { slot.take::<Pushed>() };
     let Words { tree, head, .. } = words;
@@ -70,7 +70,7 @@ unsafe fn run_pushed(slot: &Slot) -> Option<Further> {
     unsafe {
         (*tree).open.add();
         (*head).run = code;
-        Some(Further::Foreign(NonNull::new_unchecked(head)))
+        Further::Foreign(NonNull::new_unchecked(head))
     }
 }
 

@@ -146,8 +146,8 @@ struct World<'s> {
 ///
 /// # Safety
 /// None.
-unsafe fn run_nothing(_: &Slot) -> Option<Further> {
-    None
+unsafe extern "C-unwind" fn run_nothing(_: &Slot) -> Further {
+    Further::Nothing
 }
 
 impl<'s> World<'s> {

@@ -150,31 +150,48 @@ impl Line {
 }
 
 #[cfg(not(loom))]
-pub(crate) use thread::{LentWire, current_line, set_current_line, wire_of_this_thread};
+pub(crate) use thread::{LEFT_AT, LentWire, current_line, set_current_line, wire_of_this_thread};
 
 #[cfg(not(loom))]
 mod thread {
+    use std::cell::Cell;
+    use std::mem::offset_of;
     use std::ptr;
 
     use super::{ALARM, Line};
     use crate::machine::prim::{AtomicPtr, Ordering};
 
+    /// A thread's own words: the pointer to its line, which is the trip wire, and behind it a word
+    /// for code that is not Rust. Only the thread itself touches that.
+    #[repr(C)]
+    struct Wire {
+        line: AtomicPtr<Line>,
+        left: Cell<*const ()>,
+    }
+
+    /// Where that word stands, seen from the wire.
+    pub(crate) const LEFT_AT: usize = offset_of!(Wire, left);
+
     thread_local! {
         // Const and without a destructor, so that reading it is one instruction.
-        static LINE: AtomicPtr<Line> =
-            const { AtomicPtr::new((&raw const ALARM).cast_mut()) };
+        static WIRE: Wire = const {
+            Wire {
+                line: AtomicPtr::new((&raw const ALARM).cast_mut()),
+                left: Cell::new(ptr::null()),
+            }
+        };
     }
 
     /// The line of the worker that this thread is, or [`ALARM`].
     #[inline(always)]
     pub(crate) fn current_line() -> *const Line {
         // Ordering: Relaxed; what the alarm means is in the span, read with an acquire.
-        LINE.with(|line| line.load(Ordering::Relaxed))
+        WIRE.with(|wire| wire.line.load(Ordering::Relaxed))
     }
 
     pub(crate) fn set_current_line(line: *const Line) {
         // Ordering: Relaxed; the owner's next change of the span orders it ([publish]).
-        LINE.with(|at| at.store(line.cast_mut(), Ordering::Relaxed));
+        WIRE.with(|wire| wire.line.store(line.cast_mut(), Ordering::Relaxed));
     }
 
     /// The wire of a thread that may end before the thieves do. Used under a lock.
@@ -183,8 +200,9 @@ mod thread {
     // SAFETY: what it leads to is an atomic, alive until the thread takes it back.
     unsafe impl Send for LentWire {}
 
-    /// Where a thief trips the wire of the worker that this thread is.
+    /// Where a thief trips the wire of the worker that this thread is. The word behind it may be
+    /// reached from there.
     pub(crate) fn wire_of_this_thread() -> *const AtomicPtr<Line> {
-        LINE.with(ptr::from_ref)
+        WIRE.with(ptr::from_ref).cast()
     }
 }

@@ -117,8 +117,8 @@ struct Pair<'s> {
 ///
 /// # Safety
 /// None.
-unsafe fn run_nothing(_: &Slot) -> Option<slot::Further> {
-    None
+unsafe extern "C-unwind" fn run_nothing(_: &Slot) -> slot::Further {
+    slot::Further::Nothing
 }
 
 impl<'s> Pair<'s> {

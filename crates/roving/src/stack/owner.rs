@@ -112,6 +112,20 @@ impl<'s> Owner<'s> {
         self.stack.index(self.line().top.get())
     }
 
+    /// Whether a task above that index was pushed to be popped by its pusher, and was not yet. The
+    /// barrier and the links below it tell which were left unjoined.
+    #[cfg(not(loom))]
+    pub(crate) fn has_joined_above(&self, depth: usize) -> bool {
+        let mut barrier = self.line().barrier.get();
+        (depth..self.top()).rev().any(|index| {
+            let is_left = ptr::eq(barrier, self.stack.at(index + 1));
+            if is_left {
+                barrier = self.stack.slot(index).link();
+            }
+            !is_left
+        })
+    }
+
     /// A frame begins that will join, when it ends, all that is left unjoined from here on.
     /// Returns where that is, and what [`Self::close_frame`] needs.
     #[inline]

@@ -14,12 +14,17 @@ use crate::machine::prim::DataCell;
 /// Runs the task in a slot: moves the closure out of the payload, calls it, catches its panic and
 /// leaves what the owner will look for in the payload. Never unwinds. Returns what is to be run
 /// when the slot has been left.
-pub(crate) type Run = unsafe fn(&Slot) -> Option<Further>;
+///
+/// By C's calling convention, so that code which is not Rust can be such a function: it then needs
+/// no second one that a function of ours would have to find.
+pub(crate) type Run = unsafe extern "C-unwind" fn(&Slot) -> Further;
 
 /// Work that a slot held, to be run when the slot has been left. One word each, so that a function
 /// returns this in registers: most tasks leave nothing, and all are asked.
 #[derive(Clone, Copy)]
+#[repr(u64)]
 pub(crate) enum Further {
+    Nothing,
     /// A task that stands in another slot.
     Offer(Offer),
     /// An async task's frame, whose root has been opened for who runs it.
@@ -52,6 +57,7 @@ pub(crate) struct PartHead {
 /// that the slot had. A task of its own in the thief's stack; to run it is to read it, and then to
 /// try for the task that it speaks of.
 #[derive(Clone, Copy)]
+#[repr(transparent)]
 pub(crate) struct Offer(State);
 
 impl Offer {
@@ -232,7 +238,7 @@ impl Slot {
     /// # Safety
     /// The caller popped the task as its owner, or started it as its thief, and does this once.
     #[must_use]
-    pub(crate) unsafe fn run(&self) -> Option<Further> {
+    pub(crate) unsafe fn run(&self) -> Further {
         // SAFETY: a task was put in, and the caller has the slot to itself.
         let run = self.run.with(|at| unsafe { (*at).assume_init() });
         // SAFETY: the caller's promise is handed on.

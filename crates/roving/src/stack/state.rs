@@ -22,6 +22,7 @@
 /// end it. A generation has 37 bits: an offer would have to sleep through 1.4e11 stolen tasks of
 /// one slot to be fooled.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
 pub(crate) struct State(pub(crate) u64);
 
 const PHASE_MASK: u64 = 0b11;

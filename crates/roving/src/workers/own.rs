@@ -39,7 +39,8 @@ impl Worker {
                 },
             };
             // SAFETY: a slot of this worker's stack, whose task was taken off it, and is run once.
-            if let Some(further) = unsafe { (*slot).run() } {
+            let further = unsafe { (*slot).run() };
+            if !matches!(further, Further::Nothing) {
                 self.run_left(further);
             }
         }
@@ -49,7 +50,7 @@ impl Worker {
     #[cold]
     #[inline(never)]
     fn run_left(&self, further: Further) {
-        self.run_further(Some(further), Level::Above);
+        self.run_further(further, Level::Above);
     }
 
     /// Takes the task at the top, which is `index`, off the stack; waits for it if a thief has it.

@@ -243,7 +243,7 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
             let further = match Own(worker).take_joined(slot) {
                 // SAFETY: popped, with the half still inside.
                 Taken::Here => unsafe { run_half::<P, S>(&*slot) },
-                Taken::Ended => None,
+                Taken::Ended => Further::Nothing,
             };
             // SAFETY: the thief, or this thread just now, has put the node in.
             let node = unsafe { (*slot).take::<NonNull<Node<P, S>>>() };
@@ -350,7 +350,7 @@ impl<P, S: Sink<P>> Half<P, S> {
 ///
 /// # Safety
 /// As [`crate::stack::slot::Run`]; the slot holds a [`Half`].
-unsafe fn run_half<P: Piece, S: Sink<P>>(slot: &Slot) -> Option<Further> {
+unsafe extern "C-unwind" fn run_half<P: Piece, S: Sink<P>>(slot: &Slot) -> Further {
     // SAFETY: the half that `Team::push` put in.
     let Half { team, piece } = unsafe { Half::<P, S>::take(slot) };
     let node = Box::new(Node {
@@ -365,7 +365,7 @@ unsafe fn run_half<P: Piece, S: Sink<P>>(slot: &Slot) -> Option<Further> {
     let node = NonNull::from(Box::leak(node));
     // SAFETY: the slot stays this thread's until it says that the task has ended.
     unsafe { slot.put(node) };
-    Some(Further::Part(node.cast()))
+    Further::Part(node.cast())
 }
 
 /// Runs the upper part of a node.

@@ -56,7 +56,7 @@ where
 ///
 /// # Safety
 /// As [`crate::stack::slot::Run`]; the payload is a `Task<F>`.
-pub(super) unsafe fn run_spawned<'scope, F>(slot: &Slot) -> Option<Further>
+pub(super) unsafe extern "C-unwind" fn run_spawned<'scope, F>(slot: &Slot) -> Further
 where
     F: FnOnce(&Scope<'scope>) + Send + 'scope,
 {
@@ -70,7 +70,7 @@ where
             slot.take::<Task<'scope, F>>().run();
         }
     }
-    None
+    Further::Nothing
 }
 
 /// A task, or several of them, that another thread may run.

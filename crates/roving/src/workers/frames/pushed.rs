@@ -47,7 +47,7 @@ impl Pushed {
 ///
 /// # Safety
 /// As [`Run`]; the payload is a [`Pushed`].
-pub(super) unsafe fn run_pushed(slot: &Slot) -> Option<Further> {
+pub(super) unsafe extern "C-unwind" fn run_pushed(slot: &Slot) -> Further {
     // SAFETY: the payload is a `Pushed`, as the caller promises.
     let pushed = unsafe { slot.take::<Pushed>() };
     if pushed.number != COUNTED {
@@ -59,7 +59,7 @@ pub(super) unsafe fn run_pushed(slot: &Slot) -> Option<Further> {
         // SAFETY: it is new, and out of its slot this one's; its root was opened just now.
         unsafe { frame::drop_if_cancelled(pushed.frame) };
     }
-    Some(Further::Frame(pushed.frame.cast()))
+    Further::Frame(pushed.frame.cast())
 }
 
 /// Whether the slot, which the caller has claimed, holds a frame. False is no harm: then it is run

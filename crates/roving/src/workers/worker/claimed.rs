@@ -67,7 +67,7 @@ impl Claimed<'_> {
                 slot.begin(self.0.index(), self.0.owner().top());
             }
             // SAFETY: this thread has begun the task.
-            if let Some(Further::Frame(frame)) = unsafe { slot.run() } {
+            if let Further::Frame(frame) = unsafe { slot.run() } {
                 frames[count] = frame.cast();
                 count += 1;
             }
@@ -133,15 +133,15 @@ impl Claimed<'_> {
 impl Worker {
     /// Runs the work that a slot held: an offer of a task in another slot, a frame, a part of a
     /// loop, or a coroutine.
-    pub(crate) fn run_further(&self, further: Option<Further>, level: Level) {
+    pub(crate) fn run_further(&self, further: Further, level: Level) {
         match further {
-            None => {}
-            Some(Further::Offer(offer)) => Claimed(self).run_offered(offer),
+            Further::Nothing => {}
+            Further::Offer(offer) => Claimed(self).run_offered(offer),
             // SAFETY: out of its slot, it is this worker's, and its root was opened for it.
-            Some(Further::Frame(frame)) => unsafe { frames::run_frames(&[frame.cast()], level) },
+            Further::Frame(frame) => unsafe { frames::run_frames(&[frame.cast()], level) },
             // SAFETY: out of its slot, it is this worker's to run.
-            Some(Further::Part(part)) => unsafe { (part.as_ref().run)(part) },
-            Some(Further::Foreign(head)) => {
+            Further::Part(part) => unsafe { (part.as_ref().run)(part) },
+            Further::Foreign(head) => {
                 // SAFETY: out of its slot, it is this worker's to run.
                 unsafe { (head.as_ref().run)(wire_of_this_thread().cast(), head.as_ptr()) };
             }
@@ -154,7 +154,7 @@ impl Worker {
 ///
 /// # Safety
 /// As [`crate::stack::slot::Run`]; the payload is an [`Offer`].
-unsafe fn run_offer(slot: &Slot) -> Option<Further> {
+unsafe extern "C-unwind" fn run_offer(slot: &Slot) -> Further {
     // SAFETY: the payload that `offer_on` wrote.
-    Some(Further::Offer(unsafe { slot.take::<Offer>() }))
+    Further::Offer(unsafe { slot.take::<Offer>() })
 }
