@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn the_programs_frames_are_found() {
-        let stack = "   0: std::backtrace::Backtrace::create\n   1: roving::workers::parked::Watch::begin\n             at /cargo/roving/src/workers/parked.rs:70:20\n   2: <roving::workers::worker::Worker as core::Foo>::bar\n   3: core::ops::function::FnOnce::call_once\n   4: roving::forkjoin::join::join\n             at /cargo/roving/src/forkjoin/join.rs:60:5\n   5: app::transfer\n             at ./src/main.rs:21:9\n   6: app::main::{{closure}}\n   7: std::panicking::try\n   8: __rust_try\n   9: <unknown>\n  10: roving_flow::run\n";
+        let stack = "   0: std::backtrace::Backtrace::create\n   1: roving::workers::parked::Watch::begin\n             at /cargo/roving/src/workers/parked/watch.rs:70:20\n   2: <roving::workers::worker::Worker as core::Foo>::bar\n   3: core::ops::function::FnOnce::call_once\n   4: roving::forkjoin::join::join\n             at /cargo/roving/src/forkjoin/join.rs:60:5\n   5: app::transfer\n             at ./src/main.rs:21:9\n   6: app::main::{{closure}}\n   7: std::panicking::try\n   8: __rust_try\n   9: <unknown>\n  10: roving_flow::run\n";
         let (call, frames) = frames(stack);
         assert_eq!(call, Some("join"));
         let symbols: Vec<_> = frames.iter().map(|frame| frame.symbol).collect();
@@ -332,7 +332,7 @@ mod tests {
             ]
         );
         assert_eq!(frames[0].at, Some("./src/main.rs:21:9"));
-        let inlined = "   0: begin\n             at ./src/workers/parked.rs:70:20\n   1: blocking_for<(), x>\n             at ./src/workers/wait/mod.rs:254:29\n   2: call_once<x>\n             at /rustc/5980/library/core/src/ops/function.rs:250:5\n   3: join<app::a, app::b>\n             at ./src/forkjoin/join.rs:42:5\n   4: transfer<u8>\n             at ./tests/app.rs:7:9\n";
+        let inlined = "   0: begin\n             at ./src/workers/parked/watch.rs:70:20\n   1: blocking_for<(), x>\n             at ./src/workers/wait/mod.rs:254:29\n   2: call_once<x>\n             at /rustc/5980/library/core/src/ops/function.rs:250:5\n   3: join<app::a, app::b>\n             at ./src/forkjoin/join.rs:42:5\n   4: transfer<u8>\n             at ./tests/app.rs:7:9\n";
         let (call, frames) = super::frames(inlined);
         assert_eq!(call, Some("join"));
         assert_eq!(frames.len(), 1);
