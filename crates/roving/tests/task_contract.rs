@@ -445,9 +445,9 @@ fn roots_of_several_pools() {
         let (one, other) = (pool(2), pool(1));
         let in_place = Pool::builder().use_current_thread().build().unwrap();
         thread::scope(|threads| {
-            for _ in 0..4 {
+            for _ in 0..size(4, 2) {
                 threads.spawn(|| {
-                    for n in 1..12 {
+                    for n in 1..size(12, 6) {
                         let sum = one.run(|_| {
                             let other = &other;
                             async move { other.run(|_| fib(n)) + call(fib(n)).await }

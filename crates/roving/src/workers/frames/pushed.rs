@@ -45,8 +45,12 @@ impl Pushed {
 /// the frame is polled. The root is opened once more for the worker that takes it, unless it is
 /// already.
 ///
+/// Never inlined, because [`holds_frame`] knows it by its address: a function that may be inlined
+/// can have several, and Miri draws one of them at each use.
+///
 /// # Safety
 /// As [`Run`]; the payload is a [`Pushed`].
+#[inline(never)]
 pub(super) unsafe extern "C-unwind" fn run_pushed(slot: &Slot) -> Further {
     // SAFETY: the payload is a `Pushed`, as the caller promises.
     let pushed = unsafe { slot.take::<Pushed>() };
