@@ -1,8 +1,11 @@
 //! Each item is dropped once, whatever panics.
 
+mod common;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use common::size;
 use roving_iter::prelude::*;
 
 /// Counts itself.
@@ -45,7 +48,7 @@ impl Drop for Item<'_> {
 
 /// Runs `f`, which is to panic, or not, for each number.
 fn on_pools(f: impl Fn(&Counts) + Sync) {
-    for seed in 0..40 {
+    for seed in 0..size(40, 2) {
         let counts = Counts::default();
         let pool = roving::Pool::builder().deterministic(seed).build().unwrap();
         let _ = catch_unwind(AssertUnwindSafe(|| pool.install(|| f(&counts))));
@@ -202,7 +205,7 @@ fn an_item_that_panics_in_its_drop_leaks_no_other() {
 
 #[test]
 fn a_panic_of_an_iterator_behind_a_bridge_comes_out() {
-    for seed in 0..20 {
+    for seed in 0..size(20, 2) {
         let pool = roving::Pool::builder().deterministic(seed).build().unwrap();
         let items = (0..100).map(panics_at(50));
         let used = AtomicUsize::new(0);

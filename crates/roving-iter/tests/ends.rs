@@ -1,10 +1,13 @@
 //! Iterators that end early, and those that are empty, huge, nested or cancelled.
 
+mod common;
+
 use std::cell::Cell;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use common::size;
 use roving::Cancel;
 use roving_iter::iter::repeat_n;
 use roving_iter::prelude::*;
@@ -92,8 +95,9 @@ fn a_search_on_one_worker_takes_no_item_behind_the_one_it_finds() {
 fn the_last_of_many_leaves_out_those_before() {
     // Another worker that has found one makes this one leave out what is before it.
     let pool = roving::Pool::new(2).unwrap();
-    let last = pool.install(|| (0..1_000_000).into_par_iter().find_last(|n| n % 3 == 0));
-    assert_eq!(last, Some(999_999));
+    const MOST: u32 = size(1_000_000, 1_000);
+    let last = pool.install(|| (0..MOST).into_par_iter().find_last(|n| n % 3 == 0));
+    assert_eq!(last, Some(MOST - 1));
 }
 
 #[test]
@@ -121,7 +125,7 @@ fn a_cancelled_collection_drops_what_it_has() {
     let cancel = Cancel::new();
     let token = std::sync::Arc::new(());
     let outcome = cancel.run(|| {
-        let all: Vec<_> = (0..1_000_000_usize)
+        let all: Vec<_> = (0..size(1_000_000_usize, 1_000))
             .into_par_iter()
             .map(|n| {
                 if n == 70 {
@@ -167,14 +171,15 @@ fn nothing_and_one() {
 
 #[test]
 fn items_without_a_size() {
-    let units = vec![(); 100_000];
-    assert_eq!(units.par_iter().count(), 100_000);
+    const UNITS: usize = size(100_000, 100);
+    let units = vec![(); UNITS];
+    assert_eq!(units.par_iter().count(), UNITS);
     let taken: Vec<()> = units.into_par_iter().map(|()| ()).collect();
-    assert_eq!(taken.len(), 100_000);
-    let mut sorted = [(); 10_000];
+    assert_eq!(taken.len(), UNITS);
+    let mut sorted = [(); 3_000];
     sorted.par_sort();
     sorted.par_sort_unstable();
-    assert_eq!(sorted.len(), 10_000);
+    assert_eq!(sorted.len(), 3_000);
 }
 
 #[test]
@@ -244,8 +249,8 @@ fn a_search_among_what_parts_come_to_ends_the_fold() {
 fn what_a_search_is_handed_is_no_shorter_than_asked() {
     let pool = roving::Pool::new(2).unwrap();
     pool.install(|| {
-        for least in [1, 10, 100, 1000, 100_000] {
-            let parts = (0..100_003).into_par_iter().with_min_len(least);
+        for &least in size(&[1, 10, 100, 1000, 100_000][..], &[1, 10, 100]) {
+            let parts = (0..size(100_003, 103)).into_par_iter().with_min_len(least);
             let counts = parts.fold(|| 0, |count, _| count + 1);
             assert!(counts.all(|count| count >= least), "{least}");
         }
@@ -288,6 +293,7 @@ fn a_failed_fold_ends_its_reduction() {
 /// grows is not moved again and again.
 #[test]
 fn a_reduction_combines_parts() {
+    const ITEMS: u64 = size(1_000_000, 1_000);
     let pool = roving::Pool::new(1).unwrap();
     let joins = Calls::new();
     let push = |mut all: Vec<u64>, n: u64| {
@@ -295,20 +301,23 @@ fn a_reduction_combines_parts() {
         Some(all)
     };
     let all = pool.install(|| {
-        let parts = (0..1_000_000).into_par_iter().try_fold(Vec::new, push);
+        let parts = (0..ITEMS).into_par_iter().try_fold(Vec::new, push);
         parts.try_reduce(Vec::new, |lower, upper| {
             joins.count();
             Some([lower, upper].concat())
         })
     });
-    assert!(all.unwrap().into_iter().eq(0..1_000_000));
+    assert!(all.unwrap().into_iter().eq(0..ITEMS));
     assert!(joins.all() <= 2, "{}", joins.all());
 }
+
+/// So many items, of which the later ones take long.
+const SLOW: u64 = size(6_000, 150);
 
 /// Adds an item, which takes long where there are many before it.
 fn add_slowly(mut all: Vec<u64>, item: u64) -> Vec<u64> {
     let start = Instant::now();
-    while all.len() > 1_000 && start.elapsed() < Duration::from_micros(20) {
+    while all.len() > size(1_000, 100) && start.elapsed() < Duration::from_micros(20) {
         std::hint::spin_loop();
     }
     all.push(item);
@@ -320,14 +329,14 @@ fn add_slowly(mut all: Vec<u64>, item: u64) -> Vec<u64> {
 #[test]
 fn a_fold_that_slows_down_keeps_the_order() {
     let pool = roving::Pool::new(1).unwrap();
-    let range = || (0..6_000_u64).into_par_iter();
+    let range = || (0..SLOW).into_par_iter();
     let totals: Vec<Vec<u64>> = pool.install(|| range().fold(Vec::new, add_slowly).collect());
     assert!((1..=17).contains(&totals.len()), "{}", totals.len());
-    assert!(totals.into_iter().flatten().eq(0..6_000));
+    assert!(totals.into_iter().flatten().eq(0..SLOW));
     // Those that own no memory cannot grow.
     let count = |count, item| count + add_slowly(vec![0; count], item).len() - count;
     let counts: Vec<usize> = pool.install(|| range().fold(|| 0, count).collect());
-    assert_eq!(counts, [6_000]);
+    assert_eq!(counts, [SLOW as usize]);
 }
 
 /// On many workers too; a reduction is such a fold.
@@ -340,10 +349,10 @@ fn a_reduction_that_slows_down_keeps_the_order() {
             _ => [lower, upper].concat(),
         };
         let all = pool.install(|| {
-            let items = (0..6_000_u64).into_par_iter().map(|item| vec![item]);
+            let items = (0..SLOW).into_par_iter().map(|item| vec![item]);
             items.reduce_with(append)
         });
-        assert!(all.unwrap().into_iter().eq(0..6_000));
+        assert!(all.unwrap().into_iter().eq(0..SLOW));
     }
     let none = (0..0).into_par_iter().map(|n: u64| vec![n]);
     assert_eq!(none.reduce_with(|lower, _| lower), None);
@@ -351,26 +360,27 @@ fn a_reduction_that_slows_down_keeps_the_order() {
 
 #[test]
 fn values_of_parts_stay_on_their_thread() {
+    const ITEMS: u64 = size(10_000, 500);
     let made = Calls::new();
     let init = || {
         made.count();
         // Neither `Send` nor `Sync`.
         std::rc::Rc::new(Cell::new(0_u64))
     };
-    let counts = (0..10_000_u64).into_par_iter().map_init(init, |seen, n| {
+    let counts = (0..ITEMS).into_par_iter().map_init(init, |seen, n| {
         seen.set(seen.get() + 1);
         (seen.get(), n)
     });
     let all: Vec<(u64, u64)> = counts.collect();
     let begun = all.iter().filter(|(count, _)| *count == 1).count();
-    assert!(all.iter().map(|(_, n)| *n).eq(0..10_000));
+    assert!(all.iter().map(|(_, n)| *n).eq(0..ITEMS));
     assert!(
         (1..=made.all()).contains(&begun),
         "{begun} of {}",
         made.all()
     );
     // Not a new one for each block.
-    assert!(made.all() < 5_000, "{}", made.all());
+    assert!(made.all() < ITEMS as usize / 2, "{}", made.all());
     (0..100_u64)
         .into_par_iter()
         .for_each_with(Cell::new(0), |seen, n| seen.set(n));

@@ -1,8 +1,11 @@
 //! Each method gives what the method of that name of `std` gives, whoever runs which part.
 
+mod common;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, LinkedList, VecDeque};
 use std::ops::ControlFlow;
 
+use common::size;
 use proptest::prelude::*;
 use roving_iter::prelude::*;
 
@@ -53,6 +56,8 @@ fn parts_are_as_long_as_they_may_be() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(size(256, 2)))]
+
     #[test]
     fn comparisons(
         a in prop::collection::vec(0_u8..3, 0..9),
@@ -68,10 +73,10 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(size(48, 1)))]
 
     #[test]
-    fn items_of_slices(numbers in prop::collection::vec(-50_i64..50, 0..300), seed: u64) {
+    fn items_of_slices(numbers in prop::collection::vec(-50_i64..50, 0..size(300, 40)), seed: u64) {
         everywhere(seed, || {
             let (par, std) = (|| numbers.par_iter(), || numbers.iter());
             assert_eq!(par().map(|n| n * 3).collect::<Vec<_>>(), std().map(|n| n * 3).collect::<Vec<_>>());
@@ -104,7 +109,7 @@ proptest! {
 
     #[test]
     fn items_that_stand_somewhere(
-        numbers in prop::collection::vec(0_u32..90, 0..200),
+        numbers in prop::collection::vec(0_u32..90, 0..size(200, 40)),
         (size, skip, seed) in (1_usize..9, 0_usize..210, any::<u64>()),
     ) {
         everywhere(seed, || {
@@ -140,7 +145,7 @@ proptest! {
 
     #[test]
     fn parts_of_slices(
-        numbers in prop::collection::vec(0_u32..90, 0..200),
+        numbers in prop::collection::vec(0_u32..90, 0..size(200, 40)),
         (size, seed) in (1_usize..9, any::<u64>()),
     ) {
         everywhere(seed, || {
@@ -189,7 +194,7 @@ proptest! {
     }
 
     #[test]
-    fn collections(numbers in prop::collection::vec(0_u32..90, 0..200), seed: u64) {
+    fn collections(numbers in prop::collection::vec(0_u32..90, 0..size(200, 40)), seed: u64) {
         everywhere(seed, || {
             let par = || numbers.par_iter().copied();
             let pairs = || par().map(|n| (n, n / 2));
@@ -236,7 +241,7 @@ proptest! {
     }
 
     #[test]
-    fn folds(numbers in prop::collection::vec(0_u8..60, 0..200), most in 1_usize..20, seed: u64) {
+    fn folds(numbers in prop::collection::vec(0_u8..60, 0..size(200, 40)), most in 1_usize..20, seed: u64) {
         everywhere(seed, || {
             let par = || numbers.par_iter().copied();
             let std: String = numbers.iter().map(|n| char::from(n + 48)).collect();
