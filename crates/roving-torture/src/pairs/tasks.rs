@@ -275,7 +275,10 @@ async fn fate(step: &Step, cx: &Cx<'_>, mut half: Half, is_deaf: bool) {
     match step.mode / 4 {
         0 => cx.world.keep(Kept::Half(half)),
         1 => drop(half),
-        2 => cx.world.elsewhere(move || drop(half)),
+        2 => {
+            let turns = [0, 100, 2_000, 40_000][step.id as usize / 4 % 4];
+            cx.world.elsewhere_later(turns, move || drop(half));
+        }
         _ if is_deaf => drop(half),
         _ => poll_fn(|context| half.poll(context)).await,
     }

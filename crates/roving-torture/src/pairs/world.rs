@@ -1,6 +1,7 @@
 //! The state that all steps of a running program share, and its checks at the end.
 
 use std::any::Any;
+use std::hint;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{self, Sender};
@@ -147,6 +148,15 @@ impl World {
             Some(sender) => drop(sender.send(Box::new(errand))),
             None => errand(),
         }
+    }
+
+    /// [`Self::elsewhere`] after so many turns of doing nothing, in which this thread hears of
+    /// nothing: what it then touches must have been handed over by the runtime.
+    pub(crate) fn elsewhere_later(&self, turns: u32, errand: impl FnOnce() + Send + 'static) {
+        self.elsewhere(move || {
+            (0..turns).for_each(|_| hint::spin_loop());
+            errand();
+        });
     }
 
     /// Has a thread of its own do something that may block.
