@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Heritage;
+use super::events;
 use super::node::Node;
 use crate::sync::mail::Mail;
 use crate::team::Team;
@@ -67,8 +68,10 @@ impl Loose {
         wanted: impl Fn(&Node) -> bool,
         done: impl Fn() -> bool,
     ) {
+        let mut watched = None;
         while !done() {
             if !self.serve(thread, &wanted) {
+                watched = watched.or_else(events::watch);
                 let has_mail = || self.mail.has(|node| wanted(node));
                 self.mail.wait(|| done() || has_mail());
             }

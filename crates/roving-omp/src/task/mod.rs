@@ -6,6 +6,7 @@
 //! count of children. A thief has run what its task has spawned before the task counts as ended.
 
 pub(crate) mod depend;
+mod events;
 pub(crate) mod group;
 pub(crate) mod loose;
 pub(crate) mod node;

@@ -11,7 +11,7 @@
 //! ([`Loose`](super::loose::Loose)), for the thread that brought the event need not wait for it.
 //! A counted task ends after all that it has spawned: no stack that others wait for has that.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use roving::adapt::hosted;
@@ -28,6 +28,14 @@ pub(crate) struct Body {
     pub(crate) data: Block,
 }
 
+/// Without these a node has not ended.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+pub(crate) enum Awaited {
+    Code = 1,
+    Event = 2,
+}
+
 #[derive(Default)]
 struct Links {
     is_over: bool,
@@ -39,8 +47,8 @@ pub(crate) struct Node {
     links: Mutex<Links>,
     /// Those that it depends on and have not ended, and one more while it is being made.
     unmet: AtomicUsize,
-    /// How much is missing of its own end: its code, and its event.
-    parts: AtomicUsize,
+    /// The parts of its own end that have not come.
+    missing: AtomicU8,
     body: Mutex<Option<Body>>,
     heritage: *const Heritage,
     team: *const Team,
@@ -59,7 +67,10 @@ impl Node {
         let node = Node {
             links: Mutex::default(),
             unmet: AtomicUsize::new(1),
-            parts: AtomicUsize::new(1 + usize::from(detaches)),
+            missing: AtomicU8::new(match detaches {
+                true => Awaited::Code as u8 | Awaited::Event as u8,
+                false => Awaited::Code as u8,
+            }),
             body: Mutex::new(None),
             heritage: thread.task().heritage_at(),
             team: thread.team(),
@@ -179,7 +190,7 @@ impl Node {
             }
             hosted::leave(frame);
         }
-        self.end_part();
+        self.end_part(Awaited::Code);
     }
 
     fn is_counted(&self) -> bool {
@@ -205,10 +216,17 @@ impl Node {
         false
     }
 
+    /// Whether its code has run, and its event has not come.
+    pub(super) fn lacks_event_alone(&self) -> bool {
+        // Ordering: Relaxed; for a report.
+        self.missing.load(Ordering::Relaxed) == Awaited::Event as u8
+    }
+
     /// Its code has run, or its event has come. With both it has ended.
-    pub(crate) fn end_part(self: Arc<Node>) {
+    pub(crate) fn end_part(self: Arc<Node>, part: Awaited) {
         // Ordering: AcqRel: who ends the last part comes after the others.
-        if self.parts.fetch_sub(1, Ordering::AcqRel) > 1 {
+        let before = self.missing.fetch_and(!(part as u8), Ordering::AcqRel);
+        if before & !(part as u8) != 0 {
             return;
         }
         let successors = {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use roving::adapt::hosted;
 
 use super::depend::{self, Children};
+use super::events;
 use super::group::Group;
-use super::node::{Body, Node};
+use super::node::{Awaited, Body, Node};
 use super::{Heritage, Task};
 use crate::team::Code;
 use crate::team::thread::Thread;
@@ -293,6 +294,9 @@ fn with_node(thread: &Thread, asked: &Asked) {
     let detaches = asked.flags & flag::DETACH != 0;
     let runs_here = !asked.may_wait || task.heritage().is_final || asked.flags & flag::FINAL != 0;
     let node = Node::new(thread, &task.family(), detaches);
+    if detaches {
+        events::expect(&node, asked.code);
+    }
     if detaches && !asked.event.is_null() {
         let event = Arc::into_raw(Arc::clone(&node));
         // SAFETY: there the compiler wants the event's name, which the task's data begins with.
@@ -321,7 +325,7 @@ fn with_node(thread: &Thread, asked: &Asked) {
     }
     wait_for(thread, &node);
     at_once(thread, asked);
-    Arc::clone(&node).end_part();
+    Arc::clone(&node).end_part(Awaited::Code);
     if detaches {
         wait_for_children(thread, || node.is_over());
     }
@@ -376,7 +380,7 @@ pub(crate) unsafe fn wait_depend(list: *const *const usize) {
         node
     };
     wait_for(thread, &node);
-    node.end_part();
+    node.end_part(Awaited::Code);
 }
 
 /// An event has come.
@@ -386,5 +390,5 @@ pub(crate) unsafe fn wait_depend(list: *const *const usize) {
 pub(crate) unsafe fn fulfill(event: *const Node) {
     // SAFETY: the caller's promise.
     let node = unsafe { Arc::from_raw(event) };
-    node.end_part();
+    node.end_part(Awaited::Event);
 }

@@ -195,6 +195,32 @@ fn a_barrier_inside_of_a_task_is_named() {
     }
 }
 
+#[test]
+fn an_event_that_never_comes_is_named() {
+    let Some(gcc) = gcc() else { return };
+    let program = build(gcc, &["-O1", "-pthread"], "events.c");
+    let told = |arguments: &str, watch: &str| {
+        let mut command = Command::new(&program);
+        command
+            .env("LD_PRELOAD", preloaded())
+            .env("ROVING_WATCH", watch);
+        let output = command.args(arguments.split_whitespace()).output();
+        let output = output.expect("it was just built");
+        let stands_still = arguments.contains("never");
+        assert_eq!(output.status.success(), !stands_still, "{output:?}");
+        text(&output.stderr)
+    };
+    let named = |told: &str| {
+        told.matches("a task with detach, whose code is at 0x")
+            .count()
+    };
+    assert_eq!(named(&told("1 never", "2000")), 1);
+    assert_eq!(named(&told("1 never", "0")), 0);
+    assert_eq!(named(&told("1", "2000")), 0);
+    // The late one, too, where nobody has that much patience.
+    assert_eq!(named(&told("1000 never", "20")), 2);
+}
+
 /// The functions come from where they should, by each way to get them.
 #[test]
 fn programs_are_run_by_the_library_that_is_meant() {
