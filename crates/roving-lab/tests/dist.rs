@@ -76,6 +76,39 @@ fn rank_0_prints_the_verified_tree_and_the_others_nothing() {
     }
 }
 
+/// Bags and all networks, on even and on crowded ranks. Each holds what it found against what is
+/// known, wherever its processes are.
+#[test]
+fn every_program_is_verified_across_ranks() {
+    let programs: &[(&str, &str)] = &[
+        ("nqueens", "8"),
+        #[cfg(feature = "gpu")]
+        ("mandelbrot", "96,tile=16,most=300"),
+        ("ring", "processes=20,rounds=5"),
+        ("scatter-gather", "5,work=10,rounds=4"),
+        ("kmeans", "rounds=3,points=500,clusters=7,processes=4"),
+        ("compress", "1,block_kib=64,lanes=3"),
+        ("random", "B,division=20,work_ms=1"),
+        ("h264", "3,frames=4,frame_us=50"),
+        ("chain", "processes=300,tokens=3"),
+    ];
+    for (program, input) in programs {
+        for count in [2, 4] {
+            let words = ["run", program, "--input", input, "--dist"];
+            let words = [&words[..], &["--workers", "1", "--repeat", "2"]].concat();
+            let Some((succeeded, said, warned)) = ranks(count, &words) else {
+                return;
+            };
+            assert!(succeeded, "{program} on {count} ranks: {said}{warned}");
+            assert!(said.contains("  verified "), "{said}");
+            assert!(
+                said.contains(&format!("{count} ranks of 1 worker")),
+                "{said}"
+            );
+        }
+    }
+}
+
 #[test]
 fn what_is_wrong_is_one_line_of_rank_0() {
     let missing = directory("missing").join("report.json");
@@ -96,7 +129,7 @@ fn what_is_wrong_is_one_line_of_rank_0() {
         (&["run", "uts", "--dist", "--json", missing], "--json"),
         (
             &["run", "ring", "--dist", "--checkpoints", missing],
-            "want a search (uts)",
+            "want a bag (uts, nqueens",
         ),
         (
             &["run", "uts", "--dist", "--every", "10"],

@@ -1,5 +1,6 @@
 //! `roving run … --dist`: programs across ranks. Each rank runs the same; rank 0 prints.
 
+mod bags;
 mod networks;
 pub(crate) mod uts;
 
@@ -30,10 +31,19 @@ struct Program {
 }
 
 /// All of them.
-const PROGRAMS: [Program; 5] = [
+const PROGRAMS: [Program; if cfg!(feature = "gpu") { 10 } else { 9 }] = [
     Program {
         is_bag: true,
         ..program("uts", uts::run)
+    },
+    Program {
+        is_bag: true,
+        ..program("nqueens", bags::nqueens)
+    },
+    #[cfg(feature = "gpu")]
+    Program {
+        is_bag: true,
+        ..program("mandelbrot", bags::mandelbrot)
     },
     program("ring", networks::ring),
     Program {
@@ -42,6 +52,9 @@ const PROGRAMS: [Program; 5] = [
     },
     program("kmeans", networks::kmeans),
     program("compress", networks::compress),
+    program("random", networks::random),
+    program("h264", networks::h264),
+    program("chain", networks::chain),
 ];
 
 const fn program(
@@ -168,7 +181,7 @@ fn run_in(world: &World, args: &RunArgs) -> Result<(), Failure> {
     if let (Some((directory, _)), false) = (&settings.checkpoints, program.is_bag) {
         let bags = PROGRAMS.iter().filter(|one| one.is_bag);
         let names: Vec<_> = bags.map(|one| one.name).collect();
-        let allowed = format!("a search ({})", names.join(", "));
+        let allowed = format!("a bag ({})", names.join(", "));
         let directory = directory.display();
         let remedy = "leave it out";
         return Err(BadInput::new("--checkpoints", directory, allowed, remedy).into());

@@ -8,8 +8,11 @@ use roving_dist::{Network, NetworkError, World};
 use super::{Report, Settings, failure, seconds};
 use crate::input::Failure;
 use crate::networks::builder::Across;
+use crate::networks::chain::Chain;
 use crate::networks::compress::Compress;
+use crate::networks::h264::H264;
 use crate::networks::kmeans::Kmeans;
+use crate::networks::random::Random;
 use crate::networks::ring::Ring;
 use crate::networks::scatter::Scatter;
 use crate::networks::{Job, Program};
@@ -21,6 +24,14 @@ use crate::workloads::{Answer, Evidence};
 trait Woven: Program {
     /// Makes the processes and channels of one run.
     fn weave_across<'env>(&'env self, network: &mut Across<'_, 'env>);
+
+    /// The answer of this rank's processes. All that the others found is added to it.
+    fn part(&self, is_first: bool) -> Answer {
+        match is_first {
+            true => self.answer(),
+            false => Answer::default(),
+        }
+    }
 }
 
 macro_rules! woven {
@@ -33,7 +44,18 @@ macro_rules! woven {
     };
 }
 
-woven!(Ring Scatter Kmeans Compress);
+woven!(Ring Scatter Kmeans Compress Chain H264);
+
+impl Woven for Random {
+    fn weave_across<'env>(&'env self, network: &mut Across<'_, 'env>) {
+        self.weave_in(network);
+    }
+
+    /// Its processes add what they found wherever they are.
+    fn part(&self, _: bool) -> Answer {
+        self.answer()
+    }
+}
 
 /// `roving run ring --dist`.
 pub(super) fn ring(world: &World, args: &RunArgs, settings: &Settings) -> Result<Report, Failure> {
@@ -48,12 +70,53 @@ pub(super) fn scatter(
     settings: &Settings,
 ) -> Result<Report, Failure> {
     let mut scatter = Scatter::parse(input(args, "scatter-gather"))?;
-    // A time is so many turns of a loop, which each rank has measured for itself.
-    let all = world.all_gather(&scatter.turns.to_le_bytes());
-    let first = all.map_err(failure)?.into_iter().next();
-    let turns = first.and_then(|bytes| bytes.try_into().ok());
-    scatter.turns = turns.map_or(scatter.turns, u64::from_le_bytes);
+    share_turns(world, &mut scatter.turns)?;
     run(world, settings, "scatter-gather", scatter)
+}
+
+/// `roving run random --dist`.
+pub(super) fn random(
+    world: &World,
+    args: &RunArgs,
+    settings: &Settings,
+) -> Result<Report, Failure> {
+    let mut random = Random::parse(input(args, "random"))?;
+    share_turns(world, &mut random.turns)?;
+    run(world, settings, "random", random)
+}
+
+/// `roving run h264 --dist`.
+pub(super) fn h264(world: &World, args: &RunArgs, settings: &Settings) -> Result<Report, Failure> {
+    let mut h264 = H264::parse(input(args, "h264"))?;
+    share_turns(world, &mut h264.turns)?;
+    run(world, settings, "h264", h264)
+}
+
+/// `roving run chain --dist`.
+pub(super) fn chain(world: &World, args: &RunArgs, settings: &Settings) -> Result<Report, Failure> {
+    let chain = Chain::parse(input(args, "chain"))?;
+    run(world, settings, "chain", chain)
+}
+
+/// Lets all ranks take rank 0's turns of a loop for a time: each has measured for itself.
+fn share_turns(world: &World, turns: &mut u64) -> Result<(), Failure> {
+    let all = world.all_gather(&turns.to_le_bytes()).map_err(failure)?;
+    let first = all.first().and_then(|bytes| bytes.first_chunk());
+    *turns = first.map_or(*turns, |bytes| u64::from_le_bytes(*bytes));
+    Ok(())
+}
+
+/// Returns the sum of all ranks' parts.
+pub(super) fn total(world: &World, part: Answer) -> Result<Answer, Failure> {
+    let bytes: Vec<u8> = part.0.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut total = Answer::default();
+    for part in world.all_gather(&bytes).map_err(failure)? {
+        for (sum, word) in total.0.iter_mut().zip(part.chunks_exact(8)) {
+            let word = word.first_chunk().copied().map_or(0, u64::from_le_bytes);
+            *sum = sum.wrapping_add(word);
+        }
+    }
+    Ok(total)
 }
 
 /// `roving run kmeans --dist`.
@@ -118,7 +181,7 @@ fn run(
         .ok_or_else(|| Failure::Run(format!("no {name}")))?
         .kind;
     let mut times = Times::default();
-    let mut crossing = 0;
+    let (mut crossing, mut answer) = (0, Answer::default());
     let mut moved = None;
     for _ in 0..settings.repeat {
         if is_first {
@@ -138,16 +201,13 @@ fn run(
             .run(&pool)
             .map_err(|error| failed(name, &program, &error))?;
         times.push(program.span().unwrap_or_else(|| start.elapsed()));
-        let verdict = serial.map_or(Ok(()), |serial| verify(name, &program, serial));
+        answer = total(world, program.part(is_first))?;
+        let verdict = serial.map_or(Ok(()), |serial| verify(name, &program, answer, serial));
         agree(world, verdict)?;
         let channels = report.channels().filter(|channel| channel.crosses);
         crossing = channels.map(|channel| channel.messages).sum();
         moved = settings.rebalance.map(|_| moves(&report));
     }
-    let answer = match is_first {
-        true => program.answer(),
-        false => Answer::default(),
-    };
     let items = program.items(&answer);
     let between = format!("{} messages", crate::input::grouped(crossing));
     let notes = [
@@ -189,8 +249,13 @@ fn failed(name: &str, program: &impl Program, error: &NetworkError) -> Failure {
 }
 
 /// Holds what the run found against what is known, else against the serial run.
-fn verify(name: &str, program: &impl Program, serial: Answer) -> Result<(), Failure> {
-    let (found, want) = (program.answer(), program.expected().unwrap_or(serial));
+fn verify(
+    name: &str,
+    program: &impl Program,
+    found: Answer,
+    serial: Answer,
+) -> Result<(), Failure> {
+    let want = program.expected().unwrap_or(serial);
     if found == want {
         return program.check().map_err(Failure::Run);
     }
@@ -227,7 +292,7 @@ mod tests {
 
     #[test]
     fn networks_find_the_same_across_ranks() {
-        for ranks in [1, 2, 3] {
+        for ranks in [1, 2, 4] {
             small(ranks, "ring", || {
                 Box::new(|world| {
                     run(
@@ -263,6 +328,26 @@ mod tests {
                     let mut kmeans = Kmeans::parse("rounds=3,points=500,clusters=7,processes=4")?;
                     kmeans.prepare()?;
                     run(world, &SETTINGS, "kmeans", kmeans)
+                })
+            });
+            small(ranks, "chain", || {
+                Box::new(|world| {
+                    let chain = Chain::parse("processes=500,tokens=3")?;
+                    run(world, &SETTINGS, "chain", chain)
+                })
+            });
+            small(ranks, "h264", || {
+                Box::new(|world| {
+                    let mut h264 = H264::parse("3,frames=4,frame_us=50")?;
+                    share_turns(world, &mut h264.turns)?;
+                    run(world, &SETTINGS, "h264", h264)
+                })
+            });
+            small(ranks, "random", || {
+                Box::new(|world| {
+                    let mut random = Random::parse("B,division=20,work_ms=1")?;
+                    share_turns(world, &mut random.turns)?;
+                    run(world, &SETTINGS, "random", random)
                 })
             });
             small(ranks, "compress", || {

@@ -1,15 +1,15 @@
 //! `uts` across ranks: a bag of nodes whose children are to be looked at.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use roving::Pool;
-use roving_dist::{Bag, Checkpoints, Local, World};
+use roving_dist::{Checkpoints, Local, World};
 use serde::{Deserialize, Serialize};
 
-use super::{Report, Settings, failure, seconds};
+use super::bags::{self, Searched};
+use super::{Report, Settings};
 use crate::input::Failure;
 use crate::settings::RunArgs;
-use crate::times::Times;
 #[cfg(target_arch = "x86_64")]
 use crate::workloads::uts::ShaNi;
 use crate::workloads::uts::{Found, Hash, Node, Portable, Search, State, TOGETHER, Uts, answer};
@@ -79,11 +79,7 @@ fn search_with<H: Hash>(
         height: 1,
     });
     let work = |siblings: Siblings, local: &mut Local<'_, _, _>| siblings.search(search, local);
-    let mut bag = Bag::new(world);
-    if let Some(checkpoints) = checkpoints {
-        bag = bag.checkpoints(checkpoints);
-    }
-    let found = bag.run(pool, below, work, Found::and)?;
+    let found = bags::bag(world, checkpoints).run(pool, below, work, Found::and)?;
     Ok(found.and(Found {
         nodes: 1,
         leaves: u64::from(root.children == 0),
@@ -110,21 +106,17 @@ pub(crate) fn search(
     work: &Uts,
     checkpoints: Option<Checkpoints>,
 ) -> Result<(Duration, Found), Failure> {
-    world.barrier().map_err(failure)?;
-    let start = Instant::now();
     let (tree, portable) = work.tree();
-    let found = match detect(portable) {
+    bags::timed(world, || match detect(portable) {
         #[cfg(target_arch = "x86_64")]
         Some(hash) => search_with(world, pool, &Search::new(tree, hash, 0), checkpoints),
         _ => search_with(world, pool, &Search::new(tree, Portable, 0), checkpoints),
-    };
-    Ok((start.elapsed(), found.map_err(failure)?))
+    })
 }
 
 /// `roving run uts --dist`.
 pub(super) fn run(world: &World, args: &RunArgs, settings: &Settings) -> Result<Report, Failure> {
     let mut work = Uts::parse(args.input.as_deref().unwrap_or(Uts::INPUTS[0].0))?;
-    let pool = settings.pool()?;
     let (expected, evidence) = match work.expected() {
         Some(expected) => expected,
         None => {
@@ -132,37 +124,16 @@ pub(super) fn run(world: &World, args: &RunArgs, settings: &Settings) -> Result<
             (work.answer(), Evidence::Serial)
         }
     };
-    let checkpoints = settings.checkpoints_of(Uts::NAME, &work.input());
-    let resumes = checkpoints.as_ref().is_some_and(Checkpoints::is_there);
-    let mut times = Times::default();
-    for _ in 0..settings.repeat {
-        let (time, found) = search(world, &pool, &work, checkpoints.clone())?;
-        let found = answer(&found);
-        if found != expected {
-            return Err(Failure::Run(format!(
-                "uts {}: found {:?}, expected {:?}",
-                work.input(),
-                found.0,
-                expected.0
-            )));
-        }
-        times.push(time);
-    }
-    let items = work.items(&expected);
-    Ok(Report {
-        workload: Uts::NAME,
+    let searched = Searched {
+        name: Uts::NAME,
         input: work.input(),
-        ranks: world.ranks(),
-        workers_per_rank: settings.workers,
-        verified: evidence.word(),
-        items_per_s: items as f64 / times.median(),
-        seconds: seconds(&times),
-        found: Uts::FIGURES.iter().copied().zip(expected.0).collect(),
-        items,
-        notes: resumes
-            .then(|| settings.resumed())
-            .flatten()
-            .into_iter()
-            .collect(),
+        figures: Uts::FIGURES,
+        expected,
+        evidence,
+        items: work.items(&expected),
+    };
+    searched.run(world, settings, |pool, checkpoints| {
+        let (time, found) = search(world, pool, &work, checkpoints)?;
+        Ok((time, answer(&found)))
     })
 }

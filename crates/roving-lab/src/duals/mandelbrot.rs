@@ -37,7 +37,8 @@ pub(super) const ENTRY: Entry = Entry {
 /// No point's count: what is in a tile before it is computed.
 const UNWRITTEN: u32 = u32::MAX;
 
-struct Mandelbrot {
+/// The set, in tiles.
+pub(crate) struct Mandelbrot {
     across: usize,
     tile: usize,
     most: u32,
@@ -46,50 +47,83 @@ struct Mandelbrot {
 }
 
 fn parse(input: &str) -> Result<Box<dyn Program>, BadInput> {
-    let (mut side, mut tile, mut most) = (1024, None, 1000);
-    let remedy = "take mandelbrot 1024";
-    for (key, value) in parse_params("mandelbrot", &["side", "tile", "most"], input)? {
-        match key {
-            "side" => side = number_in("mandelbrot side", value, 1..=32_768, remedy)?,
-            "tile" => {
-                tile = Some(number_in(
-                    "mandelbrot tile",
-                    value,
-                    1..=8192,
-                    "leave it out",
-                )?)
-            }
-            _ => {
-                most = number_in(
-                    "mandelbrot most",
-                    value,
-                    1..=1_000_000,
-                    "leave it out for 1000",
-                )?
-            }
-        }
-    }
-    let fitting = || (1..=side.min(64)).rev().find(|tile| side % tile == 0);
-    let tile = tile.or_else(fitting).unwrap_or(side);
-    if side % tile != 0 || side / tile > 512 {
-        let allowed = format!("a divisor of {side}, and one in 512 of it at least");
-        return Err(BadInput::new(
-            "mandelbrot tile",
-            tile,
-            allowed,
-            "write tile=SIDE",
-        ));
-    }
-    memory::require("mandelbrot", input, side * side * 12, remedy)?;
-    Ok(Box::new(Mandelbrot {
-        across: (side / tile) as usize,
-        tile: tile as usize,
-        most: most as u32,
-        expected: Vec::new(),
-    }))
+    Ok(Box::new(Mandelbrot::parse(input)?))
 }
 
 impl Mandelbrot {
+    /// The name of the program, and the input that it has unless told otherwise.
+    #[cfg(feature = "dist")]
+    pub(crate) const FIRST: (&str, &str) = (ENTRY.kind.name, ENTRY.kind.inputs[0].0);
+    /// The figure of its answer.
+    #[cfg(feature = "dist")]
+    pub(crate) const FIGURES: &'static [&'static str] = ENTRY.kind.figures;
+
+    /// Reads the side, and the rest.
+    pub(crate) fn parse(input: &str) -> Result<Mandelbrot, BadInput> {
+        let (mut side, mut tile, mut most) = (1024, None, 1000);
+        let remedy = "take mandelbrot 1024";
+        for (key, value) in parse_params("mandelbrot", &["side", "tile", "most"], input)? {
+            match key {
+                "side" => side = number_in("mandelbrot side", value, 1..=32_768, remedy)?,
+                "tile" => {
+                    tile = Some(number_in(
+                        "mandelbrot tile",
+                        value,
+                        1..=8192,
+                        "leave it out",
+                    )?)
+                }
+                _ => {
+                    most = number_in(
+                        "mandelbrot most",
+                        value,
+                        1..=1_000_000,
+                        "leave it out for 1000",
+                    )?
+                }
+            }
+        }
+        let fitting = || (1..=side.min(64)).rev().find(|tile| side % tile == 0);
+        let tile = tile.or_else(fitting).unwrap_or(side);
+        if side % tile != 0 || side / tile > 512 {
+            let allowed = format!("a divisor of {side}, and one in 512 of it at least");
+            return Err(BadInput::new(
+                "mandelbrot tile",
+                tile,
+                allowed,
+                "write tile=SIDE",
+            ));
+        }
+        memory::require("mandelbrot", input, side * side * 12, remedy)?;
+        Ok(Mandelbrot {
+            across: (side / tile) as usize,
+            tile: tile as usize,
+            most: most as u32,
+            expected: Vec::new(),
+        })
+    }
+
+    /// The counts of a tile, by the CPU.
+    pub(crate) fn tile(&self, number: usize) -> Vec<u32> {
+        let mut counts = vec![0; self.tile * self.tile];
+        plane::escapes(self.rectangle(number), self.most, &mut counts);
+        counts
+    }
+
+    /// How many points of these tiles are as in the serial run. A tile counts once.
+    #[cfg(feature = "dist")]
+    pub(crate) fn same(&self, tiles: &[(usize, Vec<u32>)]) -> u64 {
+        let mut is_there = vec![false; self.expected.len()];
+        let mut same = 0;
+        for (number, counts) in tiles {
+            let again = std::mem::replace(&mut is_there[*number], true);
+            let pairs = counts.iter().zip(&self.expected[*number]);
+            let right = pairs.filter(|(one, other)| one == other).count();
+            same += if again { 0 } else { right as u64 };
+        }
+        same
+    }
+
     /// The whole set, and something around it.
     fn rectangle(&self, number: usize) -> Rectangle {
         let step = 2.6 / (self.across * self.tile) as f32;
@@ -106,7 +140,8 @@ impl Mandelbrot {
         }
     }
 
-    fn numbers(&self) -> std::ops::Range<usize> {
+    /// The tiles.
+    pub(crate) fn numbers(&self) -> std::ops::Range<usize> {
         0..self.across * self.across
     }
 
@@ -146,12 +181,7 @@ impl Program for Mandelbrot {
 
     fn serial(&mut self) -> Duration {
         let start = Instant::now();
-        let tile = |number| {
-            let mut counts = vec![0; self.tile * self.tile];
-            plane::escapes(self.rectangle(number), self.most, &mut counts);
-            counts
-        };
-        let expected = self.numbers().map(tile).collect();
+        let expected = self.numbers().map(|number| self.tile(number)).collect();
         let time = start.elapsed();
         self.expected = expected;
         time

@@ -19,7 +19,7 @@ mod catalogue;
 mod cholesky;
 mod event;
 mod kernels;
-mod mandelbrot;
+pub(crate) mod mandelbrot;
 mod math;
 mod matmul;
 mod nbody;

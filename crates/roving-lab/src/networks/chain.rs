@@ -3,6 +3,7 @@
 
 use roving_flow::{In, Network, Out};
 
+use super::builder::Builder;
 use super::found::Found;
 use super::params::{Param, read, require_processes};
 use super::{Entry, Program};
@@ -35,7 +36,7 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    fn parse(input: &str) -> Result<Chain, BadInput> {
+    pub(crate) fn parse(input: &str) -> Result<Chain, BadInput> {
         let mut chain = Chain {
             processes: 1_000_000,
             tokens: 1,
@@ -50,6 +51,37 @@ impl Chain {
         read("chain", input, params)?;
         require_processes("chain", input, chain.processes, "take chain 1e6")?;
         Ok(chain)
+    }
+
+    /// Makes the processes and channels of one run.
+    pub(crate) fn weave_in<'env>(&'env self, network: &mut impl Builder<'env>) {
+        self.found.clear();
+        let capacity = self.capacity as usize;
+        let (first, mut held) = network.bounded::<u64>("link", capacity);
+        let tokens = self.tokens;
+        network.process("first", first, move |mut out: Out<u64>| async move {
+            for token in 0..tokens {
+                if out.send(token).await.is_err() {
+                    break;
+                }
+            }
+        });
+        for _ in 0..self.processes {
+            // A name of its own for each would cost more than the process.
+            let (out, next) = network.bounded::<u64>("link", capacity);
+            network.process("link", (held, out), |(input, out): (In<u64>, Out<u64>)| {
+                link(input, out)
+            });
+            held = next;
+        }
+        network.first("last", held, move |mut input: In<u64>| async move {
+            let (mut sum, mut count) = (0, 0);
+            while let Some(token) = input.recv().await {
+                sum += token;
+                count += 1;
+            }
+            self.found.set(Answer([sum, count, 0]), None);
+        });
     }
 }
 
@@ -74,31 +106,7 @@ impl Program for Chain {
     }
 
     fn weave<'env>(&'env self, network: &mut Network<'env>) {
-        self.found.clear();
-        let capacity = self.capacity as usize;
-        let (first, mut held) = network.bounded::<u64>("link", capacity);
-        let tokens = self.tokens;
-        network.process("first", first, move |mut out| async move {
-            for token in 0..tokens {
-                if out.send(token).await.is_err() {
-                    break;
-                }
-            }
-        });
-        for _ in 0..self.processes {
-            // A name of its own for each would cost more than the process.
-            let (out, next) = network.bounded::<u64>("link", capacity);
-            network.process("link", (held, out), |(input, out)| link(input, out));
-            held = next;
-        }
-        network.process("last", held, move |mut input| async move {
-            let (mut sum, mut count) = (0, 0);
-            while let Some(token) = input.recv().await {
-                sum += token;
-                count += 1;
-            }
-            self.found.set(Answer([sum, count, 0]), None);
-        });
+        self.weave_in(network);
     }
 
     fn answer(&self) -> Answer {

@@ -9,6 +9,7 @@
 
 use roving_flow::{In, Network, Out};
 
+use super::builder::Builder;
 use super::found::Found;
 use super::params::{Param, read};
 use super::work::{mixed, share, turns_in, work};
@@ -102,17 +103,17 @@ const CAPACITY: usize = 2;
 
 /// An encoder and its frames.
 #[derive(Debug)]
-pub(super) struct H264 {
+pub(crate) struct H264 {
     processes: u64,
     frames: u64,
     frame_us: u64,
     /// Of one frame.
-    turns: u64,
+    pub(crate) turns: u64,
     found: Found,
 }
 
 impl H264 {
-    fn parse(input: &str) -> Result<H264, BadInput> {
+    pub(crate) fn parse(input: &str) -> Result<H264, BadInput> {
         let mut h264 = H264 {
             processes: 128,
             frames: 50,
@@ -182,7 +183,7 @@ async fn single(turns: u64, inputs: Vec<In<u64>>, delays: Vec<bool>, mut outs: V
 impl H264 {
     /// Makes the processes of a divided block: one that divides, many that work, one that puts
     /// together.
-    fn divided<'env>(&self, network: &mut Network<'env>, block: &Block, ends: Ends) {
+    fn divided<'env>(&self, network: &mut impl Builder<'env>, block: &Block, ends: Ends) {
         let (name, turns) = (block.name, self.turns_of(block));
         let (inputs, delays, outs) = ends;
         let processes = self.processes as usize;
@@ -204,7 +205,7 @@ impl H264 {
         network.process(
             format_args!("{name} divide"),
             (inputs, tasks),
-            move |(inputs, outs)| single(0, inputs, delays, outs),
+            move |(inputs, outs): (Vec<In<u64>>, Vec<Out<u64>>)| single(0, inputs, delays, outs),
         );
         let join = |(mut results, mut outs): (Vec<In<u64>>, Vec<Out<u64>>)| async move {
             'frames: loop {
@@ -220,20 +221,9 @@ impl H264 {
         };
         network.process(format_args!("{name} join"), (results, outs), join);
     }
-}
 
-impl Program for H264 {
-    fn input(&self) -> String {
-        let H264 {
-            processes,
-            frames,
-            frame_us,
-            ..
-        } = self;
-        format!("processes={processes},frames={frames},frame_us={frame_us}")
-    }
-
-    fn weave<'env>(&'env self, network: &mut Network<'env>) {
+    /// Makes the processes and channels of one run.
+    pub(crate) fn weave_in<'env>(&'env self, network: &mut impl Builder<'env>) {
         self.found.clear();
         let mut ends: Vec<Ends> = Vec::new();
         ends.resize_with(BLOCKS.len() - 1, Default::default);
@@ -252,22 +242,30 @@ impl Program for H264 {
             if block.divided {
                 self.divided(network, block, ends);
             } else if place == 0 {
-                network.process(block.name, ends.2, move |mut outs| async move {
-                    for frame in 0..frames {
-                        scatter(&mut outs, work(turns, frame)).await;
-                    }
-                });
+                network.process(
+                    block.name,
+                    ends.2,
+                    move |mut outs: Vec<Out<u64>>| async move {
+                        for frame in 0..frames {
+                            scatter(&mut outs, work(turns, frame)).await;
+                        }
+                    },
+                );
             } else {
                 let (inputs, delays, outs) = ends;
-                network.process(block.name, (inputs, outs), move |(inputs, outs)| {
-                    single(turns, inputs, delays, outs)
-                });
+                network.process(
+                    block.name,
+                    (inputs, outs),
+                    move |(inputs, outs): (Vec<In<u64>>, Vec<Out<u64>>)| {
+                        single(turns, inputs, delays, outs)
+                    },
+                );
             }
         }
-        network.process(
+        network.first(
             BLOCKS[LAST.1].name,
             encoded,
-            move |mut encoded| async move {
+            move |mut encoded: In<u64>| async move {
                 let (mut frames, mut sum) = (0, 0);
                 while let Some(word) = encoded.recv().await {
                     frames += 1;
@@ -276,6 +274,22 @@ impl Program for H264 {
                 self.found.set(Answer([frames, sum, 0]), None);
             },
         );
+    }
+}
+
+impl Program for H264 {
+    fn input(&self) -> String {
+        let H264 {
+            processes,
+            frames,
+            frame_us,
+            ..
+        } = self;
+        format!("processes={processes},frames={frames},frame_us={frame_us}")
+    }
+
+    fn weave<'env>(&'env self, network: &mut Network<'env>) {
+        self.weave_in(network);
     }
 
     fn answer(&self) -> Answer {

@@ -2,10 +2,10 @@
 //! a user would write, and a chain of a million. Each checks its own answer against a serial run.
 
 pub(crate) mod builder;
-mod chain;
+pub(crate) mod chain;
 pub(crate) mod compress;
 mod found;
-mod h264;
+pub(crate) mod h264;
 pub(crate) mod kmeans;
 pub(crate) mod params;
 mod picture;

@@ -2,6 +2,7 @@
 //! cut-off. The tasks are small and their number is not known beforehand.
 
 use roving::task::{Scope, Task};
+use serde::{Deserialize, Serialize};
 
 use super::{Answer, Evidence, Workload};
 use crate::fork_join::{ForkJoin, Serial};
@@ -36,15 +37,15 @@ const SOLUTIONS: [u64; MOST + 1] = [
 /// n queens.
 #[derive(Debug)]
 pub(crate) struct Nqueens {
-    n: usize,
+    pub(crate) n: usize,
     solutions: u64,
 }
 
 /// The columns of the queens in the first rows. Small, so that each task has its own.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Board {
     columns: [u8; MOST],
-    rows: usize,
+    pub(crate) rows: usize,
 }
 
 impl Board {

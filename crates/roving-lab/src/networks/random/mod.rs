@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use roving_flow::{In, Network, Out};
 
 use self::graph::Graph;
+use super::builder::Builder;
 use super::found::Found;
 use super::params::{Param, read};
 use super::work::{mixed, share, turns_in, work};
@@ -81,7 +82,7 @@ pub(crate) struct Random {
     messages: u64,
     capacity: u64,
     /// Of one message.
-    turns: u64,
+    pub(crate) turns: u64,
     found: Found,
 }
 
@@ -131,6 +132,55 @@ impl Random {
             0 => self.division,
             messages => messages,
         }
+    }
+
+    /// Makes the processes and channels of one run. Each process adds its part to what is found on
+    /// its rank; [`Program::check`] reads what the sink found.
+    pub(crate) fn weave_in<'env>(&'env self, network: &mut impl Builder<'env>) {
+        self.found.clear();
+        let graph = self.shape.graph();
+        let mut ports: Vec<Ports> = (0..graph.nodes).map(|_| Ports::default()).collect();
+        let capacity = self.capacity as usize;
+        for (from, to) in &graph.forward {
+            let (out, input) = network.bounded(format_args!("{from} to {to}"), capacity);
+            ports[*from].1.push(out);
+            ports[*to].0.push(input);
+        }
+        for (from, to) in &graph.back {
+            let (out, input) = network.bounded(format_args!("{from} back to {to}"), capacity);
+            ports[*from].3.push(out);
+            ports[*to].2.push(input);
+        }
+        let sink = ports.pop().expect("there is a sink");
+        for (node, ports) in ports.into_iter().enumerate() {
+            if node == 0 {
+                let (rounds, turns) = (self.rounds(), self.turns);
+                network.process(
+                    "source",
+                    ports.1,
+                    move |mut outs: Vec<Out<u64>>| async move {
+                        for _ in 0..rounds {
+                            if divide(turns, &mut outs).await.is_none() {
+                                break;
+                            }
+                        }
+                    },
+                );
+            } else {
+                let found = &self.found;
+                let ends = (ports.0, ports.1, ports.2, ports.3);
+                network.process(format_args!("node {node}"), ends, move |ports: Ports| {
+                    between(node, found, ports)
+                });
+            }
+        }
+        network.first("sink", sink.0, move |mut inputs: Vec<In<u64>>| async move {
+            let mut collected = 0;
+            while let Some(turns) = gather(&mut inputs).await {
+                collected += turns;
+            }
+            self.found.add([collected, 0, 0]);
+        });
     }
 
     /// How many messages pass all channels of the network.
@@ -202,46 +252,7 @@ impl Program for Random {
     }
 
     fn weave<'env>(&'env self, network: &mut Network<'env>) {
-        self.found.clear();
-        let graph = self.shape.graph();
-        let mut ports: Vec<Ports> = (0..graph.nodes).map(|_| Ports::default()).collect();
-        let capacity = self.capacity as usize;
-        for (from, to) in &graph.forward {
-            let (out, input) = network.bounded(format_args!("{from} to {to}"), capacity);
-            ports[*from].1.push(out);
-            ports[*to].0.push(input);
-        }
-        for (from, to) in &graph.back {
-            let (out, input) = network.bounded(format_args!("{from} back to {to}"), capacity);
-            ports[*from].3.push(out);
-            ports[*to].2.push(input);
-        }
-        let sink = ports.pop().expect("there is a sink");
-        for (node, ports) in ports.into_iter().enumerate() {
-            if node == 0 {
-                let (rounds, turns) = (self.rounds(), self.turns);
-                network.process("source", ports.1, move |mut outs| async move {
-                    for _ in 0..rounds {
-                        if divide(turns, &mut outs).await.is_none() {
-                            break;
-                        }
-                    }
-                });
-            } else {
-                let found = &self.found;
-                let ends = (ports.0, ports.1, ports.2, ports.3);
-                network.process(format_args!("node {node}"), ends, move |ports| {
-                    between(node, found, ports)
-                });
-            }
-        }
-        network.process("sink", sink.0, move |mut inputs| async move {
-            let mut collected = 0;
-            while let Some(turns) = gather(&mut inputs).await {
-                collected += turns;
-            }
-            self.found.add([collected, 0, 0]);
-        });
+        self.weave_in(network);
     }
 
     fn answer(&self) -> Answer {
