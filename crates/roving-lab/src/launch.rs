@@ -234,10 +234,10 @@ mod tests {
             judge(code(137), &[line.to_owned()]),
             RunEnd::Lost("rank 1 was ended by signal 9 (Killed)".into())
         );
-        let line = "roving: rank 2 of 3: has been silent for 2s: it was killed, or lost";
+        let line = "roving: rank 2 of 3: has been silent for 2s: its process 7 is dead";
         assert_eq!(
             judge(code(75), &[line.to_owned()]),
-            RunEnd::Lost("rank 2 of 3: has been silent for 2s: it was killed, or lost".into())
+            RunEnd::Lost("rank 2 of 3: has been silent for 2s: its process 7 is dead".into())
         );
         assert_eq!(judge(code(75), &[]), RunEnd::Lost("a rank was lost".into()));
         assert_eq!(judge(code(0), &[line.to_owned()]), RunEnd::Succeeded);

@@ -240,8 +240,16 @@ fn ranks_of(directory: &str) -> Vec<u32> {
     ids.filter(is_rank).collect()
 }
 
-/// Sends a signal to one of so many ranks, when there is a checkpoint.
-fn signal(directory: &str, ranks: usize, which: usize, signal: &str) {
+/// Sends a signal to a process.
+fn send(signal: &str, process: u32) {
+    let sent = Command::new("kill")
+        .args([signal, &process.to_string()])
+        .status();
+    assert!(sent.expect("kill starts").success());
+}
+
+/// Sends a signal to one of so many ranks, when there is a checkpoint; all of them, and that one.
+fn signal(directory: &str, ranks: usize, which: usize, signal: &str) -> (Vec<u32>, u32) {
     let latest = std::path::Path::new(directory).join("latest");
     let begun = Instant::now();
     let mut before = None;
@@ -255,11 +263,9 @@ fn signal(directory: &str, ranks: usize, which: usize, signal: &str) {
             && before.is_some_and(|before| before != written)
             && found.len() == ranks
         {
-            let sent = Command::new("kill")
-                .args([signal, &found[which % ranks].to_string()])
-                .status();
-            assert!(sent.expect("kill starts").success());
-            return;
+            let which = found[which % ranks];
+            send(signal, which);
+            return (found, which);
         }
         if found.len() == ranks && before.is_none() {
             before = Some(written);
@@ -363,9 +369,81 @@ fn a_stopped_rank_is_given_up_and_the_search_goes_on_to_the_exact_count() {
     assert!(output.status.success(), "{said}{warned}");
     assert!(said.contains(LARGE.1), "{said}{warned}");
     assert!(
-        warned.contains("has been silent for 2s: it was killed, or lost after"),
+        warned.contains("has been silent for 2s: its process ")
+            && warned.contains(" lives, and is stopped by a signal after"),
         "{warned}"
     );
+}
+
+/// A rank that is stopped for less than it may be silent.
+#[test]
+fn a_stopped_rank_that_goes_on_in_time_is_not_given_up() {
+    let directory = empty("paused");
+    let program = [&[env!("CARGO_BIN_EXE_roving")][..], &search_of(&directory)].concat();
+    let Some(mut command) = launch(&["-n", "2", "--restart", "5"], &program) else {
+        return;
+    };
+    let child = command.spawn().expect("the command starts");
+    let (_, stopped) = signal(&directory, 2, 1, "-STOP");
+    std::thread::sleep(Duration::from_secs(4));
+    send("-CONT", stopped);
+    let output = child.wait_with_output().unwrap();
+    let (said, warned) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{said}{warned}");
+    assert!(said.contains(LARGE.1), "{said}{warned}");
+    assert!(!warned.contains("starting again"), "{warned}");
+}
+
+/// All ranks of a run are stopped, as those of a machine that is cut off; another run goes on from
+/// its checkpoint; then they come back.
+#[test]
+fn ranks_that_come_back_to_a_search_that_was_resumed_change_nothing() {
+    if !cfg!(feature = "mpi") {
+        return;
+    }
+    let directory = empty("come-back");
+    let mut older = mpirun(2, env!("CARGO_BIN_EXE_roving"));
+    older
+        .args(search_of(&directory))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let older = match older.spawn() {
+        Ok(older) => older,
+        Err(error) => return println!("skipped: no mpirun here ({error})"),
+    };
+    let (stopped, first) = signal(&directory, 2, 0, "-STOP");
+    let others = || stopped.iter().filter(|process| **process != first);
+    others().for_each(|process| send("-STOP", *process));
+    let latest = std::path::Path::new(&directory).join("latest");
+    let before = std::fs::read(&latest).expect("there is a checkpoint");
+    let newer = Command::new(env!("CARGO_BIN_EXE_roving"))
+        .args(search_of(&directory))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let begun = Instant::now();
+    while std::fs::read(&latest).ok().as_ref() == Some(&before) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no checkpoint");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    stopped.iter().for_each(|process| send("-CONT", *process));
+    let output = older.wait_with_output().unwrap();
+    let warned = text(&output.stderr);
+    assert!(!output.status.success(), "{warned}");
+    assert!(
+        warned.contains("another run has taken the directory"),
+        "{warned}"
+    );
+    let output = newer.wait_with_output().unwrap();
+    let (said, warned) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{said}{warned}");
+    assert!(said.contains("resumed        from `"), "{said}");
+    assert!(said.contains(LARGE.1), "{said}{warned}");
+    let left = std::fs::read_dir(&directory).expect("it is there").count();
+    assert_eq!(left, 0, "a run that has ended leaves nothing");
 }
 
 #[test]

@@ -22,10 +22,11 @@
 //!
 //! A run that begins writes its number into `run`, and another run's rank that comes back from a
 //! stop finds it there: it commits nothing and removes nothing. What it had begun to write is below
-//! a cut with its own run's number, where nobody reads it. If it was stopped between its look at
-//! `run` and the renaming of `latest`, then `latest` names its cut for a while: a consistent one of
-//! the same computation, so a run that resumes from it is exact, or misses a part that has been
-//! removed since, and is refused.
+//! a cut with its own run's number, where nobody reads it. It may have been stopped between its
+//! look at `run` and the renaming of `latest`. So it writes the new `latest` under another name
+//! before it looks, and a run that has written its number into `run` removes such names before it
+//! reads `latest`. A rank that has looked too early for the new number then either finds its file
+//! gone, and renames nothing, or has renamed it before `latest` was read.
 
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -91,12 +92,30 @@ impl Files {
         self.base = last.map_or(0, |cut| cut.number);
     }
 
-    /// At rank 0: takes the directory for this run.
+    /// At rank 0: takes the directory for this run. From now on no other run commits a cut.
     pub(super) fn claim(&self, run: u64) -> Result<(), String> {
         let path = self.directory.join("run");
         let written = replace(&path, run, run_text(run).as_bytes());
         let written = written.and_then(|()| sync(&self.directory));
-        written.map_err(|error| self.failed(&path, &error))
+        written.map_err(|error| self.failed(&path, &error))?;
+        for path in self.others_latest(run) {
+            self.remove_file(&path)?;
+        }
+        Ok(())
+    }
+
+    /// Files that other runs would rename to `latest`.
+    fn others_latest(&self, run: u64) -> Vec<PathBuf> {
+        let own = beside(&self.latest(), run);
+        let entries = fs::read_dir(&self.directory)
+            .into_iter()
+            .flatten()
+            .flatten();
+        let is_one = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(LATEST) && name.ends_with(PART) && *path != own
+        };
+        entries.map(|entry| entry.path()).filter(is_one).collect()
     }
 
     /// Whether no other run has taken the directory since.
@@ -161,8 +180,12 @@ impl Files {
         let written = write_beside(&path, self.run, &bytes).map_err(failed)?;
         self.stay()
             .inspect_err(|_| drop(fs::remove_file(&written)))?;
-        let renamed = fs::rename(written, &path).and_then(|()| sync(&self.directory));
-        renamed.map_err(failed)?;
+        if let Err(error) = fs::rename(written, &path) {
+            // Another run that has come after the look above has removed it.
+            self.stay()?;
+            return Err(failed(error));
+        }
+        sync(&self.directory).map_err(failed)?;
         // Where another run has come meanwhile, it may go on from one of them.
         self.stay()?;
         remove(&left);
@@ -295,11 +318,15 @@ fn replace(path: &Path, run: u64, bytes: &[u8]) -> io::Result<()> {
 
 /// Writes what is to become `path`, under a name that is this run's alone.
 fn write_beside(path: &Path, run: u64, bytes: &[u8]) -> io::Result<PathBuf> {
-    let beside = path.with_extension(format!("{}{PART}", run_text(run)));
+    let beside = beside(path, run);
     let mut file = File::create(&beside)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     Ok(beside)
+}
+
+fn beside(path: &Path, run: u64) -> PathBuf {
+    path.with_extension(format!("{}{PART}", run_text(run)))
 }
 
 /// Brings the names in a directory to the disk. File systems that cannot do that for directories
@@ -511,6 +538,20 @@ mod tests {
         new.save(&some(2)).unwrap();
         new.clear().unwrap();
         assert_eq!(new.last(), Ok(None));
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    /// A rank 0 that was stopped after it had found the directory its own.
+    #[test]
+    fn an_older_run_that_was_about_to_commit_has_nothing_to_rename() {
+        let directory = saved("about-to", 1);
+        let old = files(&directory, 0, 1);
+        let written = write_beside(&old.latest(), 1, b"of the older run").unwrap();
+        old.stay().unwrap();
+        let new = files(&directory, 0, 1);
+        new.claim(2).unwrap();
+        assert!(fs::rename(&written, old.latest()).is_err());
+        assert!(new.last().unwrap().is_some());
         fs::remove_dir_all(&directory).unwrap();
     }
 }

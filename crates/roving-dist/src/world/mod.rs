@@ -19,6 +19,7 @@ pub(crate) mod random;
 pub(crate) mod raw;
 mod record;
 mod transport;
+mod whereabouts;
 
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};

@@ -2,15 +2,17 @@
 //! when the one before it is not.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::backoff::Backoff;
 use super::link::Link;
+use super::whereabouts::Whereabouts;
 use crate::error::Error;
+use crate::unwind::lock;
 
-/// A sign of life, from each rank to the next.
+/// A sign of life, from each rank to the next: the bytes of its [`Whereabouts`].
 const BEAT: u32 = 2;
 /// The longest sleep: how late a message can be handled when no worker polls.
 const SLEEP_MAX: Duration = Duration::from_millis(2);
@@ -73,20 +75,36 @@ fn run(link: &Link, ended: &AtomicBool, mut pulse: Pulse) {
 /// The signs of life that this rank sends, and those that it gets.
 struct Pulse {
     silence_max: Duration,
-    heard: Arc<Mutex<Instant>>,
+    here: Whereabouts,
+    heard: Arc<Mutex<Heard>>,
     sent: Option<Instant>,
     looked: Instant,
 }
 
+/// The last sign of life of the rank before this one.
+#[derive(Clone, Copy)]
+struct Heard {
+    at: Instant,
+    /// None before the first one.
+    from: Option<Whereabouts>,
+}
+
 impl Pulse {
     fn new(link: &Link, silence_max: Duration) -> Pulse {
-        let heard = Arc::new(Mutex::new(Instant::now()));
+        let heard = Arc::new(Mutex::new(Heard {
+            at: Instant::now(),
+            from: None,
+        }));
         let last = Arc::clone(&heard);
-        link.open(BEAT, move |_, _| {
-            *last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        link.open(BEAT, move |_, bytes| {
+            *lock(&last) = Heard {
+                at: Instant::now(),
+                from: Whereabouts::read(bytes),
+            };
         });
         Pulse {
             silence_max,
+            here: Whereabouts::of_this_process(),
             heard,
             sent: None,
             looked: Instant::now(),
@@ -101,22 +119,20 @@ impl Pulse {
         // A process that was stopped, or had no core, must not take its own silence for the
         // other's.
         if now.duration_since(self.looked) > self.silence_max / 2 {
-            *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = now;
+            lock(&self.heard).at = now;
         }
         self.looked = now;
         let is_due = |sent| now.duration_since(sent) > self.silence_max / BEATS;
         if self.sent.is_none_or(is_due) {
             self.sent = Some(now);
-            link.send((link.rank() + 1) % ranks, BEAT, &[]);
+            link.send((link.rank() + 1) % ranks, BEAT, &self.here.bytes());
             link.flush();
         }
-        let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.duration_since(heard) > self.silence_max {
+        let heard = *lock(&self.heard);
+        if now.duration_since(heard.at) > self.silence_max {
             let before = (link.rank() + ranks - 1) % ranks;
-            let silence = format!(
-                "has been silent for {:?}: it was killed, or lost",
-                self.silence_max
-            );
+            let found = self.here.look_for(heard.from);
+            let silence = format!("has been silent for {:?}: {found}", self.silence_max);
             link.fail_with(Error::at(before, ranks, silence).of_loss());
         }
     }
