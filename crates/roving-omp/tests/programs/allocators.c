@@ -4,6 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#if __GNUC__ < 12
+/* The library may be younger than the compiler and its header. */
+void *omp_aligned_alloc(size_t, size_t, omp_allocator_handle_t);
+void *omp_calloc(size_t, size_t, omp_allocator_handle_t);
+void *omp_realloc(void *, size_t, omp_allocator_handle_t, omp_allocator_handle_t);
+#endif
+
 static const char *made(int count, const omp_alloctrait_t *traits)
 {
     omp_allocator_handle_t own = omp_init_allocator(omp_default_mem_space, count, traits);

@@ -183,11 +183,13 @@ static void reductions(void)
 #pragma omp section
             parts += 200;
         }
+#if __GNUC__ >= 12
 #pragma omp scope reduction(task, + : parts)
         {
 #pragma omp task in_reduction(+ : parts)
             parts += 1;
         }
+#endif
     }
     printf("of constructs: %d\n", parts);
 }

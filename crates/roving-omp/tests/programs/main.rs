@@ -34,6 +34,11 @@ fn loops() {
 }
 
 #[test]
+fn what_is_each_threads_own() {
+    compares("own.c");
+}
+
+#[test]
 fn control() {
     compares("control.c");
 }

@@ -117,9 +117,11 @@ static void teams(void)
     for (int i = 0; i < COUNT; i++)
         sum -= i;
     printf("parallel: %d\n", sum);
+#if __GNUC__ >= 12
 #pragma omp target thread_limit(2) map(from : limit)
     limit = omp_get_thread_limit();
     printf("limit: %d\n", limit);
+#endif
 }
 
 /* Data that stays, which on the host is the program's own. */
@@ -209,6 +211,7 @@ static void leagues(int some)
     asked("teams");
 #pragma omp target
     asked("alone");
+#if __GNUC__ >= 12
 #pragma omp target thread_limit(some - 1)
     asked("limit");
     printf("then: %d\n", omp_get_max_threads());
@@ -225,6 +228,7 @@ static void leagues(int some)
         }
     }
     printf("reduced: %d %d\n", x, y);
+#endif
 }
 
 /* The functions, for the host as a device. */
