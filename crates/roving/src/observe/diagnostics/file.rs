@@ -1,12 +1,12 @@
 //! A trace in the format of Chrome's trace events, which Perfetto reads.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io;
 use std::time::Instant;
 
 use super::json::Text;
 use super::record::Record;
-use super::words::seat;
+use super::words::{put, seat};
 use crate::observe::trace::outside;
 use crate::stats::lane::{Event, Lane};
 
@@ -232,7 +232,7 @@ impl File<'_> {
     fn event(&mut self, fields: fmt::Arguments<'_>) -> io::Result<()> {
         let comma = if self.is_first { "" } else { ",\n" };
         self.is_first = false;
-        let _ = write!(self.text, "{comma}{{{fields}}}");
+        put(&mut self.text, format_args!("{comma}{{{fields}}}"));
         match self.text.len() < TEXT_MAX {
             true => Ok(()),
             false => self.flush(),
@@ -240,9 +240,9 @@ impl File<'_> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let put = (self.put)(self.text.as_bytes());
+        let taken = (self.put)(self.text.as_bytes());
         self.text.clear();
-        put
+        taken
     }
 
     /// A trace is no six centuries long.

@@ -3,12 +3,12 @@
 //! Whoever connects sends a line and gets a line of JSON, as often as it likes. The thread that
 //! serves it ([`super::server`]) sleeps in between, so nothing ticks here.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use super::exit::alive;
 use super::fixed::Seconds;
 use super::json::Text;
+use super::words::put;
 use crate::machine::os;
 use crate::stats::WorkerProfile;
 use crate::workers::registry::Registry;
@@ -37,12 +37,14 @@ fn separate(text: &mut String, number: usize) {
 fn put_pool(text: &mut String, registry: &Registry) {
     let profile = registry.seats.profile();
     let doing = registry.seats.doing();
-    let _ = write!(
+    put(
         text,
-        "{{\"name\":{},\"workers\":{},\"wall_s\":{},\"seats\":[",
-        Text(&registry.settings.name),
-        registry.workers(),
-        Seconds(profile.wall, 6),
+        format_args!(
+            "{{\"name\":{},\"workers\":{},\"wall_s\":{},\"seats\":[",
+            Text(&registry.settings.name),
+            registry.workers(),
+            Seconds(profile.wall, 6)
+        ),
     );
     for (number, worker) in profile.workers.iter().enumerate() {
         // A compensation thread may have come between the two looks.
@@ -55,9 +57,9 @@ fn put_pool(text: &mut String, registry: &Registry) {
 }
 
 fn put_worker(text: &mut String, doing: &str, worker: &WorkerProfile) {
-    let _ = write!(text, "{{\"doing\":\"{doing}\"");
+    put(text, format_args!("{{\"doing\":\"{doing}\""));
     for (name, time) in worker.times() {
-        let _ = write!(text, ",\"{name}_s\":{}", Seconds(time, 6));
+        put(text, format_args!(",\"{name}_s\":{}", Seconds(time, 6)));
     }
     let counters = &worker.counters;
     for (name, count) in [
@@ -71,7 +73,7 @@ fn put_worker(text: &mut String, doing: &str, worker: &WorkerProfile) {
         ("wakes", counters.wakes),
         ("suspensions", counters.suspensions),
     ] {
-        let _ = write!(text, ",\"{name}\":{count}");
+        put(text, format_args!(",\"{name}\":{count}"));
     }
     text.push('}');
 }

@@ -1,13 +1,12 @@
 //! The report about a pool that makes no progress.
 
 use std::backtrace::Backtrace;
-use std::fmt::Write as _;
 use std::slice;
 use std::time::Duration;
 
 use super::fixed::Seconds;
 use super::system;
-use super::words::{self, cut, cut_last};
+use super::words::{self, cut, cut_last, put};
 use crate::observe::watch::guard::{Section, open_sections};
 use crate::workers::parked::{self, Entry, Watch, Why};
 use crate::workers::registry::Registry;
@@ -96,12 +95,15 @@ fn thread(
     sections: &[Section],
 ) {
     let name = |seat| words::seat(seat, registry.workers());
-    let _ = write!(text, "  {}", name(seat));
+    put(text, format_args!("  {}", name(seat)));
     if let Some(number) = entry.number {
-        let _ = write!(text, " (thread {number}, {})", system::state(number));
+        put(
+            text,
+            format_args!(" (thread {number}, {})", system::state(number)),
+        );
     }
     if let Some(other) = registry.seats[seat].works_for() {
-        let _ = write!(text, ", in a task of {}", name(other));
+        put(text, format_args!(", in a task of {}", name(other)));
     }
     match entry.waits.last() {
         None if entry.number.is_none() => {
@@ -115,7 +117,7 @@ fn thread(
                 Why::Blocks => "is in a region that blocks",
             };
             let time = Seconds(wait.since.elapsed(), 1);
-            let _ = writeln!(text, ", {what}, for {time} s");
+            put(text, format_args!(", {what}, for {time} s\n"));
             place(text, &wait.stack);
         }
     }
@@ -124,10 +126,9 @@ fn thread(
             continue;
         }
         let word = if section.is_held { "holds" } else { "wants" };
-        let _ = writeln!(
+        put(
             text,
-            "    {word} \"{}\", since {}",
-            section.name, section.at
+            format_args!("    {word} \"{}\", since {}\n", section.name, section.at),
         );
     }
 }
@@ -137,7 +138,7 @@ fn place(text: &mut String, stack: &Backtrace) {
     let stack = stack.to_string();
     let (call, frames) = frames(&stack);
     if let Some(call) = call {
-        let _ = writeln!(text, "    in `{call}`, called");
+        put(text, format_args!("    in `{call}`, called\n"));
     }
     for (number, frame) in frames.iter().enumerate() {
         if number == FRAMES_MAX {
@@ -145,7 +146,10 @@ fn place(text: &mut String, stack: &Backtrace) {
         }
         let word = if number == 0 { "at" } else { "from" };
         let (at, comma) = frame.at.map_or(("", ""), |at| (at, ", "));
-        let _ = writeln!(text, "    {word} {at}{comma}{}", frame.symbol);
+        put(
+            text,
+            format_args!("    {word} {at}{comma}{}\n", frame.symbol),
+        );
     }
 }
 
@@ -300,9 +304,11 @@ fn conclusion(text: &mut String, busy: &[(usize, Entry)], sections: &[Section]) 
             (_, false, false) => "is held across a wait, and a task may need it",
             (_, _, true) => continue,
         };
-        let _ = writeln!(
+        put(
             text,
-            "  \"{name}\" {what}: let go of it before the parallel call, or keep what needs it out of the tasks"
+            format_args!(
+                "  \"{name}\" {what}: let go of it before the parallel call, or keep what needs it out of the tasks\n"
+            ),
         );
     }
     let any_held = sections

@@ -1,11 +1,11 @@
 //! A profile as text.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::time::Duration;
 
 use super::fixed::{Percent, Seconds};
 use super::record::Record;
-use super::words::seat;
+use super::words::{put, seat};
 use crate::stats::{Profile, WorkerProfile};
 
 /// The table that a program prints at its end, one line a worker and one for all.
@@ -76,12 +76,18 @@ impl Lost {
     /// The largest part first.
     fn show(&self, text: &mut String) {
         let busy = Percent(self.busy, self.all);
-        let _ = write!(text, "  while it had work: busy {busy} %, lost to");
+        put(
+            text,
+            format_args!("  while it had work: busy {busy} %, lost to"),
+        );
         let mut parts = self.parts;
         sort(&mut parts);
         for (number, (name, time)) in parts.iter().enumerate() {
             let colon = if number == 0 { ":" } else { "," };
-            let _ = write!(text, "{colon} {name} {} %", Percent(*time, self.all));
+            put(
+                text,
+                format_args!("{colon} {name} {} %", Percent(*time, self.all)),
+            );
         }
         text.push('\n');
     }
@@ -128,12 +134,12 @@ fn line(text: &mut String, name: &str, worker: &WorkerProfile) {
 }
 
 fn head(text: &mut String, name: &str) {
-    let _ = write!(text, "  {name:<10}");
+    put(text, format_args!("  {name:<10}"));
 }
 
 fn cell(text: &mut String, what: fmt::Arguments<'_>) {
     let what = fmt::format(what);
-    let _ = write!(text, " {what:>8}");
+    put(text, format_args!(" {what:>8}"));
 }
 
 #[cfg(test)]

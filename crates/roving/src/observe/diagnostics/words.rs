@@ -1,6 +1,15 @@
 //! Texts, taken apart and put together with little code: what `std` makes of each pattern is some
 //! hundred lines, and a program that is never watched has them, too.
 
+use std::fmt::{self, Write as _};
+
+/// Writes what is formatted to the end of the text.
+#[inline(never)]
+pub(super) fn put(text: &mut String, what: fmt::Arguments<'_>) {
+    // A text takes all.
+    let _ = text.write_fmt(what);
+}
+
 /// The name of a seat, for people.
 #[inline(never)]
 pub(super) fn seat(index: usize, workers: usize) -> String {

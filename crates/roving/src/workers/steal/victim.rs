@@ -31,33 +31,53 @@ impl Victims {
     }
 
     /// Every other of that many seats, once; those that are `near` twice where they come first.
-    pub(crate) fn others<'n>(
-        &self,
-        me: usize,
-        seats: usize,
-        near: &'n [usize],
-    ) -> impl Iterator<Item = usize> + use<'n> {
-        let last = self.last.get();
+    pub(crate) fn others<'n>(&self, me: usize, seats: usize, near: &'n [usize]) -> Others<'n> {
         let random = self.next();
-        let start = random as usize % seats;
-        let near = if random >> 63 == 0 { near } else { &[] };
-        let (before, after) = near.split_at(start % near.len().max(1));
-        let near = after.iter().chain(before).copied();
-        let others = near
-            .filter(move |&seat| seat < seats)
-            .chain(start..seats)
-            .chain(0..start)
-            .filter(move |&seat| seat != last);
-        let first = (last < seats).then_some(last);
-        first
-            .into_iter()
-            .chain(others)
-            .filter(move |&seat| seat != me)
+        Others {
+            me,
+            last: self.last.get(),
+            seats,
+            near: if random >> 63 == 0 { near } else { &[] },
+            start: random as usize % seats,
+            looks: 0,
+        }
     }
 
     /// That one had something.
     pub(crate) fn remember(&self, victim: usize) {
         self.last.set(victim);
+    }
+}
+
+/// The seats that a thief looks at, in their order.
+pub(crate) struct Others<'n> {
+    me: usize,
+    last: usize,
+    seats: usize,
+    near: &'n [usize],
+    start: usize,
+    /// So many have been taken, or passed over.
+    looks: usize,
+}
+
+impl Iterator for Others<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let near = self.near.len();
+        while self.looks <= near + self.seats {
+            let look = self.looks;
+            self.looks += 1;
+            let (seat, is_first) = match look.checked_sub(1) {
+                None => (self.last, true),
+                Some(place) if place < near => (self.near[(self.start + place) % near], false),
+                Some(place) => ((self.start + place - near) % self.seats, false),
+            };
+            if seat < self.seats && seat != self.me && (is_first || seat != self.last) {
+                return Some(seat);
+            }
+        }
+        None
     }
 }
 
