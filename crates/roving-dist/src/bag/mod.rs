@@ -179,8 +179,9 @@ impl<'world> Bag<'world> {
         link.open(tag, move |from, bytes| handler.handle(from, bytes));
         let led = self.caught("a task of a bag", || pool.install(|| rank.lead()));
         link.close(tag);
-        led?;
+        // Whatever came: who resumes in the same directory must not find them at work.
         shared.wait_for_writers();
+        led?;
         let held = rank
             .held
             .into_inner()
