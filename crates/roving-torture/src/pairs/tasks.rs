@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, Waker};
 
 use roving::context;
@@ -241,28 +242,36 @@ pub(super) async fn pause(how: u8, world: &super::world::World) {
 /// A future of the library that is polled once, and then kept, dropped here or elsewhere, or
 /// awaited.
 async fn half(step: &Step, cx: &Cx<'_>) {
+    let ends = Arc::new(AtomicBool::new(false));
     let child = {
         let (world, part) = (Arc::clone(&cx.world), free(step, 0, cx));
         let how = (step.id % 4) as u8;
+        let ends = Arc::clone(&ends);
         async move {
             pause(how, &world).await;
             part.await;
+            // Ordering: who sees it must not hear of more by it.
+            ends.store(true, Relaxed);
         }
     };
-    let is_deaf = step.mode % 4 == 3;
     let mut half = match step.mode % 4 {
         1 => Half::Fork(Box::pin(task::fork(child))),
         2 => Half::Fork(Box::pin(task::branch(child))),
         _ => Half::Call(Box::pin(task::call(child))),
     };
-    let polled = match is_deaf {
+    let polled = match is_deaf(step) {
         true => poll_by_another(&mut half),
         false => poll_fn(|context| Poll::Ready(half.poll(context))).await,
     };
     // One that is ready is a handle by now, or must not be polled again.
     if polled.is_pending() || matches!(half, Half::Handle(_)) {
-        fate(step, cx, half, is_deaf).await;
+        fate(step, cx, half, &ends).await;
     }
+}
+
+/// Whether it is polled by nobody who would poll it again.
+fn is_deaf(step: &Step) -> bool {
+    step.mode % 4 == 3
 }
 
 /// Polls with another waker than that of the task.
@@ -271,15 +280,13 @@ fn poll_by_another(half: &mut Half) -> Poll<()> {
     half.poll(&mut Context::from_waker(&waker))
 }
 
-async fn fate(step: &Step, cx: &Cx<'_>, mut half: Half, is_deaf: bool) {
+async fn fate(step: &Step, cx: &Cx<'_>, mut half: Half, ends: &Arc<AtomicBool>) {
     match step.mode / 4 {
         0 => cx.world.keep(Kept::Half(half)),
         1 => drop(half),
-        2 => {
-            let turns = [0, 100, 2_000, 40_000][step.id as usize / 4 % 4];
-            cx.world.elsewhere_later(turns, move || drop(half));
-        }
-        _ if is_deaf => drop(half),
+        2 if step.id % 8 < 4 => cx.world.elsewhere(move || drop(half)),
+        2 => cx.world.elsewhere_after(ends, move || drop(half)),
+        _ if is_deaf(step) => drop(half),
         _ => poll_fn(|context| half.poll(context)).await,
     }
 }

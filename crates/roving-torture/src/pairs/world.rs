@@ -150,12 +150,27 @@ impl World {
         }
     }
 
-    /// [`Self::elsewhere`] after so many turns of doing nothing, in which this thread hears of
-    /// nothing: what it then touches must have been handed over by the runtime.
-    pub(crate) fn elsewhere_later(&self, turns: u32, errand: impl FnOnce() + Send + 'static) {
+    /// [`Self::elsewhere`] soon after what sets the flag. The errand's thread hears of nothing else
+    /// by the flag: what it then touches must be handed to it by the runtime. It does not wait for
+    /// long.
+    pub(crate) fn elsewhere_after(
+        &self,
+        ends: &Arc<AtomicBool>,
+        errand: impl FnOnce() + Send + 'static,
+    ) {
+        const TURNS_MAX: u32 = if cfg!(miri) { 200 } else { 100_000 };
+        let ends = Arc::clone(ends);
         self.elsewhere(move || {
-            (0..turns).for_each(|_| hint::spin_loop());
+            for _ in 0..TURNS_MAX {
+                if ends.load(Relaxed) {
+                    break;
+                }
+                hint::spin_loop();
+            }
+            (0..TURNS_MAX / 100).for_each(|_| hint::spin_loop());
             errand();
+            // Only now, because to drop it may order what came before.
+            drop(ends);
         });
     }
 
