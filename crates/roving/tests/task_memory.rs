@@ -85,10 +85,10 @@ fn tasks_allocate_nothing_in_steady_state() {
     alone(|| {
         let pool = pool(1);
         let allocations = pool.run(|_| async {
-            call(fib(size(12, 6))).await;
-            spawn(help_first(size(12, 6))).await;
+            call(fib(12)).await;
+            spawn(help_first(12)).await;
             let before = ALLOCATIONS.get();
-            assert_eq!(call(fib(size(12, 6))).await, size(144, 8));
+            assert_eq!(call(fib(12)).await, 144);
             let forks = ALLOCATIONS.get() - before;
             let children: [Forked<u64>; 8] = std::array::from_fn(|n| spawn(fib(n as u32)));
             let mut sum = 0;
