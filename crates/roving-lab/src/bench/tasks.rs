@@ -22,7 +22,7 @@ use crate::workloads::Job;
 /// Our two orders, and what must be reached of a million empty tasks on 1 and 2 workers, in ns a
 /// task.
 const ORDERS: [(Runtime, [(f64, f64); 2]); 2] = [
-    (Runtime::RovingFork, [(20.0, 8.0), (40.0, 15.0)]),
+    (Runtime::RovingFork, [(20.0, 8.0), (25.0, 12.0)]),
     (Runtime::RovingSpawn, [(30.0, 15.0), (60.0, 25.0)]),
 ];
 
@@ -67,7 +67,7 @@ pub(super) fn cost(scale: &Scale) -> Result<Record, Failure> {
     let beyond = median(&series, "roving-fork", 1)? - median(&series, SERIAL, 1)?;
     let what = format!("{of}, fork and call, 1 worker: time per node beyond the serial call");
     let nanos = beyond * 1e9 / fib.items() as f64;
-    record.claim(what, "ns", nanos, AtMost(15.0), AtMost(8.0));
+    record.claim(what, "ns", nanos, AtMost(10.0), AtMost(7.0));
     empty(&mut record, scale)?;
     Ok(record)
 }
@@ -228,7 +228,7 @@ fn compared(
     record.claim(what, "×", half / best, AtMost(1.03), None);
     if workload == "uts" && runtime == Runtime::RovingFork {
         let what = format!("{of}, {name}, half, 2 workers: speed-up over serial");
-        record.claim(what, "×", serial / half, AtLeast(1.75), AtLeast(1.9));
+        record.claim(what, "×", serial / half, AtLeast(1.8), AtLeast(1.9));
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::rivals::mpsc;
 use super::{best, median};
 
 /// The bounds to reach and to hope for, in millions of hops a second, on 1 and 2 workers.
-const HOPS: [(usize, f64, f64); 2] = [(1, 20.0, 40.0), (2, 12.0, 25.0)];
+const HOPS: [(usize, f64, f64); 2] = [(1, 25.0, 40.0), (2, 18.0, 25.0)];
 /// The bounds for the speed-up of scatter-gather over serial on 2 workers, by work.
 const SPEEDUPS: [(&str, f64, f64); 3] = [
     ("1us", 1.3, 1.6),
