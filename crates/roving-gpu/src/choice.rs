@@ -86,6 +86,7 @@ impl FromStr for Choice {
 /// assert!(!devices.build().unwrap().are_none());
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Writes {
     /// When the host asks for it (write-back). A copy that is never asked for is never made, and a
     /// task ends as soon as all that it does is queued: what uses its results on that device is

@@ -41,6 +41,7 @@ pub struct HostCall<'a> {
 /// assert_eq!(call.value::<u8>(), 7);
 /// ```
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum HostArg<'a> {
     /// A buffer that is only read.
     Read(&'a [u8]),

@@ -70,6 +70,7 @@ pub type OnStream = fn(&mut StreamCall<'_>) -> Result<(), String>;
 /// assert!(matches!(argument, StreamArg::Read(memory) if memory.bytes == 64));
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum StreamArg<'a> {
     /// A buffer that is only read.
     Read(OnDevice),

@@ -161,6 +161,7 @@ impl Download {
 /// assert_eq!(run(Toy { launch, ..Toy::default() }).unwrap(), [7, 7, 7]);
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum LaunchArg {
     /// A buffer.
     Memory {
