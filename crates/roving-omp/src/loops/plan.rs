@@ -78,11 +78,12 @@ pub(crate) struct Plan {
     chunk: u64,
     threads: u64,
     pub(crate) ordered: bool,
-    /// So few iterations that the count of those given away cannot overflow.
-    adds: bool,
+    /// A dynamic schedule of so few iterations that the count of those given away cannot overflow,
+    /// whose threads need not know which of them they have: a part is one addition.
+    pub(crate) counted: bool,
 }
 
-/// The most iterations for which [`Plan::adds`] holds, with any number of threads that there can
+/// The most iterations for which [`Plan::counted`] holds, with any number of threads that there can
 /// be.
 const ADDS_MAX: u64 = 1 << 40;
 
@@ -99,27 +100,29 @@ impl Plan {
             chunk: chunk.min(range.count.max(1)),
             threads: threads.into(),
             ordered,
-            adds: range.count <= ADDS_MAX,
+            counted: kind == Kind::Dynamic && !ordered && range.count <= ADDS_MAX,
         }
     }
 
     /// The next iterations of one of `threads` threads, whose `turn` it is; `next` counts what was
-    /// given to all.
-    #[inline]
+    /// given to all. Where they are [counted](Plan::counted), `take_counted` stands for this.
     pub(crate) fn take(&self, thread: u64, turn: u64, next: &AtomicU64) -> Option<(u64, u64)> {
-        let count = self.range.count;
         match self.kind {
             Kind::Static | Kind::Auto => self.take_static(thread, turn),
-            Kind::Dynamic if self.adds => {
-                // Ordering: Relaxed, here and below: the count alone is shared.
-                let from = next.fetch_add(self.chunk, Ordering::Relaxed);
-                (from < count).then(|| (from, count.min(from + self.chunk)))
-            }
             Kind::Dynamic => self.take_of_rest(next, |_| self.chunk),
             Kind::Guided => {
                 self.take_of_rest(next, |rest| rest.div_ceil(self.threads).max(self.chunk))
             }
         }
+    }
+
+    /// The next iterations of whichever thread, where they are [counted](Plan::counted).
+    #[inline]
+    pub(crate) fn take_counted(&self, next: &AtomicU64) -> Option<(u64, u64)> {
+        let count = self.range.count;
+        // Ordering: Relaxed; the count alone is shared.
+        let from = next.fetch_add(self.chunk, Ordering::Relaxed);
+        (from < count).then(|| (from, count.min(from + self.chunk)))
     }
 
     fn take_of_rest(&self, next: &AtomicU64, part: impl Fn(u64) -> u64) -> Option<(u64, u64)> {
@@ -188,15 +191,19 @@ mod tests {
     fn every_schedule_gives_each_iteration_once() {
         for count in [0, 1, 7, 100] {
             for kind in [Kind::Static, Kind::Dynamic, Kind::Guided, Kind::Auto] {
-                for chunk in [0, 1, 3, 1000] {
+                for (chunk, ordered) in [(0, false), (1, false), (3, true), (1000, false)] {
                     for threads in [1, 2, 5] {
                         let range = Range::upto(count);
-                        let plan = Plan::new(range, schedule(kind, chunk), threads, false);
+                        let plan = Plan::new(range, schedule(kind, chunk), threads, ordered);
                         let next = AtomicU64::new(0);
                         let mut seen = vec![0; count as usize];
+                        let take = |thread, turn| match plan.counted {
+                            true => plan.take_counted(&next),
+                            false => plan.take(thread, turn, &next),
+                        };
                         for thread in 0..u64::from(threads) {
                             let mut turn = 0;
-                            while let Some((from, to)) = plan.take(thread, turn, &next) {
+                            while let Some((from, to)) = take(thread, turn) {
                                 assert!(from < to);
                                 seen[from as usize..to as usize]
                                     .iter_mut()
@@ -222,6 +229,7 @@ mod tests {
             2,
             false,
         );
+        assert!(!plan.counted);
         let next = AtomicU64::new(0);
         let mut last = 0;
         while let Some((from, to)) = plan.take(0, 0, &next) {

@@ -169,13 +169,26 @@ impl Share {
     }
 
     /// The next iterations of that thread.
-    #[inline]
     pub(crate) fn take(&self, thread: u64, turn: u64) -> Option<(u64, u64)> {
-        // Ordering: Relaxed; a thread that does not see it yet does one part more.
-        if self.cancelled.load(Ordering::Relaxed) {
-            return None;
+        match self.is_cancelled() {
+            true => None,
+            false => self.plan().take(thread, turn, &self.next.0),
         }
-        self.plan().take(thread, turn, &self.next.0)
+    }
+
+    /// The next iterations of a loop whose parts are [counted](Plan::counted).
+    #[inline]
+    pub(crate) fn take_counted(&self) -> Option<(u64, u64)> {
+        match self.is_cancelled() {
+            true => None,
+            false => self.plan().take_counted(&self.next.0),
+        }
+    }
+
+    #[inline]
+    fn is_cancelled(&self) -> bool {
+        // Ordering: Relaxed; a thread that does not see it yet does one part more.
+        self.cancelled.load(Ordering::Relaxed)
     }
 }
 

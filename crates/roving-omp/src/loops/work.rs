@@ -126,6 +126,13 @@ pub(crate) unsafe fn begin_sharing(
 #[inline]
 pub(crate) fn next(thread: &Thread) -> Option<(u64, u64)> {
     let share = thread.share();
+    match share.plan().counted {
+        true => share.take_counted(),
+        false => next_in_turn(thread, share),
+    }
+}
+
+fn next_in_turn(thread: &Thread, share: &Share) -> Option<(u64, u64)> {
     let mut progress = thread.progress.get();
     let is_ordered = share.plan().ordered;
     if is_ordered {
