@@ -144,6 +144,29 @@ static void events(void)
     printf("events: %d %d\n", x, y);
 }
 
+/* The header of GCC 12 has them, its library does not. */
+static void hints(void)
+{
+    omp_lock_t lock;
+    omp_nest_lock_t nest;
+    omp_init_lock_with_hint(&lock, omp_sync_hint_contended | omp_sync_hint_nonspeculative);
+    omp_init_nest_lock_with_hint(&nest, omp_sync_hint_speculative);
+    int count = 0, depth = 0;
+#pragma omp parallel num_threads(3)
+    for (int i = 0; i < 100; i++) {
+        omp_set_lock(&lock);
+        count++;
+        omp_unset_lock(&lock);
+        omp_set_nest_lock(&nest);
+        depth += omp_test_nest_lock(&nest);
+        omp_unset_nest_lock(&nest);
+        omp_unset_nest_lock(&nest);
+    }
+    printf("hints: %d %d\n", count % 100, depth == 2 * count);
+    omp_destroy_lock(&lock);
+    omp_destroy_nest_lock(&nest);
+}
+
 int main(void)
 {
     not_waited();
@@ -165,5 +188,6 @@ int main(void)
     printf(" and then %d\n", GOMP_is_alloc(noted));
     GOMP_free(noted, 0);
     free(other);
+    hints();
     return 0;
 }

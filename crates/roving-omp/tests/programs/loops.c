@@ -129,6 +129,7 @@ static void values(void)
             least = 100 - i;
     }
     printf("values: %d %d %g %d %d\n", last, sum, all, product, least);
+#if __GNUC__ >= 10
     int lastly = 0;
 #pragma omp parallel num_threads(4)
     {
@@ -144,10 +145,12 @@ static void values(void)
         }
     }
     printf("conditional: %d %d\n", lastly, last);
+#endif
 }
 
 static void scan(void)
 {
+#if __GNUC__ >= 10
     int in[100], out[100], sum = 0;
     for (int i = 0; i < 100; i++)
         in[i] = i;
@@ -158,6 +161,7 @@ static void scan(void)
         out[i] = sum;
     }
     printf("scan: %d %d %d\n", out[1], out[50], sum);
+#endif
 }
 
 /* Threads that are many constructs ahead of others. */

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 use running::{
-    Library, SETTINGS, build, build_named, built, compare, compiler, gcc, preloaded, replacement,
-    run, same, text,
+    Library, SETTINGS, build, build_named, built, compare, compiler, gcc, knows, preloaded,
+    replacement, run, same, text,
 };
 
 /// Builds a program of C in two ways, and compares it in each setting.
@@ -45,13 +45,17 @@ fn control() {
 
 #[test]
 fn allocators() {
-    compares("allocators.c");
+    if knows(11) {
+        compares("allocators.c");
+    }
 }
 
 /// Those of GCC 12 and 14 do not agree on it.
 #[test]
 fn there_is_no_rare_memory() {
-    let Some(gcc) = gcc() else { return };
+    let Some(gcc) = gcc().filter(|_| knows(11)) else {
+        return;
+    };
     let program = build_named(gcc, &[], "allocators.c", "rare");
     let mut command = Command::new(program);
     command.arg("rare");
@@ -78,6 +82,13 @@ fn depend() {
     compares("depend.c");
 }
 
+#[test]
+fn detached() {
+    if knows(11) {
+        compares("detached.c");
+    }
+}
+
 /// The compiler that is there may have no word for it, and its own library not know it.
 #[test]
 fn all_memory() {
@@ -94,7 +105,9 @@ fn all_memory() {
 /// linked with ours by the name of the other.
 #[test]
 fn what_later_compilers_call() {
-    let Some(gcc) = gcc() else { return };
+    let Some(gcc) = gcc().filter(|_| knows(11)) else {
+        return;
+    };
     let library = replacement().join("libgomp.so.1");
     let flags = ["-O1", &library.display().to_string()];
     let program = build_named(gcc, &flags, "later.c", "later");
@@ -107,7 +120,8 @@ fn what_later_compilers_call() {
                         in a task: 1, and then 0\n\
                         same: 1 1, there: 1 0\n\
                         code: 1\n\
-                        noted: 0 1 and then 0\n";
+                        noted: 0 1 and then 0\n\
+                        hints: 0 1\n";
         assert_eq!(told, expected, "{settings:?}");
     }
 }
@@ -202,7 +216,9 @@ fn a_barrier_inside_of_a_task_is_named() {
 
 #[test]
 fn an_event_that_never_comes_is_named() {
-    let Some(gcc) = gcc() else { return };
+    let Some(gcc) = gcc().filter(|_| knows(11)) else {
+        return;
+    };
     let program = build(gcc, &["-O1", "-pthread"], "events.c");
     let told = |arguments: &str, watch: &str| {
         let mut command = Command::new(&program);
@@ -226,6 +242,36 @@ fn an_event_that_never_comes_is_named() {
     assert_eq!(named(&told("1000 never", "20")), 2);
 }
 
+/// A limit of the system's leaves memory for the stacks of some threads.
+#[test]
+fn as_many_threads_as_the_system_gives() {
+    let Some(gcc) = gcc() else { return };
+    let program = build(gcc, &["-O1"], "few.c");
+    let told = |limit: &str| {
+        let run = format!("ulimit -v {limit}; exec \"$0\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &run]).arg(&program);
+        command
+            .env("LD_PRELOAD", preloaded())
+            .env("OMP_STACKSIZE", "1G");
+        let output = command.output().expect("it was just built");
+        assert!(output.status.success(), "{output:?}");
+        (text(&output.stdout), text(&output.stderr))
+    };
+    assert_eq!(told("unlimited"), ("8\n8\n".into(), String::new()));
+    let (counts, warning) = told(&(4 << 20).to_string());
+    let counts: Vec<u32> = counts
+        .lines()
+        .filter_map(|line| line.parse().ok())
+        .collect();
+    assert_eq!(counts.len(), 2, "{counts:?}");
+    assert!(
+        counts.iter().all(|count| (2..=4).contains(count)),
+        "{counts:?}"
+    );
+    assert!(warning.contains("Thread creation failed"), "{warning}");
+}
+
 /// The functions come from where they should, by each way to get them.
 #[test]
 fn programs_are_run_by_the_library_that_is_meant() {
@@ -236,7 +282,7 @@ fn programs_are_run_by_the_library_that_is_meant() {
         assert!(output.status.success() && told.is_empty(), "{told}");
         text(&output.stdout)
     };
-    let program = build(gcc, &["-O1"], "whose.c");
+    let program = build(gcc, &["-O1", "-ldl"], "whose.c");
     let theirs = whose(&program, Library::Theirs);
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent();
     let target = target.expect("a folder of cargo's").display().to_string();
@@ -251,7 +297,7 @@ fn programs_are_run_by_the_library_that_is_meant() {
     // Linked with it, in front of the other: found by its own name with a number.
     let folder = preloaded().parent().expect("a file is in a folder");
     let path = format!("-Wl,-rpath,{}", folder.display());
-    let program = build_named(gcc, &[&from, &path], "whose.c", "whose-linked");
+    let program = build_named(gcc, &[&from, &path, "-ldl"], "whose.c", "whose-linked");
     let found = whose(&program, Library::Theirs);
     assert_eq!(found, format!("2 {from}\n"));
 }
@@ -354,7 +400,7 @@ fn a_child_can_use_threads_again() {
 fn a_part_is_loaded_and_closed() {
     let Some(gcc) = gcc() else { return };
     build(gcc, &["-shared", "-fPIC", "-DPART"], "closed.c");
-    let program = build(gcc, &["-fno-openmp"], "closed.c");
+    let program = build(gcc, &["-fno-openmp", "-ldl"], "closed.c");
     for settings in SETTINGS {
         for library in [Library::Preloaded, Library::Replaced] {
             let output = run(&program, settings, library);

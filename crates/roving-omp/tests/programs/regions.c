@@ -31,6 +31,13 @@ static void conditional(void)
         threads[on] = omp_get_num_threads();
     }
     printf("if: %d %d\n", threads[0], threads[1]);
+#if __GNUC__ >= 12
+    int masked = 0;
+#pragma omp parallel num_threads(3)
+#pragma omp masked filter(omp_get_num_threads() - 1)
+    masked += 10 + omp_get_num_threads() - omp_get_thread_num();
+    printf("masked: %d\n", masked);
+#endif
 }
 
 static void singles(void)

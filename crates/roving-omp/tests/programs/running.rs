@@ -77,6 +77,23 @@ pub(super) fn gcc() -> Option<&'static str> {
     name.as_deref()
 }
 
+/// Whether [`gcc`] knows the words of that release. A test of them is skipped otherwise.
+pub(super) fn knows(release: u32) -> bool {
+    let Some(gcc) = gcc() else { return false };
+    let output = Command::new(gcc).arg("-dumpversion").output();
+    let version = text(&output.expect("it was there before").stdout);
+    let own = version
+        .trim()
+        .split('.')
+        .next()
+        .and_then(|own| own.parse().ok());
+    let knows = own.is_none_or(|own: u32| own >= release);
+    if !knows {
+        eprintln!("skipped: {gcc} is older than GCC {release}");
+    }
+    knows
+}
+
 /// The first of these compilers, or that which a variable asks for, if it comes with OpenMP.
 pub(super) fn compiler(variable: &str, names: &[&str], probe: &str) -> Option<String> {
     let asked = std::env::var(variable);

@@ -13,7 +13,7 @@ struct pair {
 };
 
 #pragma omp declare target
-static int shared_count = 5;
+int shared_count = 5;
 static int doubled(int x)
 {
     return 2 * x + shared_count;
@@ -127,6 +127,7 @@ static void teams(void)
 /* Data that stays, which on the host is the program's own. */
 static void data(void)
 {
+#if __GNUC__ >= 10
     int a[COUNT], *heap = malloc(COUNT * sizeof *heap), sum = 0, same = 0;
     memset(a, 0, sizeof a);
     for (int i = 0; i < COUNT; i++)
@@ -153,6 +154,7 @@ static void data(void)
     same = omp_target_is_present(a, omp_get_initial_device());
     printf("data: %d %d %d, there %d\n", sum, a[3], a[COUNT - 1], same);
     free(heap);
+#endif
 }
 
 /* Target regions among tasks. */
