@@ -7,7 +7,7 @@ use super::running::{Library, Setting, build, build_named, compare, gcc, run, sa
 fn wrong_values_are_told() {
     let Some(gcc) = gcc() else { return };
     let program = build(gcc, &["-O1"], "control.c");
-    let wrong: [Setting; 17] = [
+    let wrong: [Setting; 25] = [
         ("OMP_NUM_THREADS", "abc"),
         ("OMP_NUM_THREADS", "0"),
         ("OMP_NUM_THREADS", "3,x"),
@@ -25,6 +25,14 @@ fn wrong_values_are_told() {
         ("OMP_DISPLAY_ENV", "x"),
         ("OMP_DEFAULT_DEVICE", "-1"),
         ("OMP_ALLOCATOR", "large"),
+        ("OMP_MAX_TASK_PRIORITY", "-1"),
+        ("OMP_NESTED", "maybe"),
+        ("OMP_NUM_TEAMS", "0"),
+        ("OMP_TEAMS_THREAD_LIMIT", "x"),
+        ("OMP_TARGET_OFFLOAD", "sometimes"),
+        ("OMP_DISPLAY_AFFINITY", "x"),
+        ("GOMP_STACKSIZE", "x"),
+        ("OMP_THREAD_LIMIT", "99999999999999999999999"),
     ];
     for setting in wrong {
         same(&program, &[setting]);
