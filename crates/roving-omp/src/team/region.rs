@@ -42,25 +42,25 @@ pub(crate) fn begin(
             region.heritage.group = ptr::from_ref(&**group);
         }
         region.begins_in_loop = first.is_some();
-        let own;
-        let team = match team {
-            // SAFETY: its last region has ended.
-            Some(team) => unsafe {
-                team.begin(region);
-                team
-            },
-            None => {
-                own = Team::new(region);
-                &own
+        let set_up = |team: &Team| {
+            if let Some(first) = first {
+                team.ring[0].begin(|setup| *setup.plan = Some(first(threads)));
             }
         };
-        if let Some(first) = first {
-            team.ring[0].begin(|setup| *setup.plan = Some(first(threads)));
-        }
-        match threads {
-            1 => self::run(team, 0),
-            _ => root::with_crew(threads as usize, |crew| crew.run(threads as usize))
-                .expect("there was one"),
+        match team {
+            Some(team) => {
+                // SAFETY: its last region has ended.
+                unsafe { team.begin(region) };
+                set_up(team);
+                root::with_crew(threads as usize, |crew| crew.run(threads as usize))
+                    .expect("there was one");
+            }
+            None => {
+                // A team is large: where it is made in one branch and used after it, it is copied.
+                let own = Team::new(region);
+                set_up(&own);
+                self::run(&own, 0);
+            }
         }
     };
     let is_inner = thread.team().region().active > 0;
