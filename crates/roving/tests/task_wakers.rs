@@ -145,7 +145,7 @@ fn channels_between_tasks() {
             doubler.await;
             adder.await
         });
-        assert_eq!(sum, 9900);
+        assert_eq!(sum, size(9900, 90));
     });
 }
 

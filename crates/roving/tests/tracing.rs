@@ -3,6 +3,7 @@
 use tracing_subscriber::layer::SubscriberExt as _;
 
 #[test]
+#[cfg_attr(miri, ignore = "it reads the file that was written")]
 fn spans_of_tracing_are_in_the_trace() {
     let file = std::env::temp_dir().join(format!("roving-{}-tracing.json", std::process::id()));
     let subscriber = tracing_subscriber::registry().with(roving::trace::SpanLayer);
