@@ -182,7 +182,7 @@ features! {
     Branch => awaited("branch", 8, &[CHILD, ASYNC]),
     Call => awaited("call", 2, &[ASYNC]),
     Pause => awaited("pause", 4, &[]),
-    Half => keeps(awaited("half-polled", 16, &[CHILD_CALM])),
+    Half => keeps(awaited("half-polled", 20, &[CHILD_CALM])),
     Handle => keeps(awaited("kept-handle", 6, &[CHILD_CALM])),
     AwaitedJob => awaited("awaited-handle", 3, &[AWAITED]),
     KeptWaker => keeps(awaited("kept-waker", 3, &[])),

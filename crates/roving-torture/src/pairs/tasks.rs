@@ -245,10 +245,12 @@ async fn half(step: &Step, cx: &Cx<'_>) {
     let ends = Arc::new(AtomicBool::new(false));
     let child = {
         let (world, part) = (Arc::clone(&cx.world), free(step, 0, cx));
-        let how = (step.id % 4) as u8;
+        let how = (!hands_over(step)).then_some((step.id % 4) as u8);
         let ends = Arc::clone(&ends);
         async move {
-            pause(how, &world).await;
+            if let Some(how) = how {
+                pause(how, &world).await;
+            }
             part.await;
             // Ordering: who sees it must not hear of more by it.
             ends.store(true, Relaxed);
@@ -259,6 +261,9 @@ async fn half(step: &Step, cx: &Cx<'_>) {
         2 => Half::Fork(Box::pin(task::branch(child))),
         _ => Half::Call(Box::pin(task::call(child))),
     };
+    if hands_over(step) {
+        return hand_over(step, cx, half, &ends).await;
+    }
     let polled = match is_deaf(step) {
         true => poll_by_another(&mut half),
         false => poll_fn(|context| Poll::Ready(half.poll(context))).await,
@@ -267,6 +272,32 @@ async fn half(step: &Step, cx: &Cx<'_>) {
     if polled.is_pending() || matches!(half, Half::Handle(_)) {
         fate(step, cx, half, &ends).await;
     }
+}
+
+/// Whether the poll that begins the child also gives the future away.
+fn hands_over(step: &Step) -> bool {
+    step.mode / 4 == 4
+}
+
+/// Polls it and has another thread drop it once the child has ended, while this task waits for that
+/// child, and mostly for nothing else.
+async fn hand_over(step: &Step, cx: &Cx<'_>, half: Half, ends: &Arc<AtomicBool>) {
+    let waits_alone = step.parts[0].is_empty() && !step.id.is_multiple_of(4);
+    let mut half = Some(half);
+    poll_fn(|context| {
+        let Some(mut half) = half.take() else {
+            return Poll::Ready(());
+        };
+        if !waits_alone {
+            context.waker().wake_by_ref();
+        }
+        match half.poll(context) {
+            Poll::Pending => cx.world.elsewhere_after(ends, move || drop(half)),
+            Poll::Ready(()) => context.waker().wake_by_ref(),
+        }
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Whether it is polled by nobody who would poll it again.
@@ -284,7 +315,7 @@ async fn fate(step: &Step, cx: &Cx<'_>, mut half: Half, ends: &Arc<AtomicBool>) 
     match step.mode / 4 {
         0 => cx.world.keep(Kept::Half(half)),
         1 => drop(half),
-        2 if step.id % 8 < 4 => cx.world.elsewhere(move || drop(half)),
+        2 if step.id.is_multiple_of(2) => cx.world.elsewhere(move || drop(half)),
         2 => cx.world.elsewhere_after(ends, move || drop(half)),
         _ if is_deaf(step) => drop(half),
         _ => poll_fn(|context| half.poll(context)).await,
