@@ -5,8 +5,10 @@
 //! never where the program has failed by itself, because it would fail again.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::process::{ChildStderr, Command, ExitStatus, Stdio};
-use std::time::Instant;
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
@@ -47,6 +49,14 @@ const RESTARTS_MAX: u64 = 1_000_000;
 /// The status of a run that `roving-dist` has ended because a rank was silent, or could not be
 /// reached: `EX_TEMPFAIL` of `sysexits.h`.
 const LOST: i32 = 75;
+
+/// How long `mpirun` may take to end after a rank was lost. It waits for ever for a machine that is
+/// cut off.
+const END_MAX: Duration = Duration::from_secs(20);
+/// How often it is looked whether it has.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long its last words may take. Their pipe stays open while a process is left that has it.
+const WORDS_MAX: Duration = Duration::from_secs(1);
 
 /// Signals that end a rank which does not end by itself: abort, bus error, arithmetic, kill, fault,
 /// termination. `mpirun` ends with 128 more.
@@ -145,16 +155,52 @@ fn run_once(args: &LaunchArgs, ranks: u64) -> Result<RunEnd, Failure> {
              openmpi-bin, or put it into PATH"
         ))
     })?;
-    let signs = child.stderr.take().map_or(Vec::new(), pass_on);
-    let status = child
-        .wait()
+    let (sender, lines) = mpsc::channel();
+    let said = child.stderr.take();
+    // It ends with the pipe; until then, what comes late is printed, too.
+    thread::spawn(move || said.map(|said| pass_on(said, &sender)));
+    let mut signs = Vec::new();
+    let status = wait_for(&mut child, &lines, &mut signs)
         .map_err(|error| Failure::Run(format!("launch: waiting for mpirun: {error}")))?;
+    while let Ok(line) = lines.recv_timeout(WORDS_MAX) {
+        signs.push(line);
+    }
     Ok(judge(status, &signs))
 }
 
-/// Prints what the run says on standard error, and keeps the lines that say how ranks ended.
-fn pass_on(said: ChildStderr) -> Vec<String> {
-    let mut kept = Vec::new();
+/// Waits for the end of `mpirun`, and ends it where it does not end after a rank was lost. The
+/// ranks that it has left run on or are ended by MPI, and harm nothing: the next run takes their
+/// directory.
+fn wait_for(
+    child: &mut Child,
+    lines: &Receiver<String>,
+    signs: &mut Vec<String>,
+) -> io::Result<ExitStatus> {
+    let mut lost: Option<Instant> = None;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if let Ok(line) = lines.try_recv() {
+            lost.get_or_insert_with(Instant::now);
+            signs.push(line);
+            continue;
+        }
+        if lost.is_some_and(|lost| lost.elapsed() > END_MAX) {
+            let seconds = END_MAX.as_secs();
+            say(&format!(
+                "mpirun has not ended {seconds} s after a rank was lost, and is killed: a machine \
+                 may be cut off"
+            ));
+            child.kill()?;
+            return child.wait();
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// Prints what the run says on standard error, and passes on the lines that say how ranks ended.
+fn pass_on(said: ChildStderr, signs: &Sender<String>) {
     let (mut said, mut line) = (BufReader::new(said), Vec::new());
     while said.read_until(b'\n', &mut line).unwrap_or(0) > 0 {
         // Nobody may be there who reads it: the run goes on.
@@ -164,11 +210,11 @@ fn pass_on(said: ChildStderr) -> Vec<String> {
             .iter()
             .any(|sign| text.contains(sign))
         {
-            kept.push(text.trim().to_owned());
+            // The run may have been judged already.
+            let _ = signs.send(text.trim().to_owned());
         }
         line.clear();
     }
-    kept
 }
 
 /// Words of OpenMPI about a rank that a signal has ended.

@@ -5,11 +5,8 @@ mod common;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{directory, mpirun, roving, text};
+use common::{LARGE, TREE, directory, empty, mpirun, roving, search_of, text};
 use serde_json::Value;
-
-/// A tree of 3,987 nodes.
-const TREE: &str = "-t1 -a3 -d5 -b4 -r19";
 
 /// The output of the command as ranks of `mpirun`; `None` where there is no MPI.
 fn ranks(count: usize, words: &[&str]) -> Option<(bool, String, String)> {
@@ -184,25 +181,6 @@ fn several_ranks_without_mpi_are_one_line_that_says_how_to_build_it() {
     assert_eq!(output.status.code(), Some(2), "{warned}");
     assert_eq!(warned.lines().count(), 1, "{warned}");
     assert!(warned.contains("--features mpi"), "{warned}");
-}
-
-/// A tree that takes some seconds, and how many nodes it has.
-const LARGE: (&str, &str) = match cfg!(debug_assertions) {
-    true => ("T1", "nodes 4,130,071"),
-    false => ("T1XL", "nodes 1,635,119,272"),
-};
-
-/// The words of a search of it with checkpoints in this directory.
-fn search_of(directory: &str) -> Vec<&str> {
-    let words = ["run", "uts", "--input", LARGE.0, "--dist", "--workers", "1"];
-    [&words[..], &["--checkpoints", directory, "--every", "5"]].concat()
-}
-
-/// An empty directory of that name, as a word.
-fn empty(name: &str) -> String {
-    let directory = directory(name);
-    let _ = std::fs::remove_dir_all(&directory);
-    directory.to_str().expect("a path in UTF-8").to_owned()
 }
 
 /// `roving launch` with these words, then a search of the large tree; none where there is no MPI.
@@ -478,5 +456,47 @@ fn a_program_that_fails_is_not_started_again() {
     assert!(
         warned.contains("launch: the program ended with status 3. No rank was lost"),
         "{warned}"
+    );
+}
+
+/// An `mpirun` that says that a rank is silent and then waits for ever, as it does for a machine
+/// that is cut off; and a process that keeps its pipe open. The second time it ends well.
+#[cfg(unix)]
+#[test]
+fn a_mpirun_that_does_not_end_after_a_loss_is_killed() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let place = empty("stuck-mpirun");
+    std::fs::create_dir_all(&place).expect("a place for the program");
+    let script = format!(
+        "#!/bin/sh\n[ -e {place}/once ] && exit 0\ntouch {place}/once\n\
+         echo 'roving: rank 1 of 2: has been silent for 2s: gone' >&2\n\
+         sleep 60 > /dev/null &\nexec sleep 300\n"
+    );
+    let program = std::path::Path::new(&place).join("mpirun");
+    std::fs::write(&program, script).expect("it is written");
+    let may_run = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&program, may_run).expect("it may be run");
+    let path = format!("{place}:{}", std::env::var("PATH").unwrap_or_default());
+    let begun = Instant::now();
+    let output = Command::new(env!("CARGO_BIN_EXE_roving"))
+        .args(["launch", "-n", "2", "--restart", "1", "true"])
+        .env("PATH", path)
+        .output()
+        .expect("the command starts");
+    let warned = text(&output.stderr);
+    assert!(output.status.success(), "{warned}");
+    assert!(
+        warned.contains("mpirun has not ended 20 s after a rank was lost"),
+        "{warned}"
+    );
+    assert!(
+        warned.contains("starting again on 2 ranks, restart 1 of 1"),
+        "{warned}"
+    );
+    assert!(
+        begun.elapsed() < Duration::from_secs(55),
+        "{:?}",
+        begun.elapsed()
     );
 }

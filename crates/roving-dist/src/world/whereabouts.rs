@@ -106,7 +106,7 @@ impl fmt::Display for Found {
                 write!(f, "its process {process} lives, and is stopped by a signal")
             }
             Found::Running(process) => {
-                write!(f, "its process {process} lives, and gets no further")
+                write!(f, "its process {process} lives, and nothing comes from it")
             }
         }
     }

@@ -78,7 +78,7 @@ fn profile() -> String {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 41] = [
+const ROWS: [Row; 43] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -253,6 +253,16 @@ const ROWS: [Row; 41] = [
         "dist-checkpoints",
         "A search by ranks that writes checkpoints, against the same without",
         Measure::Table(dist::checkpoints),
+    ),
+    row(
+        "dist-efficiency",
+        "A tree searched by 1, 2, 4 and 8 ranks, against one rank of as many workers",
+        Measure::Table(dist::efficiency),
+    ),
+    row(
+        "dist-kills",
+        "Searches of which ranks are killed, and which `roving launch` starts again",
+        Measure::Table(dist::kills),
     ),
     row(
         "duals-overhead",

@@ -46,3 +46,29 @@ pub(crate) fn mpirun(ranks: usize, program: impl AsRef<OsStr>) -> Command {
         .arg(program.as_ref());
     command
 }
+
+/// A tree of 3,987 nodes.
+#[allow(dead_code, reason = "not every test searches a tree")]
+pub(crate) const TREE: &str = "-t1 -a3 -d5 -b4 -r19";
+
+/// A tree that takes some seconds, and how many nodes it has.
+#[allow(dead_code, reason = "not every test searches a tree")]
+pub(crate) const LARGE: (&str, &str) = match cfg!(debug_assertions) {
+    true => ("T1", "nodes 4,130,071"),
+    false => ("T1XL", "nodes 1,635,119,272"),
+};
+
+/// The words of a search of it with checkpoints in this directory.
+#[allow(dead_code, reason = "not every test searches a tree")]
+pub(crate) fn search_of(directory: &str) -> Vec<&str> {
+    let words = ["run", "uts", "--input", LARGE.0, "--dist", "--workers", "1"];
+    [&words[..], &["--checkpoints", directory, "--every", "5"]].concat()
+}
+
+/// An empty directory of that name, as a word.
+#[allow(dead_code, reason = "not every test searches a tree")]
+pub(crate) fn empty(name: &str) -> String {
+    let directory = directory(name);
+    let _ = std::fs::remove_dir_all(&directory);
+    directory.to_str().expect("a path in UTF-8").to_owned()
+}

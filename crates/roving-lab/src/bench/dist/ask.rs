@@ -10,13 +10,14 @@ pub(super) fn ask(ranks: usize, words: &[&str]) -> Result<Vec<f64>, Failure> {
     ask_by(ranks, &[], words)
 }
 
-/// The answers of so many ranks, with more options for `mpirun`.
+/// The answers of so many ranks, with more options for `mpirun`; with some, it starts one rank,
+/// too.
 pub(super) fn ask_by(ranks: usize, more: &[&str], words: &[&str]) -> Result<Vec<f64>, Failure> {
     let asked = || format!("{ranks} ranks, probe {}", words.join(" "));
     let failed = |why: String| Failure::Run(format!("{}: {why}", asked()));
     let exe = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
     let mut command = match ranks {
-        1 => Command::new(exe),
+        1 if more.is_empty() => Command::new(exe),
         _ => {
             let mut command = Command::new("mpirun");
             let options = ["--allow-run-as-root", "--oversubscribe", "-n"];

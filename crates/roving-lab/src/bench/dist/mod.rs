@@ -2,6 +2,8 @@
 
 mod ask;
 mod checkpoints;
+mod efficiency;
+mod kills;
 mod messages;
 mod ring;
 mod uts;
@@ -13,6 +15,8 @@ use crate::input::Failure;
 use crate::out::show;
 
 pub(super) use checkpoints::checkpoints;
+pub(super) use efficiency::efficiency;
+pub(super) use kills::kills;
 pub(super) use messages::messages;
 pub(super) use ring::ring;
 pub(super) use uts::uts;

@@ -55,7 +55,7 @@ pub(in crate::bench) fn uts(scale: &Scale) -> Result<Record, Failure> {
 fn one_tree(record: &mut Record, input: &str, runs: &str, rounds: usize) -> Result<(), Failure> {
     let timed = |ranks: usize, how: &'static str, workers: &'static str| {
         move || {
-            let seconds = ask(ranks, &["dist-uts", how, input, workers, runs]);
+            let seconds = ask(ranks, &["dist-uts", how, input, workers, runs, "1"]);
             let seconds = seconds.map_err(|failure| failure.to_string())?;
             let mut times = Times::default();
             for second in seconds {
@@ -90,12 +90,14 @@ fn one_tree(record: &mut Record, input: &str, runs: &str, rounds: usize) -> Resu
     Ok(())
 }
 
-/// `dist-uts bag|join INPUT WORKERS RUNS`: the seconds of each run, after one to warm up.
+/// `dist-uts bag|join INPUT WORKERS RUNS FIRST`: the seconds of each run, after the first ones,
+/// which warm up.
 pub(super) fn times(world: &World, words: &[String]) -> Result<Vec<f64>, Failure> {
-    let form = "dist-uts bag|join INPUT WORKERS RUNS";
+    let form = "dist-uts bag|join INPUT WORKERS RUNS FIRST";
     let (how, input) = (word(words, 0, form)?, word(words, 1, form)?);
     let workers = number_in("workers", word(words, 2, form)?, 1..=64, form)? as usize;
     let runs = number_in("runs", word(words, 3, form)?, 1..=1000, form)?;
+    let first = number_in("first runs", word(words, 4, form)?, 0..=1000, form)?;
     let mut job = Job::parse("uts", Some(input))?;
     let work = Uts::parse(input)?;
     let pool = Pool::builder()
@@ -105,7 +107,7 @@ pub(super) fn times(world: &World, words: &[String]) -> Result<Vec<f64>, Failure
     let pool = pool.map_err(|error| Failure::Run(format!("no pool: {error}")))?;
     let expected = work.expected().map(|(expected, _)| expected);
     let mut seconds = Vec::new();
-    for _ in 0..=runs {
+    for _ in 0..first + runs {
         let (time, found) = match how {
             "join" => measure::parallel(&mut job, &pool, Form::Join),
             _ => {
@@ -118,8 +120,7 @@ pub(super) fn times(world: &World, words: &[String]) -> Result<Vec<f64>, Failure
         }
         seconds.push(time.as_secs_f64());
     }
-    seconds.remove(0);
-    Ok(seconds)
+    Ok(seconds.split_off(first as usize))
 }
 
 /// `dist-exact RUNS`: how many of so many searches, each of another small tree, find what a serial
