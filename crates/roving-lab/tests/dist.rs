@@ -2,31 +2,36 @@
 
 mod common;
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{LARGE, TREE, directory, empty, mpirun, roving, search_of, text};
 use serde_json::Value;
+
+/// Starts ranks that print to pipes; `None` where there is no `mpirun`.
+fn start(command: &mut Command) -> Option<Child> {
+    let piped = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    match piped.spawn() {
+        Ok(child) => Some(child),
+        Err(error) => {
+            println!("skipped: no mpirun here ({error})");
+            None
+        }
+    }
+}
 
 /// The output of the command as ranks of `mpirun`; `None` where there is no MPI.
 fn ranks(count: usize, words: &[&str]) -> Option<(bool, String, String)> {
     if !cfg!(feature = "mpi") {
         return None;
     }
-    let output = mpirun(count, env!("CARGO_BIN_EXE_roving"))
-        .args(words)
-        .stdin(Stdio::null())
-        .output();
-    match output {
-        Ok(output) => {
-            let (said, warned) = (text(&output.stdout), text(&output.stderr));
-            Some((output.status.success(), said, warned))
-        }
-        Err(error) => {
-            println!("skipped: no mpirun here ({error})");
-            None
-        }
-    }
+    let child = start(mpirun(count, env!("CARGO_BIN_EXE_roving")).args(words))?;
+    let output = child.wait_with_output().unwrap();
+    let (said, warned) = (text(&output.stdout), text(&output.stderr));
+    Some((output.status.success(), said, warned))
 }
 
 #[test]
@@ -266,18 +271,8 @@ fn a_search_resumes_on_as_many_ranks_or_on_others() {
             _ if cfg!(feature = "mpi") => mpirun(count, env!("CARGO_BIN_EXE_roving")),
             _ => return,
         };
-        let started = child
-            .args(search_of(&directory))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn();
-        let child = match started {
-            Ok(child) => child,
-            Err(error) => {
-                println!("skipped: no mpirun here ({error})");
-                return;
-            }
+        let Some(child) = start(child.args(search_of(&directory))) else {
+            return;
         };
         if count != 2 {
             signal(&directory, count, 0, "-9");
@@ -381,14 +376,8 @@ fn ranks_that_come_back_to_a_search_that_was_resumed_change_nothing() {
     }
     let directory = empty("come-back");
     let mut older = mpirun(2, env!("CARGO_BIN_EXE_roving"));
-    older
-        .args(search_of(&directory))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let older = match older.spawn() {
-        Ok(older) => older,
-        Err(error) => return println!("skipped: no mpirun here ({error})"),
+    let Some(older) = start(older.args(search_of(&directory))) else {
+        return;
     };
     let (stopped, first) = signal(&directory, 2, 0, "-STOP");
     let others = || stopped.iter().filter(|process| **process != first);

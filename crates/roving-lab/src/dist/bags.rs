@@ -38,6 +38,18 @@ pub(super) struct Searched {
 }
 
 impl Searched {
+    /// A workload of the laboratory, whose answer is known.
+    pub(super) fn of<W: Workload>(work: &W, expected: Answer, evidence: Evidence) -> Searched {
+        Searched {
+            name: W::NAME,
+            input: work.input(),
+            figures: W::FIGURES,
+            expected,
+            evidence,
+            items: work.items(&expected),
+        }
+    }
+
     /// Runs and verifies it as `settings` say. `search` is one run by all ranks.
     pub(super) fn run(
         self,
@@ -98,14 +110,7 @@ pub(super) fn nqueens(
     let (expected, evidence) = work
         .expected()
         .ok_or_else(|| Failure::Run(format!("nobody knows how many ways there are for {n}")))?;
-    let searched = Searched {
-        name: Nqueens::NAME,
-        input: work.input(),
-        figures: Nqueens::FIGURES,
-        expected,
-        evidence,
-        items: work.items(&expected),
-    };
+    let searched = Searched::of(&work, expected, evidence);
     searched.run(world, settings, |pool, checkpoints| {
         let (time, found) = timed(world, || {
             let place = |board: Board, local: &mut Local<'_, Board, u64>| {

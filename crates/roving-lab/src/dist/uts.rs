@@ -124,14 +124,7 @@ pub(super) fn run(world: &World, args: &RunArgs, settings: &Settings) -> Result<
             (work.answer(), Evidence::Serial)
         }
     };
-    let searched = Searched {
-        name: Uts::NAME,
-        input: work.input(),
-        figures: Uts::FIGURES,
-        expected,
-        evidence,
-        items: work.items(&expected),
-    };
+    let searched = Searched::of(&work, expected, evidence);
     searched.run(world, settings, |pool, checkpoints| {
         let (time, found) = search(world, pool, &work, checkpoints)?;
         Ok((time, answer(&found)))
