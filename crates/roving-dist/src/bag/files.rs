@@ -133,6 +133,13 @@ impl Files {
         format!("checkpoint `{}`: {error}", path.display())
     }
 
+    /// Another run removes what this one is writing, so whose the directory is is said first.
+    fn not_written(&self, path: &Path, error: &io::Error) -> String {
+        self.stay()
+            .err()
+            .unwrap_or_else(|| self.failed(path, error))
+    }
+
     fn cut(&self, cut: Cut) -> PathBuf {
         let name = format!("cut-{}-{}", cut.number, run_text(cut.run));
         self.directory.join(name)
@@ -168,7 +175,7 @@ impl Files {
             sync(&self.cut(cut))?;
             sync(&self.directory)
         })();
-        written.map_err(|error| self.failed(&path, &error))
+        written.map_err(|error| self.not_written(&path, &error))
     }
 
     /// At rank 0: all parts are there. Other cuts go.
@@ -176,15 +183,11 @@ impl Files {
         let (cut, path) = (self.own(number), self.latest());
         let left = self.leftovers(Some(cut));
         let bytes = format::seal(&self.identity, cut, None, &[])?;
-        let failed = |error| self.failed(&path, &error);
+        let failed = |error| self.not_written(&path, &error);
         let written = write_beside(&path, self.run, &bytes).map_err(failed)?;
         self.stay()
             .inspect_err(|_| drop(fs::remove_file(&written)))?;
-        if let Err(error) = fs::rename(written, &path) {
-            // Another run that has come after the look above has removed it.
-            self.stay()?;
-            return Err(failed(error));
-        }
+        fs::rename(written, &path).map_err(failed)?;
         sync(&self.directory).map_err(failed)?;
         // Where another run has come meanwhile, it may go on from one of them.
         self.stay()?;
@@ -538,6 +541,25 @@ mod tests {
         new.save(&some(2)).unwrap();
         new.clear().unwrap();
         assert_eq!(new.last(), Ok(None));
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    /// A rank that was stopped while it wrote, and finds the folder of its cut gone or replaced.
+    #[test]
+    fn an_older_run_whose_cut_is_removed_under_it_says_that_another_has_come() {
+        let directory = saved("under-it", 2);
+        for rank in 0..2 {
+            let old = files(&directory, rank, 2);
+            let path = old.cut(old.own(2));
+            fs::write(&path, b"no folder").unwrap();
+            let error = old.save(&some(2)).unwrap_err();
+            assert!(error.contains(&format!("rank-{rank}`: ")), "{error}");
+            old.claim(2).unwrap();
+            let error = old.save(&some(2)).unwrap_err();
+            assert!(error.contains("another run has taken"), "{error}");
+            old.claim(1).unwrap();
+            fs::remove_file(&path).unwrap();
+        }
         fs::remove_dir_all(&directory).unwrap();
     }
 
