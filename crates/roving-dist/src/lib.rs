@@ -65,6 +65,8 @@ compile_error!("`--cfg loom` needs the feature `loom`: see `cargo xtask loom`");
 #[cfg(not(loom))]
 mod bag;
 mod bell;
+#[cfg(not(loom))]
+mod checkpoint;
 mod error;
 #[cfg(not(loom))]
 mod network;
@@ -73,7 +75,9 @@ mod unwind;
 mod world;
 
 #[cfg(not(loom))]
-pub use bag::{Bag, Checkpoints, Local};
+pub use bag::{Bag, Local};
+#[cfg(not(loom))]
+pub use checkpoint::Checkpoints;
 pub use error::Error;
 #[cfg(not(loom))]
 pub use network::{

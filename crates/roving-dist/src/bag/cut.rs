@@ -11,14 +11,25 @@
 //! So in a cut each task that was not done is there once: with the rank that had it, or else with
 //! the rank that it was under way to. Each that was done is in the result of the rank that did it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
-use super::files::{Files, Part};
 use super::message::Message;
 use super::state::Shared;
+use crate::checkpoint::{Files, Plan, Writers};
+
+/// One rank's part of a cut.
+pub(super) struct Part {
+    /// Which cut of this run.
+    number: u32,
+    /// The tasks, in several encoded lists.
+    tasks: Vec<Vec<u8>>,
+    /// The result so far, encoded.
+    result: Vec<u8>,
+}
+
+/// A part as it stands in its file.
+pub(super) type Saved = (Vec<Vec<u8>>, Vec<u8>);
 
 /// One rank's side of the cuts of a run.
 pub(super) struct Cuts {
@@ -34,25 +45,6 @@ pub(super) struct Cuts {
     open: Option<Part>,
     /// At rank 0: how many parts of the last cut are on the disk.
     saved: usize,
-}
-
-/// How cuts are made.
-pub(super) struct Plan {
-    pub(super) files: Arc<Files>,
-    pub(super) every: Duration,
-    /// At rank 0: when the next cut is due; none while one is being made, or if there is to be
-    /// none.
-    pub(super) next: Option<Instant>,
-    /// Threads that write.
-    pub(super) writers: Arc<Mutex<Vec<JoinHandle<()>>>>,
-}
-
-impl Plan {
-    /// At rank 0: no cut is being made; the next one comes after a while, or never if that is too
-    /// long for a clock.
-    pub(super) fn wait_for_next(&mut self) {
-        self.next = Instant::now().checked_add(self.every);
-    }
 }
 
 impl Cuts {
@@ -75,11 +67,6 @@ impl Cuts {
         self.recorded
     }
 
-    /// Where cuts are written.
-    pub(super) fn files(&self) -> Option<Arc<Files>> {
-        Some(Arc::clone(&self.plan.as_ref()?.files))
-    }
-
     /// At rank 0: when a cut is to be begun.
     pub(super) fn next(&self) -> Option<Instant> {
         self.plan.as_ref()?.next
@@ -88,10 +75,7 @@ impl Cuts {
     /// At rank 0: begins a cut, if it is time.
     pub(super) fn begin(&mut self, now: Instant) {
         if let Some(plan) = &mut self.plan {
-            if plan.next.is_some_and(|next| next <= now) {
-                plan.next = None;
-                self.is_due = true;
-            }
+            self.is_due |= plan.take_due(now);
         }
     }
 
@@ -155,7 +139,7 @@ impl Shared {
     pub(super) fn save(self: &Arc<Shared>, part: Part) {
         let shared = Arc::clone(self);
         self.write("save", move |files| {
-            files.save(&part)?;
+            files.save(part.number, &(&part.tasks, &part.result))?;
             shared.send(0, Message::Saved(part.number));
             Ok(())
         });
@@ -180,65 +164,37 @@ impl Shared {
         what: &str,
         f: impl FnOnce(&Files) -> Result<(), String> + Send + 'static,
     ) {
-        let plan = self.with(|state| {
-            let plan = state.cuts.plan.as_ref()?;
-            Some((Arc::clone(&plan.files), Arc::clone(&plan.writers)))
-        });
-        let Some((files, writers)) = plan else {
-            return;
-        };
-        let shared = Arc::clone(self);
-        let thread = thread::Builder::new()
-            .name(format!("roving-{what}"))
-            .spawn(move || {
-                let written = catch_unwind(AssertUnwindSafe(|| f(&files)));
-                let error = match written {
-                    Ok(Ok(())) => return,
-                    Ok(Err(error)) => error,
-                    Err(payload) => {
-                        let what = crate::unwind::text(&*payload);
-                        format!("writing a checkpoint panicked: {what}")
-                    }
-                };
-                shared.link.fail(error);
-            });
-        match thread {
-            Ok(thread) => {
-                let mut writers = writers.lock().unwrap_or_else(PoisonError::into_inner);
-                writers.retain(|writer| !writer.is_finished());
-                writers.push(thread);
-            }
-            Err(error) => {
-                self.link
-                    .fail(format_args!("no thread to write a checkpoint: {error}"));
-            }
+        if let Some((files, writers)) = self.plan() {
+            writers.write(&self.link, what, move || f(&files));
         }
+    }
+
+    fn plan(&self) -> Option<(Arc<Files>, Writers)> {
+        self.with(|state| {
+            let plan = state.cuts.plan.as_ref()?;
+            Some((Arc::clone(&plan.files), plan.writers.clone()))
+        })
     }
 
     /// Waits for all that is being written.
     pub(super) fn wait_for_writers(&self) {
-        let writers = self.with(|state| {
-            let plan = state.cuts.plan.as_ref()?;
-            Some(Arc::clone(&plan.writers))
-        });
-        let Some(writers) = writers else {
-            return;
-        };
-        loop {
-            let writer = writers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            match writer {
-                // It has reported what went wrong, a panic too.
-                Some(writer) => drop(writer.join()),
-                None => return,
-            }
+        if let Some((_, writers)) = self.plan() {
+            writers.wait();
         }
+    }
+
+    /// Where cuts are written.
+    pub(super) fn files(&self) -> Option<Arc<Files>> {
+        self.plan().map(|(files, _)| files)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::format::tests::identity;
+    use std::time::Duration;
+
     use super::*;
+    use crate::checkpoint::identity;
     use crate::world::World;
 
     #[test]
@@ -250,7 +206,7 @@ mod tests {
                 files: Arc::new(files),
                 every: Duration::MAX,
                 next: None,
-                writers: Arc::default(),
+                writers: Writers::default(),
             };
             let cuts = Cuts::new(1, Some(plan));
             let shared = Arc::new(Shared::new(world.link(), world.link().tags(1), cuts));

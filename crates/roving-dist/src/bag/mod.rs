@@ -6,11 +6,8 @@
 //! [`engagement`] how the end is noticed, [`cut`] how checkpoints are made, and [`rank`] puts it
 //! together.
 
-mod checkpoints;
 mod cut;
 mod engagement;
-mod files;
-mod format;
 mod lifeline;
 mod local;
 mod message;
@@ -26,13 +23,12 @@ use roving::Pool;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use checkpoints::Checkpoints;
 pub use local::Local;
 
+use crate::checkpoint::{self, Checkpoints, Loaded, Which};
 use crate::error::Error;
 use crate::world::World;
-use checkpoints::Loaded;
-use cut::Cuts;
+use cut::{Cuts, Saved};
 use rank::{Held, Rank};
 use state::Shared;
 
@@ -157,7 +153,10 @@ impl<'world> Bag<'world> {
     {
         let link = self.world.link();
         let tag = link.tags(1);
-        let (plan, parts) = self.open_checkpoints([type_name::<T>(), type_name::<R>()])?;
+        let (tasks, result) = (type_name::<T>(), type_name::<R>());
+        let runs = format!("tasks `{tasks}` and result `{result}`");
+        let checkpoints = self.checkpoints.as_ref();
+        let (plan, parts) = checkpoint::open(self.world, checkpoints, "bag", runs, Which::Shared)?;
         let shared = Arc::new(Shared::new(link, tag, Cuts::new(link.ranks(), plan)));
         let rank = Rank {
             shared: Arc::clone(&shared),
@@ -187,7 +186,10 @@ impl<'world> Bag<'world> {
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         let result = self.caught("the result of a bag", || self.gather(held.result, &reduce))?;
-        self.close_checkpoints(&shared)?;
+        // After the end: what is on the disk is not needed any more.
+        if let Some(files) = shared.files() {
+            checkpoint::close(self.world, &files)?;
+        }
         Ok(result)
     }
 
@@ -240,12 +242,12 @@ where
     }
 
     /// Goes on from a cut.
-    fn restore(&self, parts: Loaded) {
+    fn restore(&self, parts: Loaded<Saved>) {
         let link = &self.shared.link;
-        for (path, part) in parts {
-            let tasks = part.tasks.iter().map(|tasks| whole::<Vec<T>>(tasks));
+        for (path, (tasks, result)) in parts {
+            let tasks = tasks.iter().map(|tasks| whole::<Vec<T>>(tasks));
             let tasks = tasks.collect::<Option<Vec<_>>>();
-            let (Some(tasks), Some(result)) = (tasks, whole(&part.result)) else {
+            let (Some(tasks), Some(result)) = (tasks, whole(&result)) else {
                 link.fail(format_args!(
                     "checkpoint `{}` has tasks or a result that this program cannot read: its types \
                      have changed since; take another directory",

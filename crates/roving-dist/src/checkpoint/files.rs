@@ -15,8 +15,9 @@
 //! # Who reads what
 //!
 //! `latest` says how many parts its cut has, M. Of N ranks that resume, rank r reads the parts r,
-//! r + N, r + 2 N, … below M: each part is read by one rank, whatever N is. A part says which one
-//! it is, of which run and of which cut, so one that stands under another's name is refused.
+//! r + N, r + 2 N, … below M: each part is read by one rank, whatever N is. Of a network each rank
+//! reads all, and takes what belongs to its processes. A part says which one it is, of which run
+//! and of which cut, so one that stands under another's name is refused.
 //!
 //! # Two runs
 //!
@@ -33,6 +34,9 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::format::{self, Cut, Identity, damaged, encode};
 
 /// The file that says which cut is whole.
@@ -40,20 +44,18 @@ pub(super) const LATEST: &str = "latest";
 /// The end of the name of a file that is being written.
 const PART: &str = ".part";
 
-/// One rank's part of a cut.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Part {
-    /// Which cut of its run.
-    pub(super) number: u32,
-    /// The tasks, in several encoded lists.
-    pub(super) tasks: Vec<Vec<u8>>,
-    /// The result so far, encoded.
-    pub(super) result: Vec<u8>,
+/// The parts of a cut that a rank reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Which {
+    /// Its share: each part is read by one rank.
+    Shared,
+    #[cfg_attr(not(test), expect(dead_code, reason = "for networks"))]
+    All,
 }
 
 /// Where the cuts of one run are, and whose they are.
 #[derive(Clone, Debug)]
-pub(super) struct Files {
+pub(crate) struct Files {
     directory: PathBuf,
     identity: Identity,
     rank: usize,
@@ -64,7 +66,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    pub(super) fn new(
+    pub(crate) fn new(
         directory: &Path,
         identity: &Identity,
         rank: usize,
@@ -163,11 +165,11 @@ impl Files {
         }
     }
 
-    /// Writes this rank's part.
-    pub(super) fn save(&self, part: &Part) -> Result<(), String> {
-        let cut = self.own(part.number);
+    /// Writes this rank's part of the cut with that number.
+    pub(crate) fn save(&self, number: u32, part: &impl Serialize) -> Result<(), String> {
+        let cut = self.own(number);
         let path = self.part(cut, self.rank as u32);
-        let body = encode(&(&part.tasks, &part.result))?;
+        let body = encode(part)?;
         let bytes = format::seal(&self.identity, cut, Some(self.rank as u32), &body)?;
         let written = (|| {
             fs::create_dir_all(self.cut(cut))?;
@@ -179,7 +181,7 @@ impl Files {
     }
 
     /// At rank 0: all parts are there. Other cuts go.
-    pub(super) fn commit(&self, number: u32) -> Result<(), String> {
+    pub(crate) fn commit(&self, number: u32) -> Result<(), String> {
         let (cut, path) = (self.own(number), self.latest());
         let left = self.leftovers(Some(cut));
         let bytes = format::seal(&self.identity, cut, None, &[])?;
@@ -220,9 +222,16 @@ impl Files {
         }
     }
 
-    /// Reads the parts of a cut that are this rank's to go on with, each with its path.
-    pub(super) fn load(&self, cut: Cut) -> Result<Vec<(PathBuf, Part)>, String> {
-        let own = (self.rank as u32..cut.ranks).step_by(self.ranks);
+    /// Reads some parts of a cut, each with its path.
+    pub(super) fn load<B: DeserializeOwned>(
+        &self,
+        cut: Cut,
+        which: Which,
+    ) -> Result<Vec<(PathBuf, B)>, String> {
+        let own = match which {
+            Which::Shared => (self.rank as u32..cut.ranks).step_by(self.ranks),
+            Which::All => (0..cut.ranks).step_by(1),
+        };
         let read = own.map(|part| {
             let path = self.part(cut, part);
             let part = self.read(&path, cut, part)?;
@@ -231,7 +240,7 @@ impl Files {
         read.collect()
     }
 
-    fn read(&self, path: &Path, cut: Cut, part: u32) -> Result<Part, String> {
+    fn read<B: DeserializeOwned>(&self, path: &Path, cut: Cut, part: u32) -> Result<B, String> {
         let bytes = fs::read(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => format!(
                 "checkpoint `{}` is missing, one of the {} files of the last checkpoint: bring it \
@@ -251,11 +260,7 @@ impl Files {
         }
         let read = postcard::take_from_bytes(body).ok();
         match read {
-            Some(((tasks, result), [])) => Ok(Part {
-                number: cut.number,
-                tasks,
-                result,
-            }),
+            Some((part, [])) => Ok(part),
             _ => Err(damaged(path)),
         }
     }
@@ -270,7 +275,7 @@ impl Files {
 
     /// At rank 0, when the run has ended: nothing stays, unless another run has taken the
     /// directory.
-    pub(super) fn close(&self) -> Result<(), String> {
+    pub(crate) fn close(&self) -> Result<(), String> {
         if self.is_ours()? {
             self.clear()?;
             self.remove_file(&self.directory.join("run"))?;
@@ -375,20 +380,21 @@ mod tests {
         files
     }
 
-    fn some(number: u32) -> Part {
-        Part {
-            number,
-            tasks: vec![vec![1, 2, 3], vec![]],
-            result: vec![9; 100],
-        }
+    /// What a bag has.
+    type Part = (Vec<Vec<u8>>, Vec<u8>);
+
+    fn some() -> Part {
+        (vec![vec![1, 2, 3], vec![]], vec![9; 100])
+    }
+
+    /// The parts that this rank reads of a cut.
+    fn load(files: &Files, cut: Cut) -> Result<Vec<(PathBuf, Part)>, String> {
+        files.load(cut, Which::Shared)
     }
 
     /// A part that differs from rank to rank.
     fn of_rank(rank: usize) -> Part {
-        Part {
-            tasks: vec![vec![rank as u8; rank]],
-            ..some(1)
-        }
+        (vec![vec![rank as u8; rank]], some().1)
     }
 
     /// The first cut of so many ranks, in a directory of that name.
@@ -396,7 +402,9 @@ mod tests {
         let directory = directory(name);
         files(&directory, 0, ranks).claim(1).unwrap();
         for rank in 0..ranks {
-            files(&directory, rank, ranks).save(&of_rank(rank)).unwrap();
+            files(&directory, rank, ranks)
+                .save(1, &of_rank(rank))
+                .unwrap();
         }
         files(&directory, 0, ranks).commit(1).unwrap();
         directory
@@ -409,15 +417,15 @@ mod tests {
         files.claim(1).unwrap();
         assert_eq!(files.last(), Ok(None));
         for number in 1..=3 {
-            files.save(&some(number)).unwrap();
+            files.save(number, &some()).unwrap();
             let before = files.last().unwrap().map(|cut| cut.number);
             assert_eq!(before, number.checked_sub(1).filter(|last| *last > 0));
             files.commit(number).unwrap();
             let cut = files.last().unwrap().unwrap();
             assert_eq!(cut, files.own(number));
-            let loaded = files.load(cut).unwrap();
+            let loaded = load(&files, cut).unwrap();
             assert_eq!(loaded.len(), 1);
-            assert_eq!(loaded[0].1, some(number));
+            assert_eq!(loaded[0].1, some());
         }
         assert!(!files.cut(files.own(2)).exists());
         files.close().unwrap();
@@ -434,11 +442,16 @@ mod tests {
                 for rank in 0..ranks {
                     let files = files(&directory, rank, ranks);
                     let cut = files.last().unwrap().unwrap();
-                    read.extend(files.load(cut).unwrap().into_iter().map(|(_, part)| part));
+                    read.extend(load(&files, cut).unwrap().into_iter().map(|(_, part)| part));
                 }
-                read.sort_by_key(|part| part.tasks[0].len());
-                let all: Vec<Part> = (0..saved_by).map(of_rank).collect();
-                assert_eq!(read, all, "{saved_by} ranks, then {ranks}");
+                let all = files(&directory, ranks - 1, ranks);
+                let cut = all.last().unwrap().unwrap();
+                let all = all.load::<Part>(cut, Which::All).unwrap().into_iter();
+                let all: Vec<Part> = all.map(|(_, part)| part).collect();
+                read.sort_by_key(|part| part.0[0].len());
+                let saved: Vec<Part> = (0..saved_by).map(of_rank).collect();
+                assert_eq!(read, saved, "{saved_by} ranks, then {ranks}");
+                assert_eq!(all, saved, "{saved_by} ranks, then {ranks}");
             }
             fs::remove_dir_all(&directory).unwrap();
         }
@@ -452,19 +465,19 @@ mod tests {
         let (second, third) = (all.part(cut, 1), all.part(cut, 2));
         let kept = fs::read(&third).unwrap();
         fs::copy(&second, &third).unwrap();
-        let error = all.load(cut).unwrap_err();
+        let error = load(&all, cut).unwrap_err();
         assert!(error.contains("rank-2` is another file"), "{error}");
         fs::copy(directory.join("latest"), &third).unwrap();
-        let error = all.load(cut).unwrap_err();
+        let error = load(&all, cut).unwrap_err();
         assert!(error.contains("rank-2` is another file"), "{error}");
         fs::remove_file(&third).unwrap();
-        let error = all.load(cut).unwrap_err();
+        let error = load(&all, cut).unwrap_err();
         assert!(
             error.contains("rank-2` is missing, one of the 3 files") && error.contains("bring it"),
             "{error}"
         );
         fs::write(&third, kept).unwrap();
-        assert!(all.load(cut).is_ok());
+        assert!(load(&all, cut).is_ok());
         fs::copy(&second, directory.join("latest")).unwrap();
         assert!(all.last().unwrap_err().contains("latest` is damaged"));
         fs::remove_dir_all(&directory).unwrap();
@@ -483,7 +496,7 @@ mod tests {
         );
         for path in [files.part(cut, 0), directory.join("latest")] {
             let whole = fs::read(&path).unwrap();
-            let read = || files.last().and_then(|_| files.load(cut)).map(drop);
+            let read = || files.last().and_then(|_| load(&files, cut)).map(drop);
             for place in 0..whole.len() {
                 for flip in [0x01, 0x10, 0x80] {
                     let mut bytes = whole.clone();
@@ -499,7 +512,7 @@ mod tests {
             older.extend(checksum(&older).to_le_bytes());
             fs::write(&path, &older).unwrap();
             let error = read().unwrap_err();
-            assert!(error.contains("format 1, this is 2"), "{error}");
+            assert!(error.contains("format 1, this is 3"), "{error}");
             fs::write(&path, &whole).unwrap();
             assert_eq!(read(), Ok(()));
         }
@@ -515,13 +528,9 @@ mod tests {
         new.claim(2).unwrap();
         let last = new.last().unwrap();
         new.follow(2, last);
-        new.save(&some(1)).unwrap();
+        new.save(1, &some()).unwrap();
         for (rank, files) in old.iter().enumerate() {
-            let part = Part {
-                number: 2,
-                ..of_rank(rank)
-            };
-            files.save(&part).unwrap();
+            files.save(2, &of_rank(rank)).unwrap();
         }
         let error = old[0].commit(2).unwrap_err();
         assert!(error.contains("another run has taken"), "{error}");
@@ -531,14 +540,14 @@ mod tests {
         assert_eq!((cut.run, cut.number, cut.ranks), (2, 2, 1));
         assert!(old[0].commit(2).is_err());
         old[0].close().unwrap();
-        assert_eq!(new.load(cut).unwrap()[0].1.tasks, some(1).tasks);
+        assert_eq!(load(&new, cut).unwrap()[0].1, some());
         new.close().unwrap();
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
         assert!(old[0].commit(2).is_err());
         old[0].close().unwrap();
         // Once more from its beginning, and not to be resumed.
         new.claim(2).unwrap();
-        new.save(&some(2)).unwrap();
+        new.save(2, &some()).unwrap();
         new.clear().unwrap();
         assert_eq!(new.last(), Ok(None));
         fs::remove_dir_all(&directory).unwrap();
@@ -552,10 +561,10 @@ mod tests {
             let old = files(&directory, rank, 2);
             let path = old.cut(old.own(2));
             fs::write(&path, b"no folder").unwrap();
-            let error = old.save(&some(2)).unwrap_err();
+            let error = old.save(2, &some()).unwrap_err();
             assert!(error.contains(&format!("rank-{rank}`: ")), "{error}");
             old.claim(2).unwrap();
-            let error = old.save(&some(2)).unwrap_err();
+            let error = old.save(2, &some()).unwrap_err();
             assert!(error.contains("another run has taken"), "{error}");
             old.claim(1).unwrap();
             fs::remove_file(&path).unwrap();

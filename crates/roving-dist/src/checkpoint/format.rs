@@ -6,36 +6,35 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 /// The first bytes of every file, whatever the version.
-pub(super) const MAGIC: &[u8; 7] = b"rovbag-";
+pub(super) const MAGIC: &[u8; 7] = b"rovcut-";
 /// The next byte: the version of the format.
-const VERSION: u8 = b'2';
+const VERSION: u8 = b'3';
 
 /// All that must be the same for a run that resumes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Identity {
+pub(crate) struct Identity {
     /// The words of the program about itself; none where there are no checkpoints.
-    pub(super) program: Option<String>,
-    /// The types of tasks and result.
-    pub(super) types: [String; 2],
+    pub(crate) program: Option<String>,
+    /// What it runs, in words: the types of a bag, or the shape of a network.
+    pub(crate) runs: String,
 }
 
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let program = self.program.as_deref().unwrap_or_default();
-        let [tasks, result] = &self.types;
-        write!(f, "`{program}` with tasks `{tasks}` and result `{result}`")
+        write!(f, "`{program}` with {}", self.runs)
     }
 }
 
 /// A cut on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Cut {
+pub(crate) struct Cut {
     /// The run that has made it.
     pub(super) run: u64,
     /// Counts on from run to run.
     pub(super) number: u32,
     /// How many parts it has.
-    pub(super) ranks: u32,
+    pub(crate) ranks: u32,
 }
 
 /// The first words of every file.
@@ -126,16 +125,16 @@ pub(super) fn checksum(bytes: &[u8]) -> u64 {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
     /// The identity of a program with these words.
-    pub(in crate::bag) fn identity(program: &str) -> Identity {
+    pub(crate) fn identity(program: &str) -> Identity {
         Identity {
             program: Some(program.into()),
-            types: ["u32".into(), "u64".into()],
+            runs: "tasks `u32` and result `u64`".into(),
         }
     }
 
