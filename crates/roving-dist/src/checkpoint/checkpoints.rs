@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::files::LATEST;
 
-/// The checkpoints of a [`Bag`](crate::Bag): consistent cuts through all ranks, with the tasks still to do and
-/// the result so far, in a directory that all ranks see. A cut counts when all of it is on the
-/// disk; then older ones are removed. When the run has ended, none is left. A cut that cannot be
-/// written ends the run with an error.
+/// The checkpoints of a [`Bag`](crate::Bag): consistent cuts through all ranks, with the tasks
+/// still to do and the result so far, in a directory that all ranks see. A cut counts when all of
+/// it is on the disk; then older ones are removed. When the run has ended, none is left. A cut that
+/// cannot be written ends the run with an error.
 ///
 /// A directory is for one run at a time. A run that is given another's takes it over: the other one
 /// ends with an error when it writes its next cut. So a rank that was stopped, and comes back when

@@ -380,7 +380,7 @@ mod tests {
         files
     }
 
-    /// What a bag has.
+    /// Tasks and a result, as a bag has them.
     type Part = (Vec<Vec<u8>>, Vec<u8>);
 
     fn some() -> Part {

@@ -15,7 +15,7 @@ const VERSION: u8 = b'3';
 pub(crate) struct Identity {
     /// The words of the program about itself; none where there are no checkpoints.
     pub(crate) program: Option<String>,
-    /// What it runs, in words: the types of a bag, or the shape of a network.
+    /// The types of a bag or the shape of a network, in words.
     pub(crate) runs: String,
 }
 
