@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::WorkerProfile;
 use super::activity::Activity;
 use super::lane::{Event, Lane};
-use crate::machine::lock::Mutex;
+use crate::machine::lock::{Mutex, MutexGuard};
 
 /// How much of its workers' time a pool records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Quiet {
 
     fn begin(&self) {
         self.with(|at_work| {
-            at_work.quiet = at_work.time();
+            at_work.quiet = at_work.time(Instant::now());
             at_work.since = None;
             at_work.workers += 1;
         });
@@ -57,24 +57,25 @@ impl Quiet {
         });
     }
 
-    /// Returns the time so far.
-    pub(crate) fn time(&self) -> Duration {
-        self.with(|at_work| at_work.time())
+    /// Returns the time until `now`.
+    pub(crate) fn time(&self, now: Instant) -> Duration {
+        self.with(|at_work| at_work.time(now))
     }
 
     /// Starts again from zero.
     #[inline]
-    pub(crate) fn reset(&self) {
+    pub(crate) fn reset(&self, now: Instant) {
         self.with(|at_work| {
-            at_work.since = at_work.since.map(|_| Instant::now());
+            at_work.since = at_work.since.map(|_| now);
             at_work.quiet = Duration::ZERO;
         });
     }
 }
 
 impl AtWork {
-    fn time(&self) -> Duration {
-        self.quiet + self.since.map_or(Duration::ZERO, |since| since.elapsed())
+    fn time(&self, now: Instant) -> Duration {
+        let time = |since| now.duration_since(since);
+        self.quiet + self.since.map_or(Duration::ZERO, time)
     }
 }
 
@@ -83,7 +84,7 @@ pub(crate) struct Clock {
     hand: Option<Mutex<Hand>>,
 }
 
-struct Hand {
+pub(crate) struct Hand {
     now: Activity,
     since: Instant,
     spent: [Duration; 6],
@@ -93,20 +94,35 @@ struct Hand {
 }
 
 impl Hand {
-    fn advance(&mut self) {
-        let time = Instant::now();
+    fn advance(&mut self, time: Instant) {
         self.spent[self.now as usize] += time.duration_since(self.since);
         if let Some(lane) = &mut self.lane {
             lane.state(self.now, self.since, time);
         }
         self.since = time;
     }
+
+    /// Writes the times until `now`, which is later than when the hand was held.
+    pub(crate) fn read(&mut self, now: Instant, into: &mut WorkerProfile) {
+        self.advance(now);
+        let [busy, steal, idle, waiting, switch, frame] = self.spent;
+        (into.busy, into.steal, into.idle) = (busy, steal, idle + waiting);
+        (into.waiting, into.switch, into.frame) = (waiting, switch, frame);
+    }
+
+    /// Starts again from zero.
+    #[inline]
+    pub(crate) fn reset(&mut self, now: Instant) {
+        self.since = now;
+        self.spent = Default::default();
+        self.lane = self.lane.take().map(|_| Lane::default());
+    }
 }
 
 #[cold]
 fn turn(hand: &Mutex<Hand>, next: Activity) -> Activity {
     let mut hand = hand.lock();
-    hand.advance();
+    hand.advance(Instant::now());
     match (hand.now == Activity::Idle, next == Activity::Idle) {
         (true, false) => hand.quiet.begin(),
         (false, true) => hand.quiet.end(),
@@ -116,13 +132,13 @@ fn turn(hand: &Mutex<Hand>, next: Activity) -> Activity {
 }
 
 impl Clock {
-    /// A stopped clock, or one that has just begun to count what a worker does before it works.
-    pub(crate) fn new(keep: Keep, quiet: &Arc<Quiet>) -> Clock {
+    /// A stopped clock, or one that counts since then what a worker does before it works.
+    pub(crate) fn new(keep: Keep, quiet: &Arc<Quiet>, since: Instant) -> Clock {
         let hand = || {
             quiet.begin();
             Hand {
                 now: Activity::Frame,
-                since: Instant::now(),
+                since,
                 spent: Default::default(),
                 lane: (keep == Keep::Trace).then(Lane::default),
                 quiet: Arc::clone(quiet),
@@ -133,31 +149,28 @@ impl Clock {
         }
     }
 
-    fn with_hand<R>(&self, f: impl FnOnce(&mut Hand) -> R) -> Option<R> {
-        let hand = self.hand.as_ref()?;
-        Some(f(&mut hand.lock()))
+    /// Until the guard goes, the worker changes to no other activity. `None` when off.
+    pub(crate) fn hold(&self) -> Option<MutexGuard<'_, Hand>> {
+        Some(self.hand.as_ref()?.lock())
     }
 
     /// Puts something else into the trace, if one is kept.
     pub(crate) fn note(&self, event: impl FnOnce(Instant) -> Event) {
-        self.with_hand(|hand| {
-            if let Some(lane) = &mut hand.lane {
-                lane.push(event(Instant::now()));
-            }
-        });
+        if let Some(lane) = self.hold().as_mut().and_then(|hand| hand.lane.as_mut()) {
+            lane.push(event(Instant::now()));
+        }
     }
 
     /// The worker's present activity, where it is recorded.
     pub(crate) fn now(&self) -> Option<Activity> {
-        self.with_hand(|hand| hand.now)
+        self.hold().map(|hand| hand.now)
     }
 
     /// The trace so far, if one is kept. Takes it away: whoever asks writes it, at the end.
     pub(crate) fn lane(&self) -> Option<Lane> {
-        self.with_hand(|hand| {
-            hand.advance();
-            hand.lane.as_mut().map(mem::take)
-        })?
+        let mut hand = self.hold()?;
+        hand.advance(Instant::now());
+        hand.lane.as_mut().map(mem::take)
     }
 
     /// From now on the worker does `next`. Returns what it did until now.
@@ -167,25 +180,5 @@ impl Clock {
             None => next,
             Some(hand) => turn(hand, next),
         }
-    }
-
-    /// Writes the times so far.
-    pub(crate) fn read(&self, into: &mut WorkerProfile) {
-        self.with_hand(|hand| {
-            hand.advance();
-            let [busy, steal, idle, waiting, switch, frame] = hand.spent;
-            (into.busy, into.steal, into.idle) = (busy, steal, idle + waiting);
-            (into.waiting, into.switch, into.frame) = (waiting, switch, frame);
-        });
-    }
-
-    /// Starts again from zero.
-    #[inline]
-    pub(crate) fn reset(&self) {
-        self.with_hand(|hand| {
-            hand.since = Instant::now();
-            hand.spent = Default::default();
-            hand.lane = hand.lane.take().map(|_| Lane::default());
-        });
     }
 }

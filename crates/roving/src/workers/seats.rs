@@ -67,11 +67,10 @@ impl Seat {
     #[inline(never)]
     fn new(
         showing: Showing,
-        keep: Keep,
+        clock: Clock,
         (tasks, index): (TaskSettings, usize),
         most: usize,
         desk: Option<Box<dyn Desk>>,
-        quiet: &Arc<Quiet>,
     ) -> Option<Apart<Seat>> {
         Some(Apart::new(Seat {
             stack: TaskStack::try_new(showing)?,
@@ -79,7 +78,7 @@ impl Seat {
             mailbox: Queue::new(),
             spawned: Queue::new(),
             in_order: Queue::new(),
-            clock: Clock::new(keep, quiet),
+            clock,
             tasks: tasks.local(index),
             followers: IdleSet::new(most),
             works_for: AtomicUsize::new(NOBODY),
@@ -228,7 +227,7 @@ pub(crate) struct Seats {
     /// Since when is counted.
     started: Mutex<Instant>,
     /// How long all of them were idle, where that is recorded.
-    pub(super) quiet: Arc<Quiet>,
+    quiet: Arc<Quiet>,
 }
 
 impl Seats {
@@ -241,8 +240,9 @@ impl Seats {
         (workers, spares): (usize, usize),
     ) -> Option<Seats> {
         let most = workers + spares;
-        let quiet = Arc::new(Quiet::new());
-        let seat = |index| Seat::new(showing, keep, (tasks, index), most, desk(index), &quiet);
+        let (started, quiet) = (Instant::now(), Arc::new(Quiet::new()));
+        let clock = || Clock::new(keep, &quiet, started);
+        let seat = |index| Seat::new(showing, clock(), (tasks, index), most, desk(index));
         let mut seats = Vec::new();
         with_answered_memory(|| seats.try_reserve_exact(workers)).ok()?;
         for index in 0..workers {
@@ -254,32 +254,36 @@ impl Seats {
             tasks,
             workers: seats.into(),
             spares: (0..spares).map(|_| OnceLock::new()).collect(),
-            started: Mutex::new(Instant::now()),
+            started: Mutex::new(started),
             quiet,
         })
     }
 
-    /// Returns how long all of them were idle; zero where that is not recorded.
-    pub(super) fn quiet_time(&self) -> Duration {
-        match self.keep {
-            Keep::Nothing => Duration::ZERO,
-            Keep::Times | Keep::Trace => self.quiet.time(),
-        }
-    }
-
+    /// The times of all that have been made until one moment, so each worker's add up to the wall
+    /// time: while all hands are held no time can end later.
     pub(crate) fn profile(&self) -> Profile {
-        let started = *self.started.lock();
-        let mut workers = Vec::new();
+        let started = self.started.lock();
+        let mut held = Vec::new();
         for seat in self.iter() {
+            held.push((seat, seat.clock.hold()));
+        }
+        let now = Instant::now();
+        let mut workers = Vec::new();
+        for (seat, hand) in &mut held {
             let mut worker = WorkerProfile::default();
-            seat.clock.read(&mut worker);
+            if let Some(hand) = hand {
+                hand.read(now, &mut worker);
+            }
             worker.counters = seat.stack.tally().read();
             worker.counters.frames_kept = seat.tasks.frames_kept();
             workers.push(worker);
         }
         Profile {
-            wall: started.elapsed(),
-            quiet: self.quiet_time(),
+            wall: now.duration_since(*started),
+            quiet: match self.keep {
+                Keep::Nothing => Duration::ZERO,
+                Keep::Times | Keep::Trace => self.quiet.time(now),
+            },
             workers,
         }
     }
@@ -304,12 +308,16 @@ impl Seats {
 
     #[inline]
     pub(crate) fn reset_profile(&self) {
+        let mut started = self.started.lock();
+        let mut held = Vec::new();
         for seat in self.iter() {
-            seat.clock.reset();
+            held.extend(seat.clock.hold());
             seat.stack.tally().reset();
         }
-        self.quiet.reset();
-        *self.started.lock() = Instant::now();
+        let now = Instant::now();
+        held.iter_mut().for_each(|hand| hand.reset(now));
+        self.quiet.reset(now);
+        *started = now;
     }
 
     /// Whether that is the thread of one of them, even one that is not a worker yet, or no longer.
@@ -349,9 +357,11 @@ impl Seats {
             return true;
         };
         let place = &self.spares[spare];
-        let (showing, keep, most) = (self.showing, self.keep, self.most());
-        let tasks = (self.tasks, index);
-        let seat = || Seat::new(showing, keep, tasks, most, desk(index), &self.quiet);
+        let seat = || {
+            let clock = Clock::new(self.keep, &self.quiet, Instant::now());
+            let tasks = (self.tasks, index);
+            Seat::new(self.showing, clock, tasks, self.most(), desk(index))
+        };
         // A second one, by another thread, would be dropped.
         place.get().is_some() || seat().is_some_and(|seat| place.set(Box::new(seat)).is_ok())
     }
