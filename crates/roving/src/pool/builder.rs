@@ -34,11 +34,8 @@ const SLOTS: usize = if cfg!(miri) { 1 << 5 } else { 1 << 13 };
 /// has less of it, since it follows each look for long.
 #[cfg_attr(loom, allow(unreachable_pub, reason = "`adapt` is not built for loom"))]
 pub const PATIENCE: Duration = Duration::from_micros(if cfg!(miri) { 2 } else { 40 });
-/// Rounds before a worker without work first gives its core to whoever else wants it.
-const QUICK_ROUNDS: usize = if cfg!(miri) { 2 } else { 24 };
 /// Patience on a machine with fewer cores than workers: an idle worker makes room at once.
 const PATIENCE_CROWDED: Duration = Duration::from_micros(if cfg!(miri) { 1 } else { 10 });
-const QUICK_ROUNDS_CROWDED: usize = if cfg!(miri) { 1 } else { 8 };
 
 impl Pool {
     /// Creates a pool of `workers` workers, with the defaults of [`Pool::builder`] for the rest.
@@ -328,9 +325,9 @@ impl PoolBuilder {
             // A schedule that is drawn is the same on any machine.
             (Some(_), true) => Pins::alone(allowed),
         };
-        let (patience, quick_rounds) = match workers > cores {
-            true => (PATIENCE_CROWDED, QUICK_ROUNDS_CROWDED),
-            false => (PATIENCE, QUICK_ROUNDS),
+        let patience = match workers > cores {
+            true => PATIENCE_CROWDED,
+            false => PATIENCE,
         };
         let kind = self.kind(given, schedule);
         let settings = Apart::new(Box::new(Settings {
@@ -342,7 +339,6 @@ impl PoolBuilder {
             stand_in: self.stand_in,
             slots: self.slots,
             patience,
-            quick_rounds,
             amount: self.amount,
             spawn_order: self.spawn_order,
             migrate: self.migrate,

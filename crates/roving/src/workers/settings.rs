@@ -41,7 +41,6 @@ pub(crate) struct Settings {
     pub(crate) stand_in: StandIn,
     pub(crate) slots: usize,
     pub(crate) patience: Duration,
-    pub(crate) quick_rounds: usize,
     pub(crate) amount: Amount,
     pub(crate) spawn_order: SpawnOrder,
     pub(crate) migrate: bool,

@@ -53,7 +53,6 @@ impl Turn<'_> {
     /// do.
     pub(crate) fn work(self, leaves: Option<&dyn Fn(bool, bool) -> bool>) {
         let registry = self.0.registry();
-        let quick = registry.settings.quick_rounds;
         let mut round = 0;
         let mut looks = 0;
         let mut woken = leaves.is_some();
@@ -87,7 +86,7 @@ impl Turn<'_> {
                 Search::Got => round = 0,
                 // Goes on to tire, and to sleep.
                 Search::GotLittle => {}
-                Search::Busy => self.0.patience.pause(0, quick),
+                Search::Busy => self.0.patience.pause(0),
                 Search::Empty
                     if !self.0.patience.is_over(
                         round,
@@ -95,7 +94,7 @@ impl Turn<'_> {
                         registry.crew.is_closing(),
                     ) =>
                 {
-                    self.0.patience.pause(round, quick);
+                    self.0.patience.pause(round);
                     round += 1;
                 }
                 Search::Empty => {

@@ -24,7 +24,7 @@ use std::slice;
 use std::time::{Duration, Instant};
 
 use crate::machine::duty::Due;
-use crate::machine::prim::{Ordering, Since, mutant, park};
+use crate::machine::prim::{Ordering, Since, mutant, park, thread};
 use crate::stack::owner::Owner;
 use crate::stack::state::{Phase, State};
 use crate::stack::thief::{Claim, Remind};
@@ -187,7 +187,8 @@ pub(crate) fn wait_for<'s>(waiter: &impl Waiter<'s>, word: &TaskWord, runs: &[Ta
                     round = 0;
                 }
             }
-            // `Ready`: the thief is about to say what it does. It may have lost its core.
+            // The thief is about to say what it does, and has lost its core: nobody would unpark.
+            Phase::Ready if waiter.is_tired(round) => thread::yield_now(),
             _ => {
                 waiter.pause(round);
                 round += 1;

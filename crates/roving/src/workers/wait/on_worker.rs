@@ -87,8 +87,7 @@ impl Waiter<'static> for Worker {
     }
 
     fn pause(&self, round: usize) {
-        self.patience
-            .pause(round, self.registry().settings.quick_rounds);
+        self.patience.pause(round);
     }
 
     fn is_tired(&self, round: usize) -> bool {
