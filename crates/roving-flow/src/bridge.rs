@@ -185,6 +185,11 @@ impl Inside {
         self.shared.is_over()
     }
 
+    /// Returns whether no process has asked so far which of two was faster.
+    pub fn is_kahn_network(&self) -> bool {
+        self.shared.is_kahn_network()
+    }
+
     /// Returns whether the network is about to drop its processes.
     pub fn is_stopped(&self) -> bool {
         self.shared.is_stopped()

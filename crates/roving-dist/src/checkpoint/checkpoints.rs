@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use super::files::LATEST;
 
-/// The checkpoints of a [`Bag`](crate::Bag): consistent cuts through all ranks, with the tasks
-/// still to do and the result so far, in a directory that all ranks see. A cut counts when all of
-/// it is on the disk; then older ones are removed. When the run has ended, none is left. A cut that
-/// cannot be written ends the run with an error.
+/// The checkpoints of a [`Bag`](crate::Bag) or a [`Network`](crate::Network): consistent cuts
+/// through all ranks, in a directory that all ranks see. A cut has the tasks still to do and the
+/// result so far; or the states of the processes and the messages between them.
+///
+/// A cut counts when all of it is on the disk; then older ones are removed. When the run has ended,
+/// none is left. A cut that cannot be written ends the run with an error.
 ///
 /// A directory is for one run at a time. A run that is given another's takes it over: the other one
 /// ends with an error when it writes its next cut. So a rank that was stopped, and comes back when
-/// its run has been started anew, does no harm. Each bag of a program needs a directory of its own:
-/// a bag that is given another's resumes from the other's cuts, if types and
+/// its run has been started anew, does no harm. Each bag and each network of a program needs a
+/// directory of its own: a bag that is given another's resumes from the other's cuts, if types and
 /// [words](Checkpoints::program) are the same.
 ///
 /// ```
@@ -68,8 +70,9 @@ impl Checkpoints {
     }
 
     /// Names the program of the run: a run with another name does not resume from this one's cuts,
-    /// and says so. The types of tasks and result are compared in any case. The number of ranks may
-    /// be another: each part of a cut goes to one of them.
+    /// and says so. The types of a bag's tasks and result are compared in any case, and a network's
+    /// processes and channels. The number of ranks may be another: each part of a cut goes to one
+    /// of them.
     ///
     /// ```
     /// let checkpoints = roving_dist::Checkpoints::to("x").program("queens 14");
@@ -82,7 +85,7 @@ impl Checkpoints {
     }
 
     /// Sets whether to resume from the last cut in the directory, if there is one. Otherwise cuts
-    /// that are there are removed, and the run begins at its roots.
+    /// that are there are removed, and the run begins at its beginning.
     ///
     /// ```
     /// let checkpoints = roving_dist::Checkpoints::to("x").resume(true);

@@ -49,7 +49,6 @@ const PART: &str = ".part";
 pub(crate) enum Which {
     /// Its share: each part is read by one rank.
     Shared,
-    #[cfg_attr(not(test), expect(dead_code, reason = "for networks"))]
     All,
 }
 

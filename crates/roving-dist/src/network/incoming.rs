@@ -25,8 +25,9 @@ pub(super) trait Incoming: Send + Sync {
     fn start(self: Arc<Self>);
     /// A token has come.
     fn token(&self, bytes: &[u8]);
-    /// There will be no more, or the consumer has ended elsewhere.
-    fn end(&self);
+    /// There will be no more, or the consumer has ended elsewhere. The channel in a cut, if this
+    /// was the last of it.
+    fn end(&self) -> Option<Closed>;
     /// The run is over, and with it all that keeps the channel.
     fn close(&self);
     /// Tells the producer what has been taken, if it does not know.
@@ -44,6 +45,44 @@ pub(super) trait Incoming: Send + Sync {
     fn arrive(&self, input: &Input);
     /// Tokens that left this rank with their consumer.
     fn left(&self) -> u64;
+    /// Whether the consumer has its port here.
+    fn has_port(&self) -> bool;
+    /// The consumer, which has this port, is recorded in that cut. The channel in it, unless the
+    /// producer's mark is still to come.
+    fn record(&self, port: &mut dyn Any, number: u32) -> Option<Closed>;
+    /// The consumer has dropped its port, and is recorded in that cut.
+    fn record_gone(&self, number: u32) -> Closed;
+    /// The producer was recorded in that cut, when it had sent so many. The channel in it, if its
+    /// consumer was recorded before.
+    fn mark(&self, number: u32, sent: u64) -> Option<Closed>;
+}
+
+/// A channel in a cut.
+#[derive(Debug)]
+pub(super) struct Closed {
+    /// None when the consumer has dropped its port.
+    pub(super) input: Option<Input>,
+    /// The consumer has had more tokens than the producer had sent.
+    pub(super) is_ahead: bool,
+    /// The producer may learn that the consumer is gone.
+    pub(super) is_loose: bool,
+}
+
+impl Closed {
+    /// The producer has sent so many; none when it has ended the stream.
+    fn of(mut input: Input, sent: Option<u64>) -> Closed {
+        match sent {
+            None => input.is_ended = true,
+            Some(sent) => input
+                .unread
+                .truncate(sent.saturating_sub(input.taken) as usize),
+        }
+        Closed {
+            is_ahead: sent.is_some_and(|sent| sent < input.taken),
+            is_loose: false,
+            input: Some(input),
+        }
+    }
 }
 
 /// For tokens of type `T`.
@@ -77,6 +116,12 @@ struct State<T> {
     told: u64,
     /// It is on the list of those that have something to tell.
     is_listed: bool,
+    /// The number of tokens that have come, wherever the consumer was.
+    came: u64,
+    /// Of the last cut in which the producer was recorded: its number, and what had been sent.
+    mark: Option<(u32, u64)>,
+    /// The consumer is recorded, and the mark of that cut is still to come.
+    recorded: Option<(u32, Input)>,
     bytes: Vec<u8>,
 }
 
@@ -102,6 +147,9 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
                 ingress: Some(ingress),
                 is_ended: false,
                 is_listed: false,
+                came: 0,
+                mark: None,
+                recorded: None,
                 bytes: Vec::new(),
             }),
         })
@@ -135,6 +183,35 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
             state.is_listed = true;
             self.post.list(self.channel);
         }
+    }
+
+    /// The bytes of all tokens before that port, on the thread of its process.
+    fn copy_unread(&self, state: &mut State<T>, port: &mut In<T>) -> Vec<Vec<u8>> {
+        let mut tokens = Vec::new();
+        while let Some(token) = bridge::take_unread(port) {
+            tokens.push(token);
+        }
+        state.left += tokens.len() as u64;
+        if state.ingress.is_none() && !tokens.is_empty() {
+            state.ingress = state.bridge.as_mut().and_then(Bridge::ingress);
+        }
+        if let Some(ingress) = &mut state.ingress {
+            ingress.resume(state.came - tokens.len() as u64);
+        }
+        let mut unread = Vec::new();
+        for token in tokens {
+            let mut bytes = Vec::new();
+            if let Err(message) = encode(&token, &mut bytes) {
+                self.post.bad_token(self.channel, message);
+            }
+            unread.push(bytes);
+            // The port is there, and nobody else puts anything in meanwhile.
+            if let Some(ingress) = &mut state.ingress {
+                let given = ingress.give(token);
+                debug_assert!(given.is_ok(), "the port of the consumer is there");
+            }
+        }
+        unread
     }
 
     fn tell_of(&self, state: &mut State<T>, taken: u64) {
@@ -177,6 +254,10 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
         match decode::<T>(bytes) {
             Ok(token) => {
                 let mut state = lock(&self.state);
+                state.came += 1;
+                if let Some((_, input)) = &mut state.recorded {
+                    input.unread.push(bytes.to_vec());
+                }
                 // Else the consumer is gone, and the producer hears of it.
                 if let Some(ingress) = &mut state.ingress {
                     if let Err(token) = ingress.give(token) {
@@ -189,16 +270,18 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
         }
     }
 
-    fn end(&self) {
+    fn end(&self) -> Option<Closed> {
         let mut state = lock(&self.state);
         state.is_ended = true;
         let ingress = state.ingress.take();
+        let recorded = state.recorded.take();
         drop(state);
         drop(ingress);
+        recorded.map(|(_, input)| Closed::of(input, None))
     }
 
     fn close(&self) {
-        self.end();
+        drop(self.end());
         let bridge = lock(&self.state).bridge.take();
         drop(bridge);
     }
@@ -248,7 +331,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
         state.is_live = false;
         let taken = state.ingress.as_ref().map(|ingress| ingress.taken().0);
         let mut input = Input {
-            taken: taken.unwrap_or(state.told),
+            taken: taken.unwrap_or(0),
             told: state.told,
             is_ended: state.ingress.is_none(),
             unread: Vec::new(),
@@ -264,7 +347,65 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
             }
         }
         state.left += input.unread.len() as u64;
+        if taken.is_none() {
+            input.taken = state.came - input.unread.len() as u64;
+        }
         Some(input)
+    }
+
+    fn has_port(&self) -> bool {
+        let state = lock(&self.state);
+        state.ingress.as_ref().is_some_and(|one| !one.taken().1)
+    }
+
+    fn record(&self, port: &mut dyn Any, number: u32) -> Option<Closed> {
+        let mut guard = lock(&self.state);
+        let state = &mut *guard;
+        let unread = match port.downcast_mut::<In<T>>() {
+            Some(port) => self.copy_unread(state, port),
+            None => Vec::new(),
+        };
+        let taken = state.came - unread.len() as u64;
+        let input = Input {
+            taken,
+            told: taken,
+            is_ended: false,
+            unread,
+        };
+        let mark = state.mark.filter(|mark| mark.0 == number);
+        // The stream of a channel that was reopened for what is unread has ended again.
+        let ingress = if state.is_ended {
+            state.ingress.take()
+        } else {
+            None
+        };
+        if mark.is_none() && !state.is_ended {
+            state.recorded = Some((number, input));
+            return None;
+        }
+        drop(guard);
+        drop(ingress);
+        Some(Closed::of(input, mark.map(|(_, sent)| sent)))
+    }
+
+    fn record_gone(&self, number: u32) -> Closed {
+        let state = lock(&self.state);
+        let mark = state.mark.filter(|mark| mark.0 == number);
+        let is_ahead = mark.is_some_and(|(_, sent)| sent < state.came);
+        Closed {
+            input: None,
+            is_ahead,
+            // A producer that was recorded before is not to be told earlier than it was.
+            is_loose: is_ahead || !state.is_ended,
+        }
+    }
+
+    fn mark(&self, number: u32, sent: u64) -> Option<Closed> {
+        let mut state = lock(&self.state);
+        state.mark = Some((number, sent));
+        let (_, input) = state.recorded.take_if(|(of, _)| *of == number)?;
+        drop(state);
+        Some(Closed::of(input, Some(sent)))
     }
 
     fn arrive(&self, input: &Input) {
@@ -277,10 +418,12 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
         if let Some(ingress) = &mut state.ingress {
             ingress.resume(input.taken);
         }
+        // Those that are unread are counted again.
+        state.came = input.taken;
         drop(state);
         input.unread.iter().for_each(|bytes| self.token(bytes));
         if input.is_ended {
-            self.end();
+            drop(self.end());
         }
     }
 

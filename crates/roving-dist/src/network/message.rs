@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::cut::Cut;
 use super::error::Ended;
 use super::parcel::Parcel;
 use super::snapshot::Snapshot;
@@ -76,6 +77,8 @@ pub(super) enum Control {
     Move(Move),
     /// To rank 0: what was done.
     Loads(Loads),
+    /// A step in making a checkpoint: see `cut.rs`.
+    Cut(Cut),
 }
 
 /// The work done on one rank since its last report.

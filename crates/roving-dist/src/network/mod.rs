@@ -5,6 +5,8 @@
 //! One between ranks is there on both, and what is sent on one is received on the other.
 
 mod carried;
+mod checkpointed;
+mod cut;
 mod error;
 mod incoming;
 mod joint;
@@ -13,6 +15,7 @@ mod message;
 mod movable;
 mod moves;
 mod outgoing;
+mod packed;
 mod parcel;
 mod part;
 mod post;
@@ -42,6 +45,7 @@ pub use movable::Mover;
 pub use rebalance::Rebalance;
 pub use report::{ChannelReport, Growth, Moved, ProcessReport, Report};
 
+use crate::checkpoint::Checkpoints;
 use crate::world::World;
 use joint::{Joint, JointOf};
 use message::CHANNELS_MAX;
@@ -106,6 +110,7 @@ pub struct Network<'env> {
     pins: Vec<(String, usize)>,
     weights: Vec<(String, u64)>,
     channel_limit: Option<usize>,
+    checkpoints: Option<Checkpoints>,
     invalid: Option<String>,
 }
 
@@ -133,6 +138,7 @@ impl<'env> Network<'env> {
             pins: Vec::new(),
             weights: Vec::new(),
             channel_limit: None,
+            checkpoints: None,
             invalid: None,
         }
     }
@@ -524,6 +530,12 @@ impl<'env> Network<'env> {
                      name of a process"
                 ));
             }
+        }
+        if let (Some(process), Some(_)) = (self.shape.not_movable(), &self.checkpoints) {
+            self.refuse(format!(
+                "process `{process}` cannot be checkpointed: make it by steps, with `Network::movable`, \
+                 or leave the checkpoints out"
+            ));
         }
         let held = |(channel, joint): (&Channel, &dyn Joint)| {
             let ends = [

@@ -9,7 +9,7 @@ use super::Network;
 use super::carried::{MovablePorts, Shelf, place_of};
 use super::part::Running;
 use super::rebalance::Rebalance;
-use super::slot::{Coming, Event, Slot};
+use super::slot::{Coming, Event, LEAVE, RECORD, Resumed, Slot};
 
 impl<'env> Network<'env> {
     /// A process that may move to another rank while the network runs: see [`Network::mover`] and
@@ -72,7 +72,7 @@ impl<'env> Network<'env> {
         let name = self.add_process(name, &ports);
         self.shape.set_movable(host.process);
         self.slots.push((host.process, Arc::clone(&host.slot)));
-        if self.world.ranks() > 1 {
+        if self.is_split() {
             ports = self.split_channels(ports);
         }
         self.starts.push(Box::new(move |flow| {
@@ -257,21 +257,37 @@ impl Host {
         };
         let mut shelf = Shelf::default();
         let mut here = None;
-        match is_here {
-            true => here = Some((state, ports)),
-            false => ports.put_away(&mut shelf),
+        match (is_here, self.slot.take_resumed()) {
+            (true, None) => here = Some((state, ports)),
+            (true, Some(Resumed::Between(coming))) => {
+                ports.put_away(&mut shelf);
+                here = Some(begin(coming, &mut shelf));
+            }
+            (true, Some(Resumed::Ended)) => {
+                drop((ports, step));
+                return self.ended().await;
+            }
+            (false, _) => ports.put_away(&mut shelf),
         }
         loop {
-            let (state, ports) = match here.take() {
+            let (state, ports): (S, P) = match here.take() {
                 Some(here) => here,
                 None => match self.slot.event().await {
                     Event::Begin(coming) => begin(coming, &mut shelf),
                     Event::Retire => return,
-                    Event::Go { .. } | Event::Stay => continue,
+                    Event::Go { .. } | Event::Stay | Event::Record => continue,
                 },
             };
-            if self.slot.take_asked() {
-                here = self.stop(state, ports, &mut shelf).await;
+            let asked = self.slot.take_asked();
+            if asked != 0 {
+                let ports = match asked & RECORD {
+                    0 => ports,
+                    _ => self.record(&state, ports, &mut shelf),
+                };
+                here = match asked & LEAVE {
+                    0 => Some((state, ports)),
+                    _ => self.stop(state, ports, &mut shelf).await,
+                };
                 continue;
             }
             here = step(state, ports).await;
@@ -293,8 +309,29 @@ impl Host {
         while !matches!(self.slot.event().await, Event::Retire) {}
     }
 
+    /// It is between two steps, and was asked to be recorded in a checkpoint. Gives its ports back.
+    fn record<S, P>(&self, state: &S, ports: P, shelf: &mut Shelf) -> P
+    where
+        S: Serialize,
+        P: MovablePorts,
+    {
+        let Some(part) = self.running.part() else {
+            return ports;
+        };
+        let Some(number) = part.cut_without(self.process) else {
+            return ports;
+        };
+        let state = write(state);
+        shelf.layout.clear();
+        ports.put_away(shelf);
+        if let Err(complaint) = part.record(self.process, number, state, shelf) {
+            panic!("{complaint}");
+        }
+        P::take_back(shelf).unwrap_or_else(|| unreachable!("they were put there in this order"))
+    }
+
     /// It was asked to stop. Gives state and ports back if it stays.
-    async fn stop<S, P>(&self, state: S, ports: P, shelf: &mut Shelf) -> Option<(S, P)>
+    async fn stop<S, P>(&self, state: S, mut ports: P, shelf: &mut Shelf) -> Option<(S, P)>
     where
         S: Serialize,
         P: MovablePorts,
@@ -305,11 +342,14 @@ impl Host {
         part.stopped(self.process);
         // Else the part could not end before this process.
         drop(part);
-        let Event::Go { to, number } = self.slot.event().await else {
-            return Some((state, ports));
+        let (to, number) = loop {
+            match self.slot.event().await {
+                Event::Go { to, number } => break (to, number),
+                Event::Record => ports = self.record(&state, ports, shelf),
+                Event::Begin(_) | Event::Stay | Event::Retire => return Some((state, ports)),
+            }
         };
-        let state = postcard::to_stdvec(&state)
-            .unwrap_or_else(|error| panic!("its state cannot be written as bytes: {error}"));
+        let state = write(&state);
         let part = self.running.part()?;
         shelf.layout.clear();
         ports.put_away(shelf);
@@ -319,6 +359,12 @@ impl Host {
         }
         None
     }
+}
+
+/// The bytes of a state.
+fn write<S: Serialize>(state: &S) -> Vec<u8> {
+    postcard::to_stdvec(state)
+        .unwrap_or_else(|error| panic!("its state cannot be written as bytes: {error}"))
 }
 
 /// The process is here: its state, and the ports that it still has.

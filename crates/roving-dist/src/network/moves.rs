@@ -50,13 +50,9 @@
 //! that has ended does not move: it does not stop. When the network fails or is cancelled, all
 //! hosts are dropped as any process is, and messages about moves find nobody.
 
-use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
-use roving_flow::bridge::Side;
-
-use super::carried::{Shelf, key};
 use super::message::{Control, Move};
 use super::parcel::Parcel;
 use super::part::{Detective, Part};
@@ -92,6 +88,8 @@ struct Desk {
     /// The number of the last move.
     number: u64,
     is_moving: bool,
+    /// A checkpoint is being made, or waits for the end of a move: no move begins.
+    is_cutting: bool,
     /// How many have not said `Held`, or `Arrived`.
     missing: usize,
     /// Of the state of the process that moves.
@@ -137,6 +135,21 @@ impl Moves {
         ))
     }
 
+    /// Rank 0: no move begins until [`Self::is_cut`]. Whether none is under way.
+    pub(super) fn may_cut(&mut self) -> bool {
+        self.desk.is_cutting = true;
+        !self.desk.is_moving
+    }
+
+    /// Rank 0: the checkpoint is made. The processes that are wanted elsewhere, and where they are.
+    fn is_cut(&mut self) -> Vec<(u32, usize)> {
+        self.desk.is_cutting = false;
+        let wanted = self.desk.wanted.keys();
+        wanted
+            .map(|&process| (process, self.places[process as usize] as usize))
+            .collect()
+    }
+
     /// Rank 0: the moves that were made.
     pub(super) fn log(&self) -> &[Moved] {
         &self.desk.log
@@ -166,6 +179,9 @@ impl Part {
 
     /// Asks rank 0 for a move. Whether there is such a process.
     pub(super) fn want(&self, name: &str, rank: usize) -> bool {
+        if self.ranks() == 1 {
+            return false;
+        }
         let to = (rank % self.ranks()) as u32;
         let mut is_any = false;
         for &(process, _) in &self.slots {
@@ -189,7 +205,9 @@ impl Part {
     }
 
     pub(super) fn done(&self, process: u32) {
+        // First: rank 0 is to hear of it before it hears of a cut with its end.
         self.tell(0, Move::Done(process));
+        self.ended_here(process);
     }
 
     pub(super) fn stopped(&self, process: u32) {
@@ -223,13 +241,14 @@ impl Part {
                 moves.desk.done.push(process);
                 moves.desk.wanted.remove(&process);
                 drop(moves);
+                self.ended_somewhere(process);
                 self.tell_all(Move::Retire(process));
             }
             Move::Retire(process) => self.retire(process),
         }
     }
 
-    fn with_slot(&self, process: u32, f: impl FnOnce(&super::slot::Slot)) {
+    pub(super) fn with_slot(&self, process: u32, f: impl FnOnce(&super::slot::Slot)) {
         let at = self
             .slots
             .binary_search_by_key(&process, |(process, _)| *process);
@@ -272,6 +291,11 @@ impl Part {
                 break;
             };
             let place = moves.places[process as usize];
+            if moves.desk.is_cutting {
+                // It is asked again: others need what it does, before they can be recorded.
+                stays.push((place, process));
+                continue;
+            }
             match moves.desk.wanted.remove(&process) {
                 Some(to) if to != place => {
                     let missing = self.ranks();
@@ -305,11 +329,19 @@ impl Part {
         }
     }
 
+    /// Rank 0: moves may begin again.
+    pub(super) fn move_after_cut(&self) {
+        let wanted = lock(&self.moves).is_cut();
+        for (process, place) in wanted {
+            self.tell(place, Move::Leave(process));
+        }
+    }
+
     /// The next move begins.
     fn hold(&self, process: u32, to: usize, number: u64) {
         let from = self.rank_of(process);
         let is_old = from == self.rank();
-        for channel in self.shape.outputs(process) {
+        for &channel in self.shape.outputs(process) {
             if let (true, Some(outgoing)) = (is_old, self.outgoing(channel)) {
                 outgoing.drain_now();
             }
@@ -317,7 +349,7 @@ impl Part {
                 incoming.hold();
             }
         }
-        for channel in self.shape.inputs(process) {
+        for &channel in self.shape.inputs(process) {
             if let Some(outgoing) = self.outgoing(channel) {
                 outgoing.hold();
             }
@@ -358,57 +390,6 @@ impl Part {
             true => self.with_slot(process, |slot| slot.tell(Event::Go { to, number })),
             false => self.tell(0, Move::Held(number)),
         }
-    }
-
-    /// Packs a process whose ports lie on that shelf, to be sent. An error describes wrong ports.
-    pub(super) fn pack(
-        &self,
-        process: u32,
-        number: u64,
-        state: Vec<u8>,
-        shelf: &mut Shelf,
-    ) -> Result<Parcel, String> {
-        let mut parcel = Parcel {
-            process,
-            number,
-            state,
-            layout: shelf.layout.iter().copied().collect(),
-            outputs: Vec::new(),
-            inputs: Vec::new(),
-        };
-        let mut taken = 0;
-        for channel in self.shape.inputs(process) {
-            let place = self.shape.channels()[channel as usize].halves.1;
-            let port = shelf.ports.get_mut(&key(place as usize, Side::Consumer));
-            taken += usize::from(port.is_some());
-            if let Some(incoming) = self.incoming(channel) {
-                let port: Option<&mut dyn Any> = port.map(|port| &mut **port as _);
-                let input = incoming.leave(port).ok_or_else(|| self.kept(channel))?;
-                parcel.inputs.push((channel, input));
-            }
-        }
-        for channel in self.shape.outputs(process) {
-            let place = self.shape.channels()[channel as usize].halves.0;
-            let port = shelf.ports.get_mut(&key(place as usize, Side::Producer));
-            taken += usize::from(port.is_some());
-            if let Some(outgoing) = self.outgoing(channel) {
-                let port: Option<&mut dyn Any> = port.map(|port| &mut **port as _);
-                let output = outgoing.leave(port).ok_or_else(|| self.kept(channel))?;
-                parcel.outputs.push((channel, output));
-            }
-        }
-        match taken == shelf.ports.len() {
-            true => Ok(parcel),
-            false => Err("it returns other ports than those that it was given".into()),
-        }
-    }
-
-    /// The complaint about a process that has a port that it does not return.
-    fn kept(&self, channel: u32) -> String {
-        format!(
-            "it has kept its port of channel `{}`, and moves: a step returns all ports that it does not drop",
-            self.shape.channel(channel)
-        )
     }
 
     pub(super) fn send_parcel(&self, to: usize, parcel: Parcel) {
@@ -471,8 +452,8 @@ impl Part {
             moves.desk.log.push(moved);
         }
         drop(moves);
-        let channels = |of: Vec<u32>| {
-            for channel in of {
+        let channels = |of: &[u32]| {
+            for &channel in of {
                 let Some(ends) = self.shape.ends(channel) else {
                     continue;
                 };
@@ -504,7 +485,11 @@ impl Part {
         moves.desk.is_moving = false;
         let place = moves.places[process as usize] as usize;
         let is_wanted = moves.desk.wanted.contains_key(&process);
+        let is_cutting = moves.desk.is_cutting;
         drop(moves);
+        if is_cutting {
+            self.begin_cut();
+        }
         if is_wanted {
             self.tell(place, Move::Leave(process));
         }
@@ -518,14 +503,14 @@ impl Part {
     fn retire(&self, process: u32) {
         // Where it has ended, its ends say so themselves.
         if self.rank_of(process) != self.rank() {
-            for channel in self.shape.outputs(process) {
+            for &channel in self.shape.outputs(process) {
                 if let Some(outgoing) = self.outgoing(channel) {
                     outgoing.end();
                 }
             }
-            for channel in self.shape.inputs(process) {
+            for &channel in self.shape.inputs(process) {
                 if let Some(incoming) = self.incoming(channel) {
-                    incoming.end();
+                    drop(incoming.end());
                 }
             }
         }

@@ -5,6 +5,7 @@
 //! this.
 
 use std::any::Any;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
@@ -46,8 +47,12 @@ pub(super) trait Outgoing: Send + Sync {
     /// dropped it. The inner one is none when one of the ends is gone; the outer one when the
     /// producer has not dropped the port, and there is none.
     fn leave(&self, port: Option<&mut dyn Any>) -> Option<Option<Output>>;
-    /// The producer has come to this rank.
+    /// The producer has come to this rank, by a move or from a checkpoint.
     fn arrive(&self, output: Option<Output>);
+    /// Whether the producer has its port here.
+    fn has_port(&self) -> bool;
+    /// The producer is recorded: all that it has sent has left. None when one of the ends is gone.
+    fn record(&self) -> Option<Output>;
 }
 
 /// For tokens of type `T`.
@@ -69,7 +74,24 @@ struct State<T> {
     egress: Option<Egress<T>>,
     /// The capacity that it had last.
     capacity: Option<usize>,
+    /// Numbers of tokens that the consumer has already: the next ones, which are dropped.
+    ahead: Range<u64>,
+    /// The consumer is gone, and has taken those before.
+    is_gone: bool,
     bytes: Vec<u8>,
+}
+
+impl<T> State<T> {
+    /// This end for a parcel or a record. None when one of the ends of the channel is gone.
+    fn output(&self) -> Option<Output> {
+        self.egress.as_ref().map(|egress| Output {
+            sent: egress.sent().0,
+            taken: egress.known_taken(),
+            capacity: egress.capacity().map(|capacity| capacity as u64),
+            ahead: self.ahead.end - self.ahead.start,
+            is_gone: self.is_gone,
+        })
+    }
 }
 
 impl<T: Serialize + Send + 'static> OutgoingOf<T> {
@@ -88,6 +110,8 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
                 is_live: from == post.rank(),
                 capacity: egress.capacity(),
                 egress: Some(egress),
+                ahead: 0..0,
+                is_gone: false,
                 bytes: Vec::new(),
             }),
         })
@@ -109,10 +133,21 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
             return;
         }
         let State {
-            to, egress, bytes, ..
+            to,
+            egress,
+            bytes,
+            ahead,
+            is_gone,
+            ..
         } = &mut *state;
         while let Some(port) = &mut *egress {
             match port.take() {
+                Ok(_) if ahead.next().is_some() => {
+                    port.taken_there(ahead.start);
+                    if ahead.is_empty() && *is_gone {
+                        *egress = None;
+                    }
+                }
                 Ok(token) => {
                     Head::Token(self.channel).begin(bytes);
                     if let Err(message) = encode(&token, bytes) {
@@ -188,7 +223,12 @@ impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
     }
 
     fn gone(&self) {
-        self.end();
+        let mut state = lock(&self.state);
+        state.is_gone = true;
+        if state.ahead.is_empty() {
+            drop(state);
+            self.end();
+        }
     }
 
     fn grow(&self, from: u64, to: u64) -> bool {
@@ -245,11 +285,18 @@ impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
         if let Some(port) = port.and_then(|port| port.downcast_mut::<Out<T>>()) {
             bridge::forget_room(port);
         }
-        Some(state.egress.as_ref().map(|egress| Output {
-            sent: egress.sent().0,
-            taken: egress.known_taken(),
-            capacity: egress.capacity().map(|capacity| capacity as u64),
-        }))
+        Some(state.output())
+    }
+
+    fn has_port(&self) -> bool {
+        let state = lock(&self.state);
+        state.egress.as_ref().is_some_and(|one| !one.sent().1)
+    }
+
+    fn record(&self) -> Option<Output> {
+        self.drain_beside();
+        let state = lock(&self.state);
+        state.output()
     }
 
     fn arrive(&self, output: Option<Output>) {
@@ -262,6 +309,8 @@ impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
         if let Some(egress) = &mut state.egress {
             let capacity = output.capacity.map(|capacity| capacity as usize);
             egress.resume(output.sent, output.taken, capacity);
+            state.ahead = output.sent..output.sent + output.ahead;
+            state.is_gone = output.is_gone;
             state.capacity = egress.capacity();
         }
     }

@@ -23,6 +23,10 @@ pub(super) struct Output {
     /// The number of these messages that the producer knows to have been taken.
     pub(super) taken: u64,
     pub(super) capacity: Option<u64>,
+    /// The consumer has so many of the next tokens already: they are dropped when they are sent.
+    pub(super) ahead: u64,
+    /// The consumer is gone, and the producer learns of it behind those.
+    pub(super) is_gone: bool,
 }
 
 /// The consumer's end of a channel.

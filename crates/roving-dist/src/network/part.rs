@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, TryLockError, Weak};
 use roving_flow::Live;
 use roving_flow::bridge::{Inside, Side, Verdict};
 
+use super::cut::Cuts;
 use super::error::{Blocked, Ended};
 use super::incoming::Incoming;
 use super::loads::Balancer;
@@ -34,7 +35,8 @@ impl Running {
         let _first = self.0.set(Arc::downgrade(part));
     }
 
-    /// None before the network runs, when it has ended, and where there is one rank only.
+    /// None before the network runs, when it has ended, and where there is one rank only, without
+    /// checkpoints.
     pub(super) fn part(&self) -> Option<Arc<Part>> {
         let part = self.0.get()?.upgrade()?;
         (!part.inside.is_over()).then_some(part)
@@ -49,6 +51,8 @@ pub(super) struct Part {
     pub(super) shape: Arc<Shape>,
     pub(super) crossings: Crossings,
     pub(super) moves: Mutex<Moves>,
+    /// Where the network has checkpoints.
+    pub(super) cuts: Option<Cuts>,
     /// Held by who handles what this rank has sent to itself.
     pub(super) own_turn: Mutex<()>,
     /// Of the processes that can move, ordered by their numbers.
@@ -132,7 +136,7 @@ impl Part {
             }
             Head::End(channel) => {
                 if let Some(incoming) = self.incoming(channel) {
-                    incoming.end();
+                    self.closed(channel, incoming.end());
                 }
             }
             Head::Taken(channel) => {
@@ -165,6 +169,7 @@ impl Part {
             Control::Stop(ended) => self.post.end(ended),
             Control::Move(message) => self.moving(message),
             Control::Loads(loads) => self.loads(from, &loads),
+            Control::Cut(message) => self.cutting(from, message),
         }
     }
 
@@ -279,9 +284,13 @@ impl Part {
             detective.again = false;
         }
         let mut answers = vec![None; self.ranks()];
-        answers[0] = Some(self.snapshot());
+        // A rank that is alone asks itself, so that there is an answer that comes last.
+        let others = usize::from(self.ranks() > 1)..self.ranks();
+        if others.start > 0 {
+            answers[0] = Some(self.snapshot());
+        }
         detective.asking = Some(Asking { first, answers });
-        for to in 1..self.ranks() {
+        for to in others {
             self.post.send_control(to, &Control::Ask(detective.number));
         }
     }

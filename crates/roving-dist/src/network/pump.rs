@@ -169,7 +169,7 @@ mod tests {
             let mut network = Network::new(&world);
             // On rank 0. Not all have ended while it runs.
             network.process("any", (), async |()| comes_to_rest(part.get().unwrap()));
-            let (flow, split) = network.split();
+            let (flow, split) = network.split(None);
             assert!(part.set(split).is_ok());
             flow.run(&Pool::new(1).unwrap()).unwrap();
         });

@@ -9,16 +9,19 @@ use roving::Pool;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::Network;
+use super::cut::{Cuts, Resumed};
 use super::error::{Ended, NetworkError};
+use super::joint::Joint;
 use super::loads::{Balancer, Watched};
 use super::moves::Moves;
 use super::part::{Crossings, Part};
 use super::post::Post;
 use super::pump::pump;
 use super::report::Report;
-use super::shape::Hello;
+use super::shape::{Hello, Shape};
 use super::share::{Share, sum};
 use super::writers::Writers;
+use crate::checkpoint::{self, Which};
 use crate::unwind::lock;
 use crate::world::World;
 use crate::world::link::Link;
@@ -62,8 +65,16 @@ impl<'env> Network<'env> {
         let hello = self.shape.hello(rank, ranks, self.invalid.take());
         let hellos: Vec<Hello> = gather(world, &hello)?;
         self.shape.agree(&hellos)?;
-        let (flow, part) = self.split();
+        let (cuts, resumed) = self.open_checkpoints()?;
+        let (flow, part) = self.split(cuts);
+        if let Some(resumed) = resumed {
+            resumed.give(&part);
+        }
         let ran = run_part(world, pool, flow, &part);
+        // Whatever came: who resumes in the same directory must not find them at work.
+        if let Some(cuts) = &part.cuts {
+            cuts.finish();
+        }
         let outcome = match (part.post.ended(), ran) {
             (Some(ended), _) => Outcome::Ended(ended),
             (None, Ok(report)) => Outcome::Done(Share::of(&part, &report)),
@@ -89,12 +100,36 @@ impl<'env> Network<'env> {
                 Outcome::Ended(ended) => return Err(ended.into()),
             }
         }
+        // After the end: what is on the disk is not needed any more.
+        if let Some(cuts) = &part.cuts {
+            checkpoint::close(world, &cuts.files())?;
+        }
         Ok(sum(&part, shares))
+    }
+
+    /// Finds what the run resumes from, if it has checkpoints and there is something.
+    fn open_checkpoints(&self) -> Result<(Option<Cuts>, Option<Resumed>), NetworkError> {
+        let Some(checkpoints) = &self.checkpoints else {
+            return Ok((None, None));
+        };
+        let world = self.world;
+        let (shape, which) = (&self.shape, Which::All);
+        let (plan, loaded) =
+            checkpoint::open(world, Some(checkpoints), "network", shape.words(), which)?;
+        let resumed = loaded.map(|shares| {
+            let (processes, channels) = (shape.processes().len(), shape.channels().len());
+            let resumed = Resumed::new(shares, processes, channels);
+            let wrong = "the checkpoint has not each process of the network once: remove the \
+                         directory to start anew";
+            resumed.ok_or_else(|| world.fail(wrong))
+        });
+        Ok((plan.map(Cuts::new), resumed.transpose()?))
     }
 
     /// Splits the network: returns the part that runs here, and the state that it needs for the
     /// rest. Processes of other ranks are dropped, and their ends of channels taken over.
-    pub(super) fn split(self) -> (roving_flow::Network<'env>, Arc<Part>) {
+    pub(super) fn split(self, cuts: Option<Cuts>) -> (roving_flow::Network<'env>, Arc<Part>) {
+        let is_split = self.is_split();
         let Network {
             world,
             mut flow,
@@ -118,35 +153,13 @@ impl<'env> Network<'env> {
         let names = shape.channels().iter().map(|channel| channel.name.clone());
         let post = Post::new(link, link.tags(1), flow.canceller(), names.collect());
         let post = Arc::new(post);
-        let mut crossings = Crossings {
-            outgoing: joints.iter().map(|_| None).collect(),
-            incoming: joints.iter().map(|_| None).collect(),
-        };
-        let can_be_here = |process: Option<u32>| {
-            process.is_some_and(|process| {
-                shape.rank_of(process) == rank || shape.processes()[process as usize].is_movable
-            })
-        };
-        for (number, joint) in (0..).zip(&mut joints) {
-            let Some(way) = shape.way(number) else {
-                continue;
-            };
-            let (at, channel) = (number as usize, &shape.channels()[number as usize]);
-            if way.0 == way.1 && !shape.is_split(number) {
-                continue;
-            }
-            if can_be_here(channel.producer) {
-                crossings.outgoing[at] = joint.outgoing(number, way, &post);
-            }
-            if can_be_here(channel.consumer) {
-                crossings.incoming[at] = joint.incoming(number, way, &post);
-            }
-        }
+        let crossings = Crossings::new(&mut joints, &shape, &post);
         let part = Arc::new(Part {
             post,
             inside: flow.inside(),
             live: flow.live(),
             moves: Mutex::new(Moves::new(shape.ranks().to_vec())),
+            cuts,
             own_turn: Mutex::new(()),
             slots,
             balancer: Balancer::new(&shape, world.ranks()),
@@ -159,10 +172,42 @@ impl<'env> Network<'env> {
             is_at_rest: AtomicBool::new(false),
             may_spin: AtomicBool::new(false),
         });
-        if world.ranks() > 1 {
+        if is_split {
             running.begin(&part);
         }
         (flow, part)
+    }
+}
+
+impl Crossings {
+    /// The ends here of channels that lead to other ranks, or may come to.
+    fn new(joints: &mut [Box<dyn Joint + '_>], shape: &Shape, post: &Arc<Post>) -> Crossings {
+        let rank = post.rank();
+        let mut crossings = Crossings {
+            outgoing: joints.iter().map(|_| None).collect(),
+            incoming: joints.iter().map(|_| None).collect(),
+        };
+        let can_be_here = |process: Option<u32>| {
+            process.is_some_and(|process| {
+                shape.rank_of(process) == rank || shape.processes()[process as usize].is_movable
+            })
+        };
+        for (number, joint) in (0..).zip(joints) {
+            let Some(way) = shape.way(number) else {
+                continue;
+            };
+            let (at, channel) = (number as usize, &shape.channels()[number as usize]);
+            if way.0 == way.1 && !shape.is_split(number) {
+                continue;
+            }
+            if can_be_here(channel.producer) {
+                crossings.outgoing[at] = joint.outgoing(number, way, post);
+            }
+            if can_be_here(channel.consumer) {
+                crossings.incoming[at] = joint.incoming(number, way, post);
+            }
+        }
+        crossings
     }
 }
 
@@ -173,7 +218,7 @@ fn run_part(
     mut flow: roving_flow::Network<'_>,
     part: &Arc<Part>,
 ) -> Result<roving_flow::Report, roving_flow::Error> {
-    if world.ranks() == 1 {
+    if world.ranks() == 1 && part.cuts.is_none() {
         return flow.run(pool);
     }
     // The network keeps this for as long as there is a handle of it, of which the part has some.
@@ -232,6 +277,7 @@ fn watched<R>(link: &Link, part: &Part, workers: usize, run: impl FnOnce() -> R)
                 }
                 part.handle_own();
                 writers.look(part);
+                part.cut_if_due();
                 if let Some(loads) = &mut loads {
                     loads.look(part);
                 }
@@ -328,7 +374,7 @@ mod tests {
         let hello = network.shape.hello(world.rank(), world.ranks(), None);
         let hellos = gather(world, &hello).unwrap();
         assert!(network.shape.agree(&hellos).is_ok());
-        let (flow, part) = network.split();
+        let (flow, part) = network.split(None);
         run_part(world, &Pool::new(1).unwrap(), flow, &part).unwrap();
         gather(world, &()).unwrap();
         world.link().close(part.post.tag());

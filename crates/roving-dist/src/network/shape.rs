@@ -2,6 +2,7 @@
 //! process runs.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use roving_flow::bridge::Side;
@@ -47,6 +48,13 @@ pub(super) struct Hello {
     pub(super) ranks: Vec<u32>,
 }
 
+/// The channels of a process.
+#[derive(Clone, Default)]
+struct Ports {
+    inputs: Vec<u32>,
+    outputs: Vec<u32>,
+}
+
 /// The whole network.
 #[derive(Clone)]
 pub(super) struct Shape {
@@ -56,6 +64,9 @@ pub(super) struct Shape {
     /// The channel that each channel of a rank's network is.
     places: Vec<u32>,
     rebalance: Option<Rebalance>,
+    has_checkpoints: bool,
+    /// By process; made when the first one is asked for.
+    ports: OnceLock<Vec<Ports>>,
 }
 
 impl Shape {
@@ -67,7 +78,41 @@ impl Shape {
             channels,
             ranks,
             rebalance: None,
+            has_checkpoints: false,
+            ports: OnceLock::new(),
         }
+    }
+
+    pub(super) fn set_checkpoints(&mut self) {
+        self.has_checkpoints = true;
+    }
+
+    /// A process that is not movable, if there is one.
+    pub(super) fn not_movable(&self) -> Option<&str> {
+        let process = self.processes.iter().find(|one| !one.is_movable)?;
+        Some(&process.name)
+    }
+
+    /// The network in words, the same on any number of ranks.
+    pub(super) fn words(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        for process in &self.processes {
+            process.name.hash(&mut hasher);
+        }
+        for channel in &self.channels {
+            let weight = 0;
+            Channel {
+                weight,
+                ..channel.clone()
+            }
+            .hash(&mut hasher);
+        }
+        format!(
+            "a network of {} processes and {} channels ({:016x})",
+            self.processes.len(),
+            self.channels.len(),
+            hasher.finish()
+        )
     }
 
     pub(super) fn set_rebalance(&mut self, rebalance: Rebalance) {
@@ -119,21 +164,30 @@ impl Shape {
     }
 
     /// The channels by which a process sends.
-    pub(super) fn outputs(&self, process: u32) -> Vec<u32> {
-        self.channels_where(|one| one.producer == Some(process))
+    pub(super) fn outputs(&self, process: u32) -> &[u32] {
+        &self.ports_of(process).outputs
     }
 
     /// The channels by which a process receives.
-    pub(super) fn inputs(&self, process: u32) -> Vec<u32> {
-        self.channels_where(|one| one.consumer == Some(process))
+    pub(super) fn inputs(&self, process: u32) -> &[u32] {
+        &self.ports_of(process).inputs
     }
 
-    fn channels_where(&self, is_one: impl Fn(&Channel) -> bool) -> Vec<u32> {
-        let channels = (0..).zip(&self.channels);
-        channels
-            .filter(|(_, one)| is_one(one))
-            .map(|(number, _)| number)
-            .collect()
+    /// The channels of a process, when the network has been built.
+    fn ports_of(&self, process: u32) -> &Ports {
+        let ports = self.ports.get_or_init(|| {
+            let mut ports = vec![Ports::default(); self.processes.len()];
+            for (number, channel) in (0..).zip(&self.channels) {
+                if let Some(producer) = channel.producer {
+                    ports[producer as usize].outputs.push(number);
+                }
+                if let Some(consumer) = channel.consumer {
+                    ports[consumer as usize].inputs.push(number);
+                }
+            }
+            ports
+        });
+        &ports[process as usize]
     }
 
     /// A copy of the shape with the processes on these ranks.
@@ -257,6 +311,7 @@ impl Shape {
             .hash(&mut hasher);
         }
         self.rebalance.map(|one| one.words()).hash(&mut hasher);
+        self.has_checkpoints.hash(&mut hasher);
         let mut hello = Hello {
             hash: hasher.finish(),
             processes: self.processes.len() as u64,
@@ -285,7 +340,7 @@ impl Shape {
             {
                 return Err(Ended::Invalid(format!(
                     "rank {rank} has built another network than rank 0: {} processes and {} channels, \
-                     where there are {} and {}; names, ports, capacities, pins and what is rebalanced \
+                     where there are {} and {}; names, ports, capacities, pins, checkpoints and what is rebalanced \
                      must be the same: build it without looking at the rank",
                     hello.processes, hello.channels, first.processes, first.channels
                 )));

@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Poll, Waker};
 
 use crate::unwind::lock;
@@ -24,15 +24,22 @@ pub(super) enum Event {
     Stay,
     /// It has ended elsewhere.
     Retire,
+    /// It is to be recorded where it waits.
+    Record,
 }
 
 /// One for each movable process, on each rank.
 #[derive(Default)]
 pub(super) struct Slot {
-    /// It is to stop when its step has ended.
-    is_asked: AtomicBool,
+    /// Requests for the end of its step: [`LEAVE`] and [`RECORD`].
+    asked: AtomicU8,
     waits: Mutex<Waits>,
 }
+
+/// It is to stop, in order to leave.
+pub(super) const LEAVE: u8 = 1;
+/// It is to be recorded.
+pub(super) const RECORD: u8 = 2;
 
 #[derive(Default)]
 struct Waits {
@@ -40,18 +47,60 @@ struct Waits {
     waker: Option<Waker>,
     /// A process that has come, until all ranks know.
     coming: Option<Coming>,
+    /// The process as a checkpoint has it, until its host begins.
+    resumed: Option<Resumed>,
+}
+
+/// A process in a checkpoint from which the run resumes.
+pub(super) enum Resumed {
+    Between(Coming),
+    Ended,
 }
 
 impl Slot {
+    /// Asks it to stop.
     pub(super) fn ask(&self) {
         // Ordering: Relaxed; a request that is seen one step later is as good.
-        self.is_asked.store(true, Ordering::Relaxed);
+        self.asked.fetch_or(LEAVE, Ordering::Relaxed);
     }
 
-    /// Whether it was asked since the last time.
-    pub(super) fn take_asked(&self) -> bool {
+    /// Asks it to be recorded, also where it has stopped and waits.
+    pub(super) fn ask_to_record(&self) {
+        // Ordering: Relaxed, as above. One that waits sees it under the lock: either it looks again
+        // after this, or it has left its waker.
+        self.asked.fetch_or(RECORD, Ordering::Relaxed);
+        if let Some(waker) = lock(&self.waits).waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Takes the requests since the last time: [`LEAVE`], [`RECORD`], both, or 0.
+    pub(super) fn take_asked(&self) -> u8 {
         // Ordering: Relaxed, both; as above.
-        self.is_asked.load(Ordering::Relaxed) && self.is_asked.swap(false, Ordering::Relaxed)
+        match self.asked.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => self.asked.swap(0, Ordering::Relaxed),
+        }
+    }
+
+    /// Whether it was asked to be recorded since the last time.
+    fn take_record(&self) -> bool {
+        // Ordering: Relaxed, both; as above.
+        self.asked.load(Ordering::Relaxed) & RECORD != 0
+            && self.asked.fetch_and(!RECORD, Ordering::Relaxed) & RECORD != 0
+    }
+
+    /// The process was recorded as this, before the network runs; none when it had ended.
+    pub(super) fn resume(&self, body: Option<(Vec<u8>, Vec<u64>)>) {
+        lock(&self.waits).resumed = Some(match body {
+            Some((state, layout)) => Resumed::Between(Coming { state, layout }),
+            None => Resumed::Ended,
+        });
+    }
+
+    /// Takes what was resumed.
+    pub(super) fn take_resumed(&self) -> Option<Resumed> {
+        lock(&self.waits).resumed.take()
     }
 
     /// The process has come, and begins when it is told to.
@@ -81,6 +130,10 @@ impl Slot {
             if let Some(event) = waits.event.take() {
                 waits.waker = None;
                 return Poll::Ready(event);
+            }
+            if self.take_record() {
+                waits.waker = None;
+                return Poll::Ready(Event::Record);
             }
             waits.waker = Some(context.waker().clone());
             Poll::Pending

@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 
 use roving_flow::{Operation, State};
 
+use super::cut::Cuts;
 use super::part::Part;
 use crate::unwind::lock;
 
@@ -22,6 +23,9 @@ impl Part {
             }
         }
         if let Some(one) = lock(&self.moves).told() {
+            write!(text, "\n  {one}")?;
+        }
+        if let Some(one) = self.cuts.as_ref().and_then(Cuts::told) {
             write!(text, "\n  {one}")?;
         }
         if let Some(missing) = lock(&self.detective).missing() {

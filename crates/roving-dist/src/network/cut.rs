@@ -1,0 +1,503 @@
+//! Cuts through a network that runs: what each process and each channel had, without stopping any.
+//!
+//! A process is recorded by itself, on the thread that runs it, at the end of the step that it was
+//! in when the cut began. Its record has its state, how many tokens it had sent on each output
+//! (`s`), and how many it had taken from each input (`r`). Processes are recorded at different
+//! moments, and none waits for another. Of a channel, the cut has the tokens from `r + 1` to `s`.
+//!
+//! | message | way | what it means |
+//! |---|---|---|
+//! | `Begin` | 0 → all | record every process that is here; no process moves until the cut is over |
+//! | `Mark` | producer's rank → consumer's rank | the producer has been recorded, and had sent `s` tokens, all of which have left before this |
+//! | `Saved` | all → 0 | all processes here are recorded, all marks for them are here, and the part is on the disk |
+//! | `Over` | 0 → 0 | the cut is whole and committed; or it was left |
+//!
+//! **No token is lost.** Messages between two ranks keep their order. So when the mark is at the
+//! consumer's end, all tokens up to `s` have been there. Those up to `r` are in the consumer's
+//! state. The others lie before its port when it is recorded, or they come between its record and
+//! the mark, and are kept for the cut. In place of the mark the end of the stream can come: then
+//! the producer has no port of this channel in its record, or has ended.
+//!
+//! **None is doubled.** A consumer that was in a step when the producer was recorded may have
+//! taken tokens beyond `s`, before its own record: `r > s`. A run that resumes has the producer
+//! send these once more, and its end of the channel drops them. That is right where the producer
+//! does the same with the same tokens, which every network with checkpoints has to do (Kahn): then
+//! the history of each process up to its own record is the beginning of the one history that it
+//! can have, whatever the others' moments are. A run that finds that somebody has asked who is
+//! faster ends with an error.
+//!
+//! A producer may also learn that its consumer is gone, and that at any time. Where that is open
+//! for some channel, a cut is left in which any consumer is ahead of its producer.
+//!
+//! **The end.** A process that has ended is recorded as such, and does not run again. What it has
+//! left on its rank besides tokens is not in the cut. That is the point of processes that are
+//! pinned or have no output: when one of them has ended, no cut is committed any more, and a run
+//! that resumes from the last one runs it again.
+//!
+//! **With moves.** No process moves from `Begin` to `Over`, and no cut begins while one moves.
+//! `Begin` and the `Switch` of a move come from rank 0, hence each rank knows which processes are
+//! its own. A process that has stopped to move is told to go on, and asked again after `Over`:
+//! others may need its tokens before their step ends. Should it be asked for its record before it
+//! hears that, it is recorded where it waits.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::Ended;
+use super::incoming::Closed;
+use super::message::Control;
+use super::parcel::{Input, Output};
+use super::part::Part;
+use crate::checkpoint::{Files, Plan};
+use crate::unwind::lock;
+
+/// One rank's part of a cut.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Share {
+    pub(super) records: Vec<Record>,
+    /// By channel: those whose consumer has its port.
+    pub(super) inputs: Vec<(u32, Input)>,
+}
+
+/// A process in a cut.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) process: u32,
+    /// Its state, and how its ports stand; none when it has ended.
+    pub(super) body: Option<(Vec<u8>, Vec<u64>)>,
+    /// By channel. There is none when one of the two ends is gone.
+    pub(super) outputs: Vec<(u32, Option<Output>)>,
+}
+
+/// A message about a cut: see the head of this file.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) enum Cut {
+    Begin(u32),
+    Mark {
+        channel: u32,
+        number: u32,
+        sent: u64,
+    },
+    Saved(Findings),
+    Over,
+}
+
+/// The facts that decide whether a cut counts.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub(super) struct Findings {
+    /// A consumer has taken more than its producer had sent.
+    is_ahead: bool,
+    /// A producer may learn that a consumer is gone.
+    is_loose: bool,
+    /// Somebody has asked who is faster.
+    is_no_kahn_network: bool,
+}
+
+impl Findings {
+    fn add(&mut self, other: Findings) {
+        self.is_ahead |= other.is_ahead;
+        self.is_loose |= other.is_loose;
+        self.is_no_kahn_network |= other.is_no_kahn_network;
+    }
+}
+
+/// One rank's side of the cuts of a run.
+pub(super) struct Cuts {
+    plan: Mutex<Plan>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Of the last cut that has begun.
+    number: u32,
+    open: Option<Open>,
+    /// Processes that have ended here.
+    ended: Vec<u32>,
+    /// The run is over here.
+    is_over: bool,
+    desk: Desk,
+}
+
+/// The part of a cut that is being made.
+struct Open {
+    /// Processes that are not recorded.
+    missing: HashSet<u32>,
+    /// Channels whose consumer is recorded, and whose mark has not come; less those that have been
+    /// closed before they were counted.
+    waiting: i64,
+    share: Share,
+    findings: Findings,
+}
+
+/// Rank 0's additional state.
+#[derive(Default)]
+struct Desk {
+    /// How many parts are on the disk.
+    saved: usize,
+    findings: Findings,
+    /// A process has ended that leaves something on its rank: no cut counts any more.
+    is_closed: bool,
+}
+
+impl Cuts {
+    pub(super) fn new(plan: Plan) -> Cuts {
+        Cuts {
+            plan: Mutex::new(plan),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Where cuts are written.
+    pub(super) fn files(&self) -> Arc<Files> {
+        Arc::clone(&lock(&self.plan).files)
+    }
+
+    /// At the end of the run, whatever that was: nothing is written after this.
+    pub(super) fn finish(&self) {
+        lock(&self.state).is_over = true;
+        let writers = lock(&self.plan).writers.clone();
+        writers.wait();
+    }
+
+    /// The cut that is being made, in words.
+    pub(super) fn told(&self) -> Option<String> {
+        let state = lock(&self.state);
+        let open = state.open.as_ref()?;
+        Some(format!(
+            "cut {}: processes {:?} are not recorded, {} channels wait for a mark",
+            state.number, open.missing, open.waiting
+        ))
+    }
+}
+
+impl Part {
+    /// Rank 0: begins a cut, if it is time. While a process moves, the cut waits, and no other
+    /// moves before it.
+    pub(super) fn cut_if_due(&self) {
+        let Some(cuts) = &self.cuts else { return };
+        if self.rank() == 0 && lock(&cuts.plan).take_due(Instant::now()) {
+            let may_begin = lock(&self.moves).may_cut();
+            if may_begin {
+                self.begin_cut();
+            }
+            self.next_move(&lock(&self.detective));
+        }
+    }
+
+    /// Rank 0: no process moves.
+    pub(super) fn begin_cut(&self) {
+        let Some(cuts) = &self.cuts else { return };
+        let mut state = lock(&cuts.state);
+        (state.desk.saved, state.desk.findings) = (0, Findings::default());
+        let number = state.number + 1;
+        let is_closed = state.desk.is_closed;
+        drop(state);
+        match is_closed {
+            true => self.cutting(0, Cut::Over),
+            false => (0..self.ranks()).for_each(|to| self.say(to, Cut::Begin(number))),
+        }
+    }
+
+    fn say(&self, to: usize, message: Cut) {
+        self.post.send_control(to, &Control::Cut(message));
+    }
+
+    pub(super) fn cutting(&self, from: usize, message: Cut) {
+        match message {
+            Cut::Begin(number) => self.cut(number),
+            Cut::Mark {
+                channel,
+                number,
+                sent,
+            } => {
+                if let Some(incoming) = self.incoming(channel) {
+                    self.closed(channel, incoming.mark(number, sent));
+                }
+            }
+            Cut::Saved(findings) => self.saved(findings),
+            Cut::Over => {
+                debug_assert_eq!(from, 0, "it is for rank 0 to say so");
+                if let Some(cuts) = &self.cuts {
+                    lock(&cuts.plan).wait_for_next();
+                }
+                self.move_after_cut();
+            }
+        }
+    }
+
+    /// Begins this rank's part.
+    fn cut(&self, number: u32) {
+        let Some(cuts) = &self.cuts else { return };
+        let here = self.slots.iter().map(|(process, _)| *process);
+        let here: HashSet<u32> = here
+            .filter(|&process| self.rank_of(process) == self.rank())
+            .collect();
+        let mut state = lock(&cuts.state);
+        let mut open = Open {
+            missing: here,
+            waiting: 0,
+            share: Share::default(),
+            findings: Findings::default(),
+        };
+        for &process in &state.ended {
+            self.record_ended(&mut open, process, number);
+        }
+        let missing = open.missing.clone();
+        (state.number, state.open) = (number, Some(open));
+        self.save_if_whole(cuts, &mut state);
+        drop(state);
+        for process in missing {
+            self.with_slot(process, |slot| slot.ask_to_record());
+        }
+    }
+
+    /// The process has ended here, and has dropped its ports.
+    fn record_ended(&self, open: &mut Open, process: u32, number: u32) {
+        open.missing.remove(&process);
+        for &channel in self.shape.inputs(process) {
+            if let Some(incoming) = self.incoming(channel) {
+                open.findings.add(incoming.record_gone(number).into());
+            }
+        }
+        open.share.records.push(Record {
+            process,
+            body: None,
+            outputs: Vec::new(),
+        });
+    }
+
+    /// A process ends here.
+    pub(super) fn ended_here(&self, process: u32) {
+        let Some(cuts) = &self.cuts else { return };
+        let mut state = lock(&cuts.state);
+        state.ended.push(process);
+        let number = state.number;
+        if let Some(open) = &mut state.open {
+            if open.missing.contains(&process) {
+                self.record_ended(open, process, number);
+            }
+        }
+        self.save_if_whole(cuts, &mut state);
+    }
+
+    /// Rank 0: a process has ended.
+    pub(super) fn ended_somewhere(&self, process: u32) {
+        let leaves = self.shape.processes()[process as usize].pin.is_some()
+            || self.shape.outputs(process).is_empty();
+        if let (Some(cuts), true) = (&self.cuts, leaves) {
+            lock(&cuts.state).desk.is_closed = true;
+        }
+    }
+
+    /// The number of the cut in which the process is to be recorded, which is between two steps.
+    pub(super) fn cut_without(&self, process: u32) -> Option<u32> {
+        let state = lock(&self.cuts.as_ref()?.state);
+        let is_missing = state.open.as_ref()?.missing.contains(&process);
+        is_missing.then_some(state.number)
+    }
+
+    /// The process was recorded as this, at its outputs as well; and its inputs are these, or wait
+    /// for a mark.
+    pub(super) fn recorded(&self, record: Record, inputs: Vec<(u32, Option<Closed>)>) {
+        let Some(cuts) = &self.cuts else { return };
+        let mut state = lock(&cuts.state);
+        if let Some(open) = &mut state.open {
+            open.missing.remove(&record.process);
+            open.share.records.push(record);
+            for (channel, closed) in inputs {
+                match closed {
+                    Some(closed) => open.close(channel, closed),
+                    None => open.waiting += 1,
+                }
+            }
+        }
+        self.save_if_whole(cuts, &mut state);
+    }
+
+    /// Tells the consumer of a channel that its producer is recorded.
+    pub(super) fn mark(&self, channel: u32, number: u32, sent: u64) {
+        let Some(ends) = self.shape.ends(channel) else {
+            return;
+        };
+        let mark = Cut::Mark {
+            channel,
+            number,
+            sent,
+        };
+        self.say(self.rank_of(ends.consumer), mark);
+    }
+
+    /// A channel for which something came is complete now, if there is anything here.
+    pub(super) fn closed(&self, channel: u32, closed: Option<Closed>) {
+        let (Some(cuts), Some(closed)) = (&self.cuts, closed) else {
+            return;
+        };
+        let mut state = lock(&cuts.state);
+        if let Some(open) = &mut state.open {
+            open.waiting -= 1;
+            open.close(channel, closed);
+        }
+        self.save_if_whole(cuts, &mut state);
+    }
+
+    /// Has this rank's part written, by a thread of its own, if it is complete.
+    fn save_if_whole(&self, cuts: &Cuts, state: &mut State) {
+        let is_whole = |open: &mut Open| open.missing.is_empty() && open.waiting == 0;
+        let Some(open) = state.open.take_if(is_whole) else {
+            return;
+        };
+        if state.is_over {
+            return;
+        }
+        let (number, share, mut findings) = (state.number, open.share, open.findings);
+        findings.is_no_kahn_network |= !self.inside.is_kahn_network();
+        let post = Arc::clone(&self.post);
+        let plan = lock(&cuts.plan);
+        let files = Arc::clone(&plan.files);
+        plan.writers.write(self.post.link(), "save", move || {
+            files.save(number, &share)?;
+            post.send_control(0, &Control::Cut(Cut::Saved(findings)));
+            Ok(())
+        });
+    }
+
+    /// Rank 0: a part is on the disk.
+    fn saved(&self, findings: Findings) {
+        let Some(cuts) = &self.cuts else { return };
+        let mut state = lock(&cuts.state);
+        state.desk.saved += 1;
+        state.desk.findings.add(findings);
+        let (number, findings) = (state.number, state.desk.findings);
+        if state.desk.saved < self.ranks() || state.is_over {
+            return;
+        }
+        if findings.is_no_kahn_network {
+            drop(state);
+            return self.post.stop_all(Ended::Invalid(NO_KAHN_NETWORK.into()));
+        }
+        if state.desk.is_closed || findings.is_ahead && findings.is_loose {
+            drop(state);
+            return self.say(0, Cut::Over);
+        }
+        let post = Arc::clone(&self.post);
+        let plan = lock(&cuts.plan);
+        let files = Arc::clone(&plan.files);
+        plan.writers.write(self.post.link(), "commit", move || {
+            files.commit(number)?;
+            post.send_control(0, &Control::Cut(Cut::Over));
+            Ok(())
+        });
+    }
+}
+
+/// The complaint about a network with checkpoints in which somebody asks who is faster.
+const NO_KAHN_NETWORK: &str = "a process asks which of two was faster (`try_recv`, `try_send`, a merge or a time \
+     limit), and the network has checkpoints: a run that resumes could find another answer; wait with `recv` \
+     and `send`, or leave the checkpoints out";
+
+impl Open {
+    fn close(&mut self, channel: u32, closed: Closed) {
+        self.findings.add((&closed).into());
+        if let Some(input) = closed.input {
+            self.share.inputs.push((channel, input));
+        }
+    }
+}
+
+impl From<&Closed> for Findings {
+    fn from(closed: &Closed) -> Findings {
+        Findings {
+            is_ahead: closed.is_ahead,
+            is_loose: closed.is_loose,
+            is_no_kahn_network: false,
+        }
+    }
+}
+
+impl From<Closed> for Findings {
+    fn from(closed: Closed) -> Findings {
+        (&closed).into()
+    }
+}
+
+/// The parts of a cut, put together.
+pub(super) struct Resumed {
+    /// By number.
+    records: Vec<Option<Record>>,
+    /// By channel.
+    inputs: Vec<Option<Input>>,
+}
+
+impl Resumed {
+    /// From what all ranks had, for a network of so many processes and channels. None if it is not
+    /// of this network.
+    pub(super) fn new(
+        shares: Vec<(PathBuf, Share)>,
+        processes: usize,
+        channels: usize,
+    ) -> Option<Resumed> {
+        let mut resumed = Resumed {
+            records: (0..processes).map(|_| None).collect(),
+            inputs: (0..channels).map(|_| None).collect(),
+        };
+        for (_, share) in shares {
+            for record in share.records {
+                let place = resumed.records.get_mut(record.process as usize)?;
+                if place.replace(record).is_some() {
+                    return None;
+                }
+            }
+            for (channel, input) in share.inputs {
+                let place = resumed.inputs.get_mut(channel as usize)?;
+                if place.replace(input).is_some() {
+                    return None;
+                }
+            }
+        }
+        let is_whole = resumed.records.iter().all(Option::is_some);
+        is_whole.then_some(resumed)
+    }
+
+    /// Gives the part what its processes had. Nothing runs yet.
+    pub(super) fn give(self, part: &Part) {
+        for record in self.records.into_iter().flatten() {
+            if part.shape.rank_of(record.process) != part.rank() {
+                continue;
+            }
+            for (channel, output) in record.outputs {
+                let input = self.inputs.get(channel as usize).and_then(Option::as_ref);
+                let output = output.map(|output| resumed_output(output, input));
+                if let Some(outgoing) = part.outgoing(channel) {
+                    outgoing.arrive(output);
+                }
+            }
+            if record.body.is_some() {
+                for &channel in part.shape.inputs(record.process) {
+                    let input = self.inputs.get(channel as usize).and_then(Option::as_ref);
+                    if let (Some(input), Some(incoming)) = (input, part.incoming(channel)) {
+                        incoming.arrive(input);
+                    }
+                }
+            }
+            part.with_slot(record.process, |slot| slot.resume(record.body));
+        }
+    }
+}
+
+/// The end of a producer whose consumer was recorded at another moment.
+fn resumed_output(output: Output, input: Option<&Input>) -> Output {
+    // A consumer without a port is gone, and says so again.
+    let Some(input) = input else {
+        return output;
+    };
+    Output {
+        taken: input.taken.min(output.sent),
+        ahead: input.taken.saturating_sub(output.sent),
+        ..output
+    }
+}
