@@ -48,7 +48,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         return dist::run(args);
     }
     if args.checkpoints.is_some() || args.every.is_some() {
-        let line = "--checkpoints and --every are for bags across ranks: add --dist";
+        let line = "--checkpoints and --every are for runs across ranks: add --dist";
         return Err(BadInput::line(line).into());
     }
     if duals::run::wanted(args) {

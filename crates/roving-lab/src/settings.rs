@@ -39,7 +39,7 @@ pub(crate) struct RunArgs {
     /// prints.
     #[arg(long)]
     pub(crate) dist: bool,
-    /// Write checkpoints of a bag across ranks into this directory, which all of them see, and
+    /// Write checkpoints of a run across ranks into this directory, which all of them see, and
     /// go on from the last one that is there, on as many ranks as before or on others; with
     /// `--dist`.
     #[arg(long, value_name = "DIR")]

@@ -130,8 +130,12 @@ fn what_is_wrong_is_one_line_of_rank_0() {
         ),
         (&["run", "uts", "--dist", "--json", missing], "--json"),
         (
-            &["run", "ring", "--dist", "--checkpoints", missing],
-            "want a bag (uts, nqueens",
+            &["run", "compress", "--dist", "--checkpoints", missing],
+            "want one of uts, nqueens",
+        ),
+        (
+            &["run", "scatter-gather", "--dist", "--checkpoints", missing],
+            "want turns of a loop with --checkpoints",
         ),
         (
             &["run", "uts", "--dist", "--every", "10"],
@@ -322,6 +326,33 @@ fn a_killed_rank_is_noticed_and_the_search_goes_on_to_the_exact_count() {
     ] {
         assert!(warned.contains(line), "{line}: {warned}");
     }
+}
+
+/// It is held against the serial run, each time.
+#[test]
+fn a_network_whose_ranks_are_killed_goes_on_to_the_same_answer() {
+    let directory = empty("killed-network");
+    let program = [env!("CARGO_BIN_EXE_roving"), "run", "scatter-gather"];
+    let input = ["--input", "4,work=100000,rounds=300", "--dist"];
+    let options = ["--workers", "1", "--every", "10", "--checkpoints"];
+    let program = [&program[..], &input, &options, &[&directory]].concat();
+    let words = ["-n", "3", "--restart", "5", "--fewer"];
+    let Some(mut command) = launch(&words, &program) else {
+        return;
+    };
+    let child = command.spawn().expect("the command starts");
+    for (ranks, which) in [(3, 1), (2, 0)] {
+        signal(&directory, ranks, which, "-9");
+    }
+    let output = child.wait_with_output().unwrap();
+    let (said, warned) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{said}{warned}");
+    assert!(said.contains("verified       serial"), "{said}{warned}");
+    assert!(said.contains("resumed        from `"), "{said}{warned}");
+    assert!(
+        warned.contains("ended well on 1 rank after 2 restarts in"),
+        "{warned}"
+    );
 }
 
 /// A rank that is stopped is given up by the others, and harms nothing when it goes on.

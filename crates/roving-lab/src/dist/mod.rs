@@ -26,35 +26,45 @@ struct Program {
     run: fn(&World, &RunArgs, &Settings) -> Result<Report, Failure>,
     /// It has processes that can.
     may_move: bool,
-    /// It is a bag, which can be checkpointed.
-    is_bag: bool,
+    /// It can be checkpointed: a bag, or a network by steps.
+    resumes: bool,
 }
 
 /// All of them.
 const PROGRAMS: [Program; if cfg!(feature = "gpu") { 10 } else { 9 }] = [
     Program {
-        is_bag: true,
+        resumes: true,
         ..program("uts", uts::run)
     },
     Program {
-        is_bag: true,
+        resumes: true,
         ..program("nqueens", bags::nqueens)
     },
     #[cfg(feature = "gpu")]
     Program {
-        is_bag: true,
+        resumes: true,
         ..program("mandelbrot", bags::mandelbrot)
     },
-    program("ring", networks::ring),
+    Program {
+        resumes: true,
+        ..program("ring", networks::ring)
+    },
     Program {
         may_move: true,
+        resumes: true,
         ..program("scatter-gather", networks::scatter)
     },
-    program("kmeans", networks::kmeans),
+    Program {
+        resumes: true,
+        ..program("kmeans", networks::kmeans)
+    },
     program("compress", networks::compress),
     program("random", networks::random),
     program("h264", networks::h264),
-    program("chain", networks::chain),
+    Program {
+        resumes: true,
+        ..program("chain", networks::chain)
+    },
 ];
 
 const fn program(
@@ -65,7 +75,7 @@ const fn program(
         name,
         run,
         may_move: false,
-        is_bag: false,
+        resumes: false,
     }
 }
 
@@ -83,7 +93,7 @@ pub(crate) struct Settings {
     pub(crate) repeat: usize,
     /// When processes move to another rank; none if they stay.
     pub(crate) rebalance: Option<Rebalance>,
-    /// Where a bag is checkpointed, and how often.
+    /// Where the run is checkpointed, and how often.
     pub(crate) checkpoints: Option<(PathBuf, Duration)>,
 }
 
@@ -178,10 +188,10 @@ fn run_in(world: &World, args: &RunArgs) -> Result<(), Failure> {
         let remedy = format!("leave it out, or run {}", names.join(" or "));
         return Err(BadInput::new("--placement with --dist", place, allowed, remedy).into());
     }
-    if let (Some((directory, _)), false) = (&settings.checkpoints, program.is_bag) {
-        let bags = PROGRAMS.iter().filter(|one| one.is_bag);
-        let names: Vec<_> = bags.map(|one| one.name).collect();
-        let allowed = format!("a bag ({})", names.join(", "));
+    if let (Some((directory, _)), false) = (&settings.checkpoints, program.resumes) {
+        let resuming = PROGRAMS.iter().filter(|one| one.resumes);
+        let names: Vec<_> = resuming.map(|one| one.name).collect();
+        let allowed = format!("one of {}", names.join(", "));
         let directory = directory.display();
         let remedy = "leave it out";
         return Err(BadInput::new("--checkpoints", directory, allowed, remedy).into());
@@ -254,7 +264,7 @@ impl Settings {
         })
     }
 
-    /// The checkpoints of a bag with this name and input.
+    /// The checkpoints of a program with this name and input.
     pub(crate) fn checkpoints_of(&self, name: &str, input: &str) -> Option<Checkpoints> {
         let (directory, every) = self.checkpoints.as_ref()?;
         let checkpoints = Checkpoints::to(directory).every(*every);

@@ -3,10 +3,10 @@
 
 use std::time::Instant;
 
-use roving_dist::{Network, NetworkError, World};
+use roving_dist::{Checkpoints, Network, NetworkError, World};
 
 use super::{Report, Settings, failure, seconds};
-use crate::input::Failure;
+use crate::input::{BadInput, Failure};
 use crate::networks::builder::Across;
 use crate::networks::chain::Chain;
 use crate::networks::compress::Compress;
@@ -70,6 +70,12 @@ pub(super) fn scatter(
     settings: &Settings,
 ) -> Result<Report, Failure> {
     let mut scatter = Scatter::parse(input(args, "scatter-gather"))?;
+    if settings.checkpoints.is_some() && scatter.is_timed() {
+        let allowed = "turns of a loop with --checkpoints, as in work=3000";
+        let remedy = "give turns: how many a time has is measured anew when a run is started again";
+        let bad = BadInput::new("scatter-gather", scatter.input(), allowed, remedy);
+        return Err(bad.into());
+    }
     share_turns(world, &mut scatter.turns)?;
     run(world, settings, "scatter-gather", scatter)
 }
@@ -170,6 +176,8 @@ fn run(
     program: impl Woven,
 ) -> Result<Report, Failure> {
     let pool = settings.pool()?;
+    let checkpoints = settings.checkpoints_of(name, &program.input());
+    let resumes = checkpoints.as_ref().is_some_and(Checkpoints::is_there);
     let is_first = world.rank() == 0;
     // The others wait: their cores are not to do the same a second time.
     let serial = match is_first {
@@ -189,15 +197,7 @@ fn run(
         }
         world.barrier().map_err(failure)?;
         let start = Instant::now();
-        let mut network = Network::new(world);
-        program.weave_across(&mut Across {
-            network: &mut network,
-            may_move: settings.rebalance.is_some(),
-        });
-        if let Some(rebalance) = settings.rebalance {
-            network.rebalance(rebalance);
-        }
-        let report = network
+        let report = woven(world, settings, checkpoints.clone(), &program)
             .run(&pool)
             .map_err(|error| failed(name, &program, &error))?;
         times.push(program.span().unwrap_or_else(|| start.elapsed()));
@@ -213,6 +213,7 @@ fn run(
     let notes = [
         Some(("between ranks", between)),
         moved.map(|text| ("moved", text)),
+        settings.resumed().filter(|_| resumes),
     ];
     Ok(Report {
         workload: name,
@@ -229,6 +230,28 @@ fn run(
         items,
         notes: notes.into_iter().flatten().collect(),
     })
+}
+
+/// The network of one run.
+fn woven<'env>(
+    world: &'env World,
+    settings: &Settings,
+    checkpoints: Option<Checkpoints>,
+    program: &'env impl Woven,
+) -> Network<'env> {
+    let mut network = Network::new(world);
+    let may_move = settings.rebalance.is_some() || checkpoints.is_some();
+    if let Some(checkpoints) = checkpoints {
+        network.checkpoints(checkpoints);
+    }
+    program.weave_across(&mut Across {
+        network: &mut network,
+        may_move,
+    });
+    if let Some(rebalance) = settings.rebalance {
+        network.rebalance(rebalance);
+    }
+    network
 }
 
 /// The moves of the last run.

@@ -20,6 +20,17 @@ pub(crate) trait Token: Serialize + DeserializeOwned + Send + 'static {}
 
 impl<T: Serialize + DeserializeOwned + Send + 'static> Token for T {}
 
+/// The body of a process that runs all its steps where it is.
+async fn all_steps<P, S, Fut>(state: S, ports: P, mut step: impl FnMut(S, P) -> Fut)
+where
+    Fut: Future<Output = Option<(S, P)>>,
+{
+    let mut now = Some((state, ports));
+    while let Some((state, ports)) = now {
+        now = step(state, ports).await;
+    }
+}
+
 /// A network that is built.
 pub(crate) trait Builder<'env> {
     /// A channel in which so many messages may lie.
@@ -49,19 +60,25 @@ pub(crate) trait Builder<'env> {
     }
 
     /// A process by steps, which may move from rank to rank.
-    fn movable<P, S, F, Fut>(&mut self, name: impl Display, ports: P, state: S, mut step: F)
+    fn movable<P, S, F, Fut>(&mut self, name: impl Display, ports: P, state: S, step: F)
     where
         P: MovablePorts + Send + 'env,
         S: Token,
         F: FnMut(S, P) -> Fut + Send + 'env,
         Fut: Future<Output = Option<(S, P)>> + Send + 'env,
     {
-        self.process(name, ports, move |ports| async move {
-            let mut now = Some((state, ports));
-            while let Some((state, ports)) = now {
-                now = step(state, ports).await;
-            }
-        });
+        self.process(name, ports, |ports| all_steps(state, ports, step));
+    }
+
+    /// A process by steps that is at first on the first rank, as [`Self::first`].
+    fn first_movable<P, S, F, Fut>(&mut self, name: impl Display, ports: P, state: S, step: F)
+    where
+        P: MovablePorts + Send + 'env,
+        S: Token,
+        F: FnMut(S, P) -> Fut + Send + 'env,
+        Fut: Future<Output = Option<(S, P)>> + Send + 'env,
+    {
+        self.movable(name, ports, state, step);
     }
 
     /// Processes that share the messages of a channel, and keep their order.
@@ -139,7 +156,21 @@ impl<'env> Builder<'env> for Across<'_, 'env> {
         F: FnMut(S, P) -> Fut + Send + 'env,
         Fut: Future<Output = Option<(S, P)>> + Send + 'env,
     {
-        self.network.movable(name, ports, state, step);
+        match self.may_move {
+            true => self.network.movable(name, ports, state, step),
+            false => self.process(name, ports, |ports| all_steps(state, ports, step)),
+        }
+    }
+
+    fn first_movable<P, S, F, Fut>(&mut self, name: impl Display, ports: P, state: S, step: F)
+    where
+        P: MovablePorts + Send + 'env,
+        S: Token,
+        F: FnMut(S, P) -> Fut + Send + 'env,
+        Fut: Future<Output = Option<(S, P)>> + Send + 'env,
+    {
+        self.network.pin(&name, 0);
+        self.movable(name, ports, state, step);
     }
 
     fn stage<T, U, F>(&mut self, name: impl Display, k: usize, input: In<T>, out: Out<U>, f: F)

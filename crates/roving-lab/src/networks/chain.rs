@@ -59,28 +59,35 @@ impl Chain {
         let capacity = self.capacity as usize;
         let (first, mut held) = network.bounded::<u64>("link", capacity);
         let tokens = self.tokens;
-        network.process("first", first, move |mut out: Out<u64>| async move {
-            for token in 0..tokens {
-                if out.send(token).await.is_err() {
-                    break;
+        network.movable(
+            "first",
+            first,
+            0,
+            move |token, mut out: Out<u64>| async move {
+                if token == tokens {
+                    return None;
                 }
-            }
-        });
+                out.send(token).await.ok()?;
+                Some((token + 1, out))
+            },
+        );
         for _ in 0..self.processes {
             // A name of its own for each would cost more than the process.
             let (out, next) = network.bounded::<u64>("link", capacity);
-            network.process("link", (held, out), |(input, out): (In<u64>, Out<u64>)| {
-                link(input, out)
-            });
+            let ports = (held, out);
+            match network.may_move() {
+                true => network.movable("link", ports, (), |(), ports| link_one(ports)),
+                false => network.process("link", ports, |(input, out)| link(input, out)),
+            }
             held = next;
         }
-        network.first("last", held, move |mut input: In<u64>| async move {
-            let (mut sum, mut count) = (0, 0);
-            while let Some(token) = input.recv().await {
-                sum += token;
-                count += 1;
-            }
+        network.first_movable("last", held, (0, 0), move |(sum, count), mut input| {
+            // Counts when there are no more.
             self.found.set(Answer([sum, count, 0]), None);
+            async move {
+                let token: u64 = input.recv().await?;
+                Some(((sum + token, count + 1), input))
+            }
         });
     }
 }
@@ -92,6 +99,12 @@ async fn link(mut input: In<u64>, mut out: Out<u64>) {
             break;
         }
     }
+}
+
+/// One token of a process that may move before the next one.
+async fn link_one((mut input, mut out): (In<u64>, Out<u64>)) -> Option<((), (In<u64>, Out<u64>))> {
+    out.send(input.recv().await? + 1).await.ok()?;
+    Some(((), (input, out)))
 }
 
 impl Program for Chain {

@@ -116,26 +116,31 @@ impl Kmeans {
                 })
                 .collect();
             let slice = self.slice(mapper);
-            network.process(
+            network.movable(
                 format_args!("map {mapper}"),
                 (input, outs),
-                move |(input, outs)| map(slice, input, outs),
+                (),
+                move |(), ports| map(slice, ports),
             );
             begins.push(begin);
         }
         for (reducer, inputs) in columns.into_iter().enumerate() {
             let (out, end) = network.bounded(format_args!("sums {reducer}"), 1);
-            network.process(
+            network.movable(
                 format_args!("reduce {reducer}"),
                 (inputs, out),
-                |(inputs, out)| reduce(inputs, out),
+                (),
+                |(), ports| reduce(ports),
             );
             ends.push(end);
         }
-        network.first("lead", (begins, ends), move |(begins, ends)| async move {
-            if let Some(answer) = lead(self, begins, ends).await {
-                self.found.set(answer, None);
-            }
+        let rounds = Rounds {
+            centres: self.centres(),
+            done: 0,
+            cost: 0,
+        };
+        network.first_movable("lead", (begins, ends), rounds, |rounds, ports| {
+            lead(self, rounds, ports)
         });
     }
 
@@ -251,6 +256,7 @@ fn assigned(slice: &[Point], centres: &Centres) -> Vec<Sum> {
 }
 
 /// The rounds of a clustering, whoever adds the points up.
+#[derive(Serialize, Deserialize)]
 struct Rounds {
     centres: Centres,
     done: u64,
@@ -283,70 +289,66 @@ fn clusters_of(reducer: usize, reducers: usize, clusters: usize) -> impl Iterato
     (reducer..clusters).step_by(reducers)
 }
 
-/// One mapper: for each set of centres, the sums of its points, to each reducer those of its
+/// The ports of a mapper.
+type Mapped = (In<Same>, Vec<Out<Vec<Sum>>>);
+
+/// The next set of centres of a mapper: the sums of its points, to each reducer those of its
 /// clusters.
-async fn map(slice: &[Point], mut input: In<Same>, mut outs: Vec<Out<Vec<Sum>>>) {
+async fn map(slice: &[Point], (mut input, mut outs): Mapped) -> Option<((), Mapped)> {
+    let centres = input.recv().await?;
+    let sums = assigned(slice, &centres.0);
     let reducers = outs.len();
-    while let Some(centres) = input.recv().await {
-        let sums = assigned(slice, &centres.0);
-        for (reducer, out) in outs.iter_mut().enumerate() {
-            let part = clusters_of(reducer, reducers, sums.len()).map(|cluster| sums[cluster]);
-            if out.send(part.collect()).await.is_err() {
-                return;
-            }
-        }
+    for (reducer, out) in outs.iter_mut().enumerate() {
+        let part = clusters_of(reducer, reducers, sums.len()).map(|cluster| sums[cluster]);
+        out.send(part.collect()).await.ok()?;
     }
+    Some(((), (input, outs)))
 }
 
-/// One reducer: the sums of all mappers, cluster by cluster.
-async fn reduce(mut inputs: Vec<In<Vec<Sum>>>, mut out: Out<Vec<Sum>>) {
-    loop {
-        let mut sums: Vec<Sum> = Vec::new();
-        for input in &mut inputs {
-            let Some(part) = input.recv().await else {
-                return;
-            };
-            sums.resize(part.len(), Sum::default());
-            sums.iter_mut()
-                .zip(&part)
-                .for_each(|(sum, more)| sum.add(more));
-        }
-        if out.send(sums).await.is_err() {
-            return;
-        }
+/// The ports of a reducer.
+type Reduced = (Vec<In<Vec<Sum>>>, Out<Vec<Sum>>);
+
+/// The next round of a reducer: the sums of all mappers, cluster by cluster.
+async fn reduce((mut inputs, mut out): Reduced) -> Option<((), Reduced)> {
+    let mut sums: Vec<Sum> = Vec::new();
+    for input in &mut inputs {
+        let part = input.recv().await?;
+        sums.resize(part.len(), Sum::default());
+        sums.iter_mut()
+            .zip(&part)
+            .for_each(|(sum, more)| sum.add(more));
     }
+    out.send(sums).await.ok()?;
+    Some(((), (inputs, out)))
 }
 
-/// The one that begins each round and ends it. None when another process has ended before its time.
+/// The ports of the one that begins each round and ends it.
+type Led = (Vec<Out<Same>>, Vec<In<Vec<Sum>>>);
+
+/// The next round of the one that begins each and ends it.
 async fn lead(
     program: &Kmeans,
-    mut mappers: Vec<Out<Same>>,
-    mut reducers: Vec<In<Vec<Sum>>>,
-) -> Option<Answer> {
-    let centres = program.centres();
-    let clusters = centres.x.len();
-    let mut rounds = Rounds {
-        centres,
-        done: 0,
-        cost: 0,
-    };
-    loop {
-        let centres = Same(Arc::new(rounds.centres.clone()));
-        for out in &mut mappers {
-            out.send(centres.clone()).await.ok()?;
-        }
-        let mut sums = vec![Sum::default(); clusters];
-        let count = reducers.len();
-        for (reducer, input) in reducers.iter_mut().enumerate() {
-            let part = input.recv().await?;
-            for (cluster, sum) in clusters_of(reducer, count, clusters).zip(part) {
-                sums[cluster] = sum;
-            }
-        }
-        if rounds.end(&sums, program.rounds) {
-            return Some(rounds.answer());
+    mut rounds: Rounds,
+    (mut mappers, mut reducers): Led,
+) -> Option<(Rounds, Led)> {
+    let centres = Same(Arc::new(rounds.centres.clone()));
+    for out in &mut mappers {
+        out.send(centres.clone()).await.ok()?;
+    }
+    let clusters = rounds.centres.x.len();
+    let mut sums = vec![Sum::default(); clusters];
+    let count = reducers.len();
+    for (reducer, input) in reducers.iter_mut().enumerate() {
+        let part = input.recv().await?;
+        for (cluster, sum) in clusters_of(reducer, count, clusters).zip(part) {
+            sums[cluster] = sum;
         }
     }
+    if rounds.end(&sums, program.rounds) {
+        program.found.set(rounds.answer(), None);
+        return None;
+    }
+    Some((rounds, (mappers, reducers)))
 }
 
 impl Program for Kmeans {

@@ -72,13 +72,18 @@ impl Ring {
         let (first, mut held) = network.bounded::<u64>("hop 0", capacity);
         for place in 1..self.processes {
             let (out, next) = network.bounded::<u64>(format_args!("hop {place}"), capacity);
-            let ports = (held, out);
-            network.process(
-                format_args!("forward {place}"),
-                ports,
-                |(input, out): (In<u64>, Out<u64>)| forward(input, out),
-            );
+            let (name, ports) = (format!("forward {place}"), (held, out));
+            match network.may_move() {
+                true => network.movable(name, ports, (), |(), ports| forward_one(ports)),
+                false => network.process(name, ports, |(input, out)| forward(input, out)),
+            }
             held = next;
+        }
+        if network.may_move() {
+            network.first_movable("start", (held, first), (0, 0), |at, ports| {
+                self.send_round(at, ports)
+            });
+            return;
         }
         network.first(
             "start",
@@ -101,6 +106,21 @@ impl Ring {
         );
     }
 
+    /// One round of the first process: how many there were, and the hops so far.
+    async fn send_round(
+        &self,
+        (round, hops): (u64, u64),
+        (mut input, mut out): (In<u64>, Out<u64>),
+    ) -> Option<((u64, u64), (In<u64>, Out<u64>))> {
+        if round == self.rounds {
+            self.found.set(Answer([hops, 0, 0]), None);
+            return None;
+        }
+        out.send(hops + 1).await.ok()?;
+        let hops = input.recv().await?;
+        Some(((round + 1, hops), (input, out)))
+    }
+
     /// How often the token is passed on.
     pub(crate) fn hops(&self) -> u64 {
         self.processes * self.rounds
@@ -114,6 +134,15 @@ async fn forward(mut input: In<u64>, mut out: Out<u64>) {
             break;
         }
     }
+}
+
+/// One token of a process that may move before the next one.
+async fn forward_one(
+    (mut input, mut out): (In<u64>, Out<u64>),
+) -> Option<((), (In<u64>, Out<u64>))> {
+    let hops = input.recv().await?;
+    out.send(hops + 1).await.ok()?;
+    Some(((), (input, out)))
 }
 
 impl Program for Ring {

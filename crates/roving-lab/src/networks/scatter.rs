@@ -5,6 +5,7 @@
 use std::time::{Duration, Instant};
 
 use roving_flow::{In, Network, Out};
+use serde::{Deserialize, Serialize};
 
 use super::builder::Builder;
 use super::found::Found;
@@ -89,6 +90,12 @@ impl Scatter {
         Ok(scatter)
     }
 
+    /// Whether the work was given as a time, for which each run measures the turns.
+    #[cfg(feature = "dist")]
+    pub(crate) fn is_timed(&self) -> bool {
+        matches!(self.work, Leaf::Nanos(_))
+    }
+
     /// Messages to the processes; as many come back.
     pub(crate) fn total(&self) -> u64 {
         self.rounds * self.processes * self.messages
@@ -119,7 +126,14 @@ impl Scatter {
             outs.push(out);
             inputs.push(replies);
         }
-        network.first("centre", (outs, inputs), move |(outs, inputs)| async move {
+        let ports = (outs, inputs);
+        if network.may_move() {
+            network.first_movable("centre", ports, Rounds::default(), |rounds, ports| {
+                next_round(self, rounds, ports)
+            });
+            return;
+        }
+        network.first("centre", ports, move |(outs, inputs)| async move {
             let start = Instant::now();
             if let Some(sum) = centre(self, outs, inputs).await {
                 let answer = Answer([sum, 0, 0]);
@@ -158,27 +172,52 @@ async fn serve_one(
     Some(((), (input, out)))
 }
 
+/// The progress of the centre.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+struct Rounds {
+    done: u64,
+    /// Of the next message.
+    number: u64,
+    sum: u64,
+}
+
+/// The ports of the centre.
+type Ends = (Vec<Out<u64>>, Vec<In<u64>>);
+
 /// The centre. None when a process has ended before its time.
-async fn centre(
-    program: &Scatter,
-    mut outs: Vec<Out<u64>>,
-    mut inputs: Vec<In<u64>>,
-) -> Option<u64> {
-    let (mut number, mut sum) = (0u64, 0u64);
-    for _ in 0..program.rounds {
-        for out in &mut outs {
-            for _ in 0..program.messages {
-                out.send(number).await.ok()?;
-                number += 1;
-            }
-        }
-        for input in &mut inputs {
-            for _ in 0..program.messages {
-                sum = mixed(sum, input.recv().await?);
-            }
+async fn centre(program: &Scatter, outs: Vec<Out<u64>>, inputs: Vec<In<u64>>) -> Option<u64> {
+    let (mut rounds, mut ends) = (Rounds::default(), (outs, inputs));
+    while rounds.done < program.rounds {
+        rounds = round(program, rounds, &mut ends).await?;
+    }
+    Some(rounds.sum)
+}
+
+/// The next round of the centre, after which it may move.
+async fn next_round(program: &Scatter, rounds: Rounds, mut ends: Ends) -> Option<(Rounds, Ends)> {
+    if rounds.done == program.rounds {
+        program.found.set(Answer([rounds.sum, 0, 0]), None);
+        return None;
+    }
+    let rounds = round(program, rounds, &mut ends).await?;
+    Some((rounds, ends))
+}
+
+/// One round of the centre.
+async fn round(program: &Scatter, mut rounds: Rounds, (outs, inputs): &mut Ends) -> Option<Rounds> {
+    for out in outs {
+        for _ in 0..program.messages {
+            out.send(rounds.number).await.ok()?;
+            rounds.number += 1;
         }
     }
-    Some(sum)
+    for input in inputs {
+        for _ in 0..program.messages {
+            rounds.sum = mixed(rounds.sum, input.recv().await?);
+        }
+    }
+    rounds.done += 1;
+    Some(rounds)
 }
 
 impl Program for Scatter {

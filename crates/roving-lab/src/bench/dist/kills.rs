@@ -1,5 +1,5 @@
-//! The row about searches of which ranks are killed: `roving launch --restart` starts them again,
-//! on as many ranks or on one fewer each time, and the count must be exact.
+//! The row about searches and networks of which ranks are killed: `roving launch --restart` starts
+//! them again, on as many ranks or on one fewer each time, and the answer must be exact.
 
 use std::collections::HashSet;
 use std::fs;
@@ -25,10 +25,18 @@ const KILLS_MAX: u64 = 4;
 /// How long ranks may take to appear, or a search to end.
 const WAIT_MAX: Duration = Duration::from_secs(300);
 
-/// The ends of all searches.
+/// A program whose ranks are killed.
+struct Target {
+    name: &'static str,
+    input: &'static str,
+    /// The first figure that it must find; none if it holds that against a serial run itself.
+    expected: Option<u64>,
+}
+
+/// The ends of all runs of a program.
 #[derive(Default)]
 struct Ends {
-    searches: u64,
+    runs: u64,
     exact: u64,
     kills: u64,
     restarts: u64,
@@ -38,7 +46,7 @@ struct Ends {
     resumed: u64,
 }
 
-/// Counts that are exact, of searches with so many kills in all.
+/// Answers that are exact, of a search and of a network with so many kills each.
 pub(in crate::bench) fn kills(scale: &Scale) -> Result<Record, Failure> {
     let mut record = Record::default();
     if !has_ranks(&mut record) {
@@ -50,17 +58,44 @@ pub(in crate::bench) fn kills(scale: &Scale) -> Result<Record, Failure> {
             .push("ranks cannot be found: there is no /proc".into());
         return Ok(record);
     }
-    let (input, kills) = match scale.quick {
-        true => ("T1", 4),
-        false => ("T1L", 200),
+    let (tree, network, kills) = match scale.quick {
+        true => ("T1", "4,work=100000,rounds=300", 4),
+        false => ("T1L", "4,work=300000,rounds=2000", 200),
     };
-    let mut ends = Ends::default();
+    let expected = Uts::parse(tree)?.expected();
+    let targets = [
+        Target {
+            name: "uts",
+            input: tree,
+            expected: Some(expected.map_or(0, |(answer, _)| answer.0[0])),
+        },
+        Target {
+            name: "scatter-gather",
+            input: network,
+            expected: None,
+        },
+    ];
     let mut draw = Draw(2026);
-    while ends.kills < kills {
-        one_search(input, &mut draw, &mut ends)?;
+    for target in targets {
+        kills_of(&target, kills, &mut draw, &mut record)?;
     }
+    Ok(record)
+}
+
+/// Adds the figures of one program.
+fn kills_of(
+    target: &Target,
+    kills: u64,
+    draw: &mut Draw,
+    record: &mut Record,
+) -> Result<(), Failure> {
+    let mut ends = Ends::default();
+    while ends.kills < kills {
+        one_run(target, draw, &mut ends)?;
+    }
+    let Target { name, input, .. } = target;
     let counts = [
-        ("searches", ends.searches),
+        ("runs", ends.runs),
         ("kills by signal 9", ends.kills),
         ("restarts", ends.restarts),
         ("restarts on fewer ranks", ends.fewer),
@@ -68,18 +103,18 @@ pub(in crate::bench) fn kills(scale: &Scale) -> Result<Record, Failure> {
     ];
     for (what, count) in counts {
         record.single(
-            &format!("uts {input}, ranks killed: {what}"),
+            &format!("{name} {input}, ranks killed: {what}"),
             "times",
             count as f64,
         );
     }
-    let share = ends.exact as f64 / ends.searches as f64;
+    let share = ends.exact as f64 / ends.runs as f64;
     let what = format!(
-        "uts {input}: counts exact with {} ranks killed at random",
+        "{name} {input}: answers exact with {} ranks killed at random",
         ends.kills
     );
     record.claim(what, "of all", share, AtLeast(1.0), None);
-    Ok(record)
+    Ok(())
 }
 
 /// Numbers that look random (SplitMix64), the same in every run.
@@ -94,17 +129,13 @@ impl Draw {
     }
 }
 
-/// One search under the launcher, with its kills.
-fn one_search(input: &str, draw: &mut Draw, ends: &mut Ends) -> Result<(), Failure> {
-    let name = format!(
-        "roving-bench-kills-{}-{}",
-        std::process::id(),
-        ends.searches
-    );
+/// One run under the launcher, with its kills.
+fn one_run(target: &Target, draw: &mut Draw, ends: &mut Ends) -> Result<(), Failure> {
+    let name = format!("roving-bench-kills-{}-{}", std::process::id(), ends.runs);
     let directory = std::env::temp_dir().join(name);
     let _ = fs::remove_dir_all(&directory);
     let (ranks, fewer) = (2 + draw.below(3), draw.below(2) == 0);
-    let child = launch(input, &directory, ranks, fewer)?;
+    let child = launch(target, &directory, ranks, fewer)?;
     let id = child.id();
     // It is read while it runs, or a pipe that is full would stop it.
     let reader = thread::spawn(move || child.wait_with_output());
@@ -121,8 +152,7 @@ fn one_search(input: &str, draw: &mut Draw, ends: &mut Ends) -> Result<(), Failu
         ends.kills += 1;
         ends.resumed += u64::from(had_checkpoint);
     }
-    let failed =
-        |why: String| Failure::Run(format!("{ranks} ranks, search {}: {why}", ends.searches));
+    let failed = |why: String| Failure::Run(format!("{ranks} ranks, run {}: {why}", ends.runs));
     let output = reader
         .join()
         .map_err(|_| failed("its reader panicked".into()))?;
@@ -137,14 +167,14 @@ fn one_search(input: &str, draw: &mut Draw, ends: &mut Ends) -> Result<(), Failu
     let restarts = warned.matches("; starting again on ").count() as u64;
     ends.restarts += restarts;
     ends.fewer += if fewer { restarts.min(ranks - 1) } else { 0 };
-    ends.searches += 1;
-    ends.exact += u64::from(is_exact(input, &said)?);
+    ends.runs += 1;
+    ends.exact += u64::from(is_exact(target, &said));
     let _ = fs::remove_dir_all(&directory);
     Ok(())
 }
 
-/// Starts a search with checkpoints there.
-fn launch(input: &str, directory: &Path, ranks: u64, fewer: bool) -> Result<Child, Failure> {
+/// Starts a run with checkpoints there.
+fn launch(target: &Target, directory: &Path, ranks: u64, fewer: bool) -> Result<Child, Failure> {
     let exe = std::env::current_exe();
     let exe = exe.map_err(|error| Failure::Run(error.to_string()))?;
     let mut command = Command::new(&exe);
@@ -157,9 +187,9 @@ fn launch(input: &str, directory: &Path, ranks: u64, fewer: bool) -> Result<Chil
         .arg(exe);
     command.args([
         "run",
-        "uts",
+        target.name,
         "--input",
-        input,
+        target.input,
         "--dist",
         "--workers",
         "1",
@@ -177,20 +207,21 @@ fn launch(input: &str, directory: &Path, ranks: u64, fewer: bool) -> Result<Chil
     started.map_err(|error| Failure::Run(format!("launch does not start: {error}")))
 }
 
-/// Whether each report on standard output has the tree's nodes. A run that was killed after its
+/// Whether each report on standard output has the right figure. A run that was killed after its
 /// report is started again, and gives another.
-fn is_exact(input: &str, said: &str) -> Result<bool, Failure> {
-    let expected = Uts::parse(input)?.expected();
-    let expected = expected.map_or(0, |(answer, _)| answer.0[0]);
+fn is_exact(target: &Target, said: &str) -> bool {
     let (mut reports, mut exact) = (0, 0);
     for report in Deserializer::from_str(said).into_iter::<Value>() {
         let Ok(report) = report else {
             break;
         };
         reports += 1;
-        exact += u64::from(report["found"][0][1].as_u64() == Some(expected));
+        exact += u64::from(match target.expected {
+            Some(expected) => report["found"][0][1].as_u64() == Some(expected),
+            None => report["verified"] == "serial",
+        });
     }
-    Ok(reports > 0 && exact == reports)
+    reports > 0 && exact == reports
 }
 
 /// The search for ranks of one launcher.
