@@ -68,12 +68,13 @@ pub(crate) fn measure(settings: &Settings) -> Result<(Vec<Cell>, Vec<String>), F
     let _load = Load::start(settings.load)?;
     let (mut cells, mut absent) = (Vec::new(), Vec::new());
     // The simulator knows leaves that sleep, on workers that have a core each where they need one.
-    let predictable = settings.leaves.spin == 0.0 && !settings.crowded;
-    let costs = probes::costs()?;
+    // Beside programs that compute the probes take minutes, and find no costs.
+    let predictable = settings.leaves.spin == 0.0 && !settings.crowded && settings.load == 0;
+    let costs = predictable.then(probes::costs).transpose()?;
     for &workers in &settings.workers {
         let team = team(settings, workers, &mut absent)?;
         // Nothing of it is fitted to a run that is to be predicted.
-        let machine = predictable.then(|| Machine::new(costs, workers));
+        let machine = costs.map(|costs| Machine::new(costs, workers));
         for kind in &settings.kinds {
             cells.extend(measure_shape(settings, workers, kind, &team, machine)?);
         }

@@ -34,7 +34,8 @@ const SLOTS: usize = if cfg!(miri) { 1 << 5 } else { 1 << 13 };
 /// has less of it, since it follows each look for long.
 #[cfg_attr(loom, allow(unreachable_pub, reason = "`adapt` is not built for loom"))]
 pub const PATIENCE: Duration = Duration::from_micros(if cfg!(miri) { 2 } else { 40 });
-/// Patience on a machine with fewer cores than workers: an idle worker makes room at once.
+/// Patience on a machine with fewer cores than workers: an idle worker makes room soon. Where tasks
+/// block, the cores are free only as long as those that look for work leave them so.
 const PATIENCE_CROWDED: Duration = Duration::from_micros(if cfg!(miri) { 1 } else { 10 });
 
 impl Pool {
@@ -171,9 +172,9 @@ impl PoolBuilder {
         self
     }
 
-    /// Sets how many cores the pool counts on, in place of those that the process may use. Workers
-    /// in excess of it make room at once when they are idle. For tasks that need no core because
-    /// they block, and for tests.
+    /// Sets how many cores the pool counts on, in place of those that the process may use: it has
+    /// so many workers, unless their number is set. Where there are more workers than these, or
+    /// than the process may use, they park sooner when they are idle. For tests.
     ///
     /// ```
     /// let pool = roving::Pool::builder().workers(16).assume_cores(16).build().unwrap();
@@ -319,13 +320,18 @@ impl PoolBuilder {
             (None, Some(_), allowed) => allowed,
         };
         let (size, workers, workers_least, schedule) = self.check(cores)?;
+        // Those that look for work share the cores that there are, whatever is assumed.
+        let shared = match allowed.len() {
+            0 => cores,
+            allowed => cores.min(allowed),
+        };
         let pins = match (self.pin, self.drawn.is_some()) {
             (None, _) => Pins::default(),
             (Some(pins), false) => pins(allowed, workers),
             // A schedule that is drawn is the same on any machine.
             (Some(_), true) => Pins::alone(allowed),
         };
-        let patience = match workers > cores {
+        let patience = match workers > shared {
             true => PATIENCE_CROWDED,
             false => PATIENCE,
         };
@@ -405,6 +411,23 @@ mod tests {
         }
         let (a, b) = crate::join(|| fib(n - 1), || fib(n - 2));
         a + b
+    }
+
+    /// Also where it is told of more cores: to look around takes one that is there.
+    #[test]
+    fn workers_that_share_cores_park_sooner() {
+        let allowed = os::allowed_processors().len();
+        let patience = |workers, cores| {
+            let pool = Pool::builder().workers(workers).assume_cores(cores).build();
+            pool.unwrap().registry.settings.patience
+        };
+        assert_eq!(patience(2, 1), PATIENCE_CROWDED);
+        assert_eq!(patience(1, 1), PATIENCE);
+        if allowed > 0 {
+            let more = allowed + 1;
+            assert_eq!(patience(more, more), PATIENCE_CROWDED);
+            assert_eq!(patience(allowed, more), PATIENCE);
+        }
     }
 
     /// As on a machine with two caches; also while the pool is made smaller and larger, when those
