@@ -87,8 +87,5 @@ pub use network::{
 pub use world::World;
 pub use world::plan::Plan;
 
-/// For benchmarks only.
 #[doc(hidden)]
-pub mod raw {
-    pub use crate::world::raw::{Bare, Mail};
-}
+pub mod raw;

@@ -5,8 +5,9 @@
 //! * [`Independent`]: the same, event by event, for an n of your choice.
 //! * [`Runtime`]: the policies of the Roving runtime, event by event, on task trees ([`Tree`]) and
 //!   up to four million workers.
+//! * [`Ranks`]: the bags of `roving-dist`, message by message, on up to four million ranks.
 //!
-//! The crate knows nothing of the runtime itself: it is mathematics only.
+//! The crate knows nothing of the runtime itself but for the rules by which it decides.
 //!
 //! ```
 //! use roving::policy::Amount;
@@ -30,6 +31,7 @@ mod independent;
 mod policy;
 mod queue;
 mod random;
+mod ranks;
 mod runtime;
 mod tree;
 
@@ -37,5 +39,6 @@ pub use equations::{Drain, MeanField, Moment, Steady, separate, single_thefts};
 pub use error::ModelError;
 pub use independent::{Independent, Seen, Service};
 pub use policy::Policy;
+pub use ranks::{MessageCosts, Messages, Ranks, RanksOutcome};
 pub use runtime::{ByDistance, Costs, Outcome, Runtime, Sample, Topology};
 pub use tree::{Binomial, Fib, Flat, Recorded, Recorder, Step, Then, Tree};

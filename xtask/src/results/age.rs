@@ -26,7 +26,7 @@ const OLDER: &str = ", older";
 const CODE: &str = "^[[:space:]]*[^/[:space:]]";
 
 /// The folders that are measured by files whose names begin with a word; the longest word decides.
-const MEASURED: [(&str, &[&str]); 13] = [
+const MEASURED: [(&str, &[&str]); 14] = [
     ("", &["crates/roving/src"]),
     ("iter", &["crates/roving/src", "crates/roving-iter/src"]),
     ("uts-serial", &["crates/roving-lab/src/workloads/uts"]),
@@ -41,6 +41,10 @@ const MEASURED: [(&str, &[&str]); 13] = [
         ],
     ),
     ("dist-uts", &["crates/roving/src", "crates/roving-dist/src"]),
+    (
+        "dist-model",
+        &["crates/roving-dist/src", "crates/roving-model/src"],
+    ),
     ("rayon", &["crates/roving/src", "crates/rayon-core/src"]),
     ("readme", &["crates/roving/src", "crates/rayon-core/src"]),
     ("model", &["crates/roving-model/src"]),

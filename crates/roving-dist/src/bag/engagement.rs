@@ -4,8 +4,10 @@
 //! with tasks is answered by one acknowledgement: at once by a rank that is engaged; by a rank that
 //! is not, when it is engaged no more. The sender of the message that engaged a rank is that rank's
 //! *parent*. A rank's *deficit* counts the messages with tasks that it has sent and that are not
-//! acknowledged. At the start every rank is engaged with rank 0 as its parent, as if rank 0 had
-//! sent it a message; rank 0 has none.
+//! acknowledged. At the start every rank is engaged, with its own number without the highest bit as
+//! its parent, as if that had sent it a message; rank 0 has none. So a rank hears no more of the
+//! start than it has [`children`], at most as many as its number has bits, and the same tree
+//! carries the news of the end.
 //!
 //! Rank 0 *ends* when it has no task and its deficit is 0. Then nobody has a task and none is under
 //! way:
@@ -31,8 +33,8 @@
 //! assumed about the order of messages.
 
 /// One rank's part in it.
-#[derive(Debug)]
-pub(super) struct Engagement {
+#[derive(Clone, Debug)]
+pub struct Engagement {
     rank: usize,
     /// Whom to acknowledge when this rank leaves; of rank 0, unused.
     parent: usize,
@@ -43,7 +45,7 @@ pub(super) struct Engagement {
 /// The duty of a rank that has run out of tasks.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
-pub(super) enum Left {
+pub enum Left {
     /// Nothing: messages of this rank are not acknowledged yet, or it has left before.
     No,
     /// The parent gets an acknowledgement.
@@ -54,24 +56,25 @@ pub(super) enum Left {
 
 impl Engagement {
     /// At the start, when any rank may have tasks.
-    pub(super) fn new(rank: usize, ranks: usize) -> Engagement {
+    pub fn new(rank: usize, ranks: usize) -> Engagement {
+        let highest = rank.checked_ilog2().map_or(0, |bit| 1 << bit);
         Engagement {
             rank,
-            parent: 0,
+            parent: rank - highest,
             is_engaged: true,
-            deficit: if rank == 0 { ranks as u64 - 1 } else { 0 },
+            deficit: children(rank, ranks).count() as u64,
         }
     }
 
     /// This rank, which has tasks, sends some.
-    pub(super) fn sends(&mut self) {
+    pub fn sends(&mut self) {
         debug_assert!(self.is_engaged, "only who has tasks can send them");
         self.deficit += 1;
     }
 
     /// Tasks have come from that rank. Whether it gets an acknowledgement at once.
     #[must_use]
-    pub(super) fn receives(&mut self, from: usize) -> bool {
+    pub fn receives(&mut self, from: usize) -> bool {
         if self.is_engaged {
             return true;
         }
@@ -81,13 +84,13 @@ impl Engagement {
     }
 
     /// An acknowledgement has come.
-    pub(super) fn is_acknowledged(&mut self) {
+    pub fn is_acknowledged(&mut self) {
         debug_assert!(self.deficit > 0, "one for each message");
         self.deficit -= 1;
     }
 
     /// This rank has no task, and none has come.
-    pub(super) fn leave(&mut self) -> Left {
+    pub fn leave(&mut self) -> Left {
         if self.deficit > 0 || !self.is_engaged {
             return Left::No;
         }
@@ -99,10 +102,39 @@ impl Engagement {
     }
 }
 
+/// The ranks whose number without the highest bit is this one's.
+pub fn children(rank: usize, ranks: usize) -> impl Iterator<Item = usize> {
+    let bits = (0..usize::BITS - 1).map(|bit| 1 << bit);
+    let above = bits.skip_while(move |bit| *bit <= rank);
+    above
+        .map(move |bit| rank + bit)
+        .take_while(move |child| *child < ranks)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::world::random::Random;
+
+    #[test]
+    fn each_rank_but_0_is_the_child_of_its_parent_alone() {
+        for ranks in 1..200 {
+            let mut parents = vec![Vec::new(); ranks];
+            for rank in 0..ranks {
+                for child in children(rank, ranks) {
+                    parents[child].push(rank);
+                }
+            }
+            assert!(parents[0].is_empty());
+            for (rank, parents) in parents.iter().enumerate().skip(1) {
+                assert_eq!(
+                    parents[..],
+                    [Engagement::new(rank, ranks).parent],
+                    "{rank} of {ranks}"
+                );
+            }
+        }
+    }
 
     /// A message under way between ranks: so many tasks, or an acknowledgement.
     enum Under {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::engagement::Left;
-use super::lifeline::{Victims, lifelines};
+use super::lifeline::{ATTEMPTS, BASE, Victims, lifelines};
 use super::local::Local;
 use super::message::Message;
 use super::state::{Shared, State};
@@ -114,7 +114,7 @@ where
     /// Leads the run to its end. Called by a worker of the pool.
     pub(super) fn lead(&self) -> Result<(), Error> {
         let link = &self.shared.link;
-        let mut victims = Victims::new(link.rank(), self.ranks);
+        let mut victims = Victims::new(link.rank(), self.ranks, ATTEMPTS);
         let mut backoff = link.backoff();
         loop {
             if let Some(error) = link.fault() {
@@ -127,9 +127,7 @@ where
             match self.next_idle(&mut victims) {
                 Idle::Ended => return Ok(()),
                 Idle::End => {
-                    for other in (0..self.ranks).filter(|other| *other != link.rank()) {
-                        self.shared.send(other, Message::End);
-                    }
+                    self.shared.end();
                     return Ok(());
                 }
                 Idle::Acknowledge(parent) => self.shared.send(parent, Message::Acknowledgement),
@@ -221,10 +219,7 @@ where
             match state.engagement.leave() {
                 Left::No => {}
                 Left::Acknowledge(parent) => return Idle::Acknowledge(parent),
-                Left::Ended => {
-                    state.is_ended = true;
-                    return Idle::End;
-                }
+                Left::Ended => return Idle::End,
             }
             if state.asked.is_some() {
                 return Idle::Wait;
@@ -233,7 +228,7 @@ where
                 state.asked = Some(victim);
                 return Idle::Ask(victim);
             }
-            let mut lifelines = lifelines(rank, self.ranks);
+            let mut lifelines = lifelines(rank, self.ranks, BASE);
             lifelines.retain(|lifeline| !state.standing.contains(lifeline));
             if lifelines.is_empty() {
                 return Idle::Wait;

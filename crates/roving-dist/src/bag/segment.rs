@@ -19,7 +19,7 @@ use super::message::Message;
 use super::rank::Rank;
 
 /// How often a worker looks around.
-const LOOK: Duration = Duration::from_micros(10);
+pub const LOOK: Duration = Duration::from_micros(10);
 /// Most tasks between two looks.
 const TOGETHER_MAX: usize = 1 << 16;
 /// Most tasks between two looks at the clock: so many of a kind that takes longer than those before

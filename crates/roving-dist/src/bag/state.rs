@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::cut::Cuts;
-use super::engagement::Engagement;
+use super::engagement::{Engagement, children};
 use super::message::Message;
 use crate::world::link::Link;
 
@@ -180,7 +180,15 @@ impl Shared {
                     self.commit(whole);
                 }
             }
-            Message::End => self.with(|state| state.is_ended = true),
+            Message::End => self.end(),
+        }
+    }
+
+    /// There is no task anywhere: ends this rank, and tells those that hear of it from this one.
+    pub(super) fn end(&self) {
+        self.with(|state| state.is_ended = true);
+        for child in children(self.link.rank(), self.link.ranks()) {
+            self.send(child, Message::End);
         }
     }
 }

@@ -78,7 +78,7 @@ fn profile() -> String {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 43] = [
+const ROWS: [Row; 44] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -263,6 +263,11 @@ const ROWS: [Row; 43] = [
         "dist-kills",
         "Searches of which ranks are killed, and which `roving launch` starts again",
         Measure::Table(dist::kills),
+    ),
+    row(
+        "dist-model",
+        "A bag on simulated ranks, with other lifelines and with more ranks than there are",
+        Measure::Table(dist::model),
     ),
     row(
         "duals-overhead",

@@ -11,7 +11,8 @@ use crate::input::{BadInput, Failure, number_in};
 /// `roving model`. Values are strings here, so that their errors are ours.
 #[derive(Args, Debug, Default)]
 pub(crate) struct ModelArgs {
-    /// Figures to draw: policies, drain, loads, busy, speedup, crossing [default: all].
+    /// Figures to draw: policies, drain, loads, busy, speedup, crossing [default: all of these], or
+    /// ranks.
     #[arg(value_name = "FIGURE")]
     pub(crate) figures: Vec<String>,
     /// The simulated work: uts:TREE, fib:N, flat:TASKSxLENGTH, or a recorded tree:FILE [default:
@@ -22,10 +23,18 @@ pub(crate) struct ModelArgs {
     /// 10,100,1000,10000,100000,1000000].
     #[arg(long, value_name = "N,N", allow_hyphen_values = true)]
     pub(crate) workers: Option<String>,
+    /// Simulated ranks of a bag, between commas, up to 4194304 [default:
+    /// 1024,4096,16384,65536,262144,1048576].
+    #[arg(long, value_name = "N,N", allow_hyphen_values = true)]
+    pub(crate) ranks: Option<String>,
+    /// How long a message of a bag is under way, in µs, between commas [default: 1].
+    #[arg(long, value_name = "US,US", allow_hyphen_values = true)]
+    pub(crate) latency: Option<String>,
     /// How much a thief takes, between commas [default: one,fixed:4,half].
     #[arg(long, value_name = "AMOUNT,AMOUNT", allow_hyphen_values = true)]
     pub(crate) steal: Option<String>,
-    /// Length of a node, call or task in ns, instead of that measured here.
+    /// Length of a node, call or task in ns, instead of that measured here; for ranks instead of 10
+    /// ms.
     #[arg(long, value_name = "NS", allow_hyphen_values = true)]
     pub(crate) grain: Option<String>,
     /// Arrival rate at each processor, for policies [default: all of 0.5 to 0.99].
@@ -64,15 +73,17 @@ pub(crate) enum Figure {
     Busy,
     Speedup,
     Crossing,
+    Ranks,
 }
 
-pub(crate) const FIGURES: [(&str, Figure); 6] = [
+pub(crate) const FIGURES: [(&str, Figure); 7] = [
     ("policies", Figure::Policies),
     ("drain", Figure::Drain),
     ("loads", Figure::Loads),
     ("busy", Figure::Busy),
     ("speedup", Figure::Speedup),
     ("crossing", Figure::Crossing),
+    ("ranks", Figure::Ranks),
 ];
 
 /// The arguments, checked.
@@ -81,6 +92,8 @@ pub(crate) struct Plan {
     pub(crate) figures: Vec<Figure>,
     pub(crate) work: Work,
     pub(crate) workers: Vec<usize>,
+    pub(crate) ranks: Option<Vec<usize>>,
+    pub(crate) latencies_us: Vec<f64>,
     pub(crate) amounts: Vec<Amount>,
     pub(crate) grain_ns: Option<f64>,
     pub(crate) loads: Vec<f64>,
@@ -101,18 +114,30 @@ impl Plan {
         for word in &args.figures {
             let known = FIGURES.iter().find(|(name, _)| name == word);
             let (_, figure) = known.ok_or_else(|| {
-                let allowed = "some of policies, drain, loads, busy, speedup, crossing";
-                BadInput::new("figure", word, allowed, "leave it out for all")
+                let allowed = "some of policies, drain, loads, busy, speedup, crossing, ranks";
+                BadInput::new("figure", word, allowed, "leave it out for all but ranks")
             })?;
             figures.push(*figure);
         }
         if figures.is_empty() {
+            // Ranks take minutes.
             figures = FIGURES.map(|(_, figure)| figure).to_vec();
+            figures.retain(|figure| *figure != Figure::Ranks);
         }
-        let workers = list(
-            args.workers.as_deref().unwrap_or("10,100,1e3,1e4,1e5,1e6"),
-            |word| Ok(number_in("--workers", word, 1..=WORKERS_MAX, "take 10,100,1000")? as usize),
-        )?;
+        let many = |subject: &'static str, text: &str| {
+            list(text, |word| {
+                Ok(number_in(subject, word, 1..=WORKERS_MAX, "take 10,100,1000")? as usize)
+            })
+        };
+        let workers = args.workers.as_deref().unwrap_or("10,100,1e3,1e4,1e5,1e6");
+        let workers = many("--workers", workers)?;
+        let ranks = args.ranks.as_deref();
+        let ranks = ranks.map(|ranks| many("--ranks", ranks)).transpose()?;
+        let latencies_us = list(args.latency.as_deref().unwrap_or("1"), |word| {
+            let word = Some(word.to_owned());
+            let latency = number("--latency", &word, (0.0, 1e6), "take 1")?;
+            Ok(latency.unwrap_or_default())
+        })?;
         let amounts = list(
             args.steal.as_deref().unwrap_or("one,fixed:4,half"),
             |word| {
@@ -129,6 +154,8 @@ impl Plan {
             figures,
             work: Work::parse(args.work.as_deref().unwrap_or("uts:T3"))?,
             workers,
+            ranks,
+            latencies_us,
             amounts,
             grain_ns: number(
                 "--grain",

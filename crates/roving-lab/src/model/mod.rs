@@ -3,6 +3,7 @@
 pub(crate) mod args;
 mod equations;
 pub(crate) mod probes;
+pub(crate) mod ranks;
 mod runtime;
 mod uts;
 pub(crate) mod work;
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &ModelArgs) -> Result<(), Failure> {
     let out = Out(args.out.clone().unwrap_or_else(|| PathBuf::from(OUT)));
     make_directory(&out.0)?;
     let simulates =
-        |figure: &Figure| !matches!(figure, Figure::Policies | Figure::Drain | Figure::Loads);
+        |figure: &Figure| matches!(figure, Figure::Busy | Figure::Speedup | Figure::Crossing);
     let mut costs = Costs::default();
     if plan.figures.iter().any(simulates) {
         if !args.stock_costs {
@@ -59,6 +60,7 @@ pub(crate) fn run(args: &ModelArgs) -> Result<(), Failure> {
             Figure::Speedup => runtime::speedup(&plan, &costs, &out),
             Figure::Loads => equations::loads(&plan, &out),
             Figure::Crossing => runtime::crossing(&mut plan, &costs, &out),
+            Figure::Ranks => ranks::ranks(&plan, &out),
         };
         if let Err(failure) = drawn
             && let Err(earlier) = std::mem::replace(&mut ended, Err(failure))

@@ -5,6 +5,7 @@ mod checkpoints;
 mod efficiency;
 mod kills;
 mod messages;
+mod model;
 mod ring;
 mod uts;
 
@@ -18,6 +19,7 @@ pub(super) use checkpoints::checkpoints;
 pub(super) use efficiency::efficiency;
 pub(super) use kills::kills;
 pub(super) use messages::messages;
+pub(super) use model::model;
 pub(super) use ring::ring;
 pub(super) use uts::uts;
 
