@@ -9,11 +9,11 @@ pub(crate) use crate::machine::lock::{Condvar, Mutex, MutexGuard};
 #[cfg(loom)]
 pub(crate) use loom::{
     sync::MutexGuard,
-    sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize},
 };
 #[cfg(not(loom))]
 pub(crate) use std::{
-    sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize},
     thread,
 };
 

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::machine::prim::{AtomicUsize, Ordering};
+use crate::machine::prim::{AtomicU32, Ordering};
 
 /// An affinity: the worker that runs a task, or none in particular. Shared by all that may move the
 /// task.
@@ -16,14 +16,19 @@ use crate::machine::prim::{AtomicUsize, Ordering};
 /// assert_eq!(place.get(), None);
 /// ```
 #[derive(Debug)]
-pub struct Place(AtomicUsize);
+pub struct Place(AtomicU32);
 
-const ANYWHERE: usize = usize::MAX;
+const ANYWHERE: u32 = u32::MAX;
+
+/// Worker indices are small; a larger one is no worker's.
+fn pack(worker: Option<usize>) -> u32 {
+    worker.map_or(ANYWHERE, |index| u32::try_from(index).unwrap_or(ANYWHERE))
+}
 
 impl Place {
     /// Creates an affinity to the worker with that index; `None` for any.
     pub fn new(worker: Option<usize>) -> Place {
-        Place(AtomicUsize::new(worker.unwrap_or(ANYWHERE)))
+        Place(AtomicU32::new(pack(worker)))
     }
 
     /// Changes the worker, from the next time on that the task becomes ready. An index that no
@@ -31,7 +36,7 @@ impl Place {
     #[inline]
     pub fn set(&self, worker: Option<usize>) {
         // Ordering: Relaxed; where a task runs is a matter of speed.
-        self.0.store(worker.unwrap_or(ANYWHERE), Ordering::Relaxed);
+        self.0.store(pack(worker), Ordering::Relaxed);
     }
 
     /// Returns the index of the worker; `None` for any.
@@ -39,7 +44,7 @@ impl Place {
         // Ordering: Relaxed, as above.
         match self.0.load(Ordering::Relaxed) {
             ANYWHERE => None,
-            worker => Some(worker),
+            worker => Some(worker as usize),
         }
     }
 }

@@ -6,8 +6,14 @@ use std::ptr::{self, NonNull};
 
 use crate::machine::prim::{AtomicU64, Ordering};
 
-/// Sizes are multiples of this, and frames aligned to it: a cache line.
+/// Sizes are multiples of this, a cache line, less [`HEADER`].
 const UNIT: usize = 64;
+/// Bytes that the system's allocator may put before a frame: those of a list lie one behind the
+/// other with theirs.
+const HEADER: usize = size_of::<usize>();
+/// Allocators align to this in any case. Asked for whole cache lines, glibc takes 96 bytes more for
+/// each frame, which nothing else uses.
+const ALIGN: usize = 2 * size_of::<usize>();
 /// Frames of more units than this come from the allocator.
 const UNITS_MAX: usize = 16;
 /// A list holds at most so many units, a megabyte.
@@ -41,16 +47,17 @@ pub(super) struct Size {
 
 impl Size {
     pub(super) const fn of(layout: Layout) -> Size {
-        let units = layout.size().div_ceil(UNIT);
-        if units > UNITS_MAX || layout.align() > UNIT {
+        let units = (layout.size() + HEADER).div_ceil(UNIT);
+        if units > UNITS_MAX || layout.align() > ALIGN {
             let class = UNITS_MAX;
             return Size { class, layout };
         }
-        match Layout::from_size_align(units * UNIT, UNIT) {
-            Ok(layout) => Size {
-                class: units - 1,
-                layout,
-            },
+        Size::of_class(units - 1)
+    }
+
+    const fn of_class(class: usize) -> Size {
+        match Layout::from_size_align((class + 1) * UNIT - HEADER, ALIGN) {
+            Ok(layout) => Size { class, layout },
             Err(_) => unreachable!(),
         }
     }
@@ -134,7 +141,7 @@ impl List {
 impl Drop for Store {
     fn drop(&mut self) {
         for (class, list) in self.lists.iter().enumerate() {
-            let layout = Layout::from_size_align((class + 1) * UNIT, UNIT).expect("small");
+            let Size { layout, .. } = Size::of_class(class);
             while let Some(at) = list.pop() {
                 // SAFETY: allocated with that layout, by `memory::take_slowly`.
                 unsafe { dealloc(at.as_ptr(), layout) };
