@@ -1,14 +1,15 @@
 //! The cost of processes and channels, counted by a wrapper around each process, so that neither
 //! ports nor processes know of it.
 
-use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use crate::channel::words::End;
 use crate::channel::{Handle, OUTSIDE};
 use crate::prim::{AtomicU32, AtomicU64, Ordering};
+use crate::process::OfProcess;
 use crate::report::{ChannelAccount, ProcessAccount};
 use crate::shared::Shared;
 
@@ -128,22 +129,41 @@ impl Accounts {
 }
 
 /// The future of a process, with its polls counted.
-pub(crate) fn accounted<F: Future<Output = ()>>(
-    future: F,
-    accounts: &Arc<Accounts>,
+pub(crate) struct Accounted<F> {
+    future: Pin<Box<F>>,
+    accounts: Arc<Accounts>,
     process: u32,
-) -> impl Future<Output = ()> + use<F> {
-    let accounts = Arc::clone(accounts);
-    let mut seen = vec![0; accounts.inputs[process as usize].len()];
-    async move {
-        let mut future = pin!(future);
-        poll_fn(|context| {
-            let worker = accounts.begin(process);
-            let began = Instant::now();
-            let polled = future.as_mut().poll(context);
-            accounts.end(process, worker, began.elapsed(), &mut seen);
-            polled
-        })
-        .await;
+    /// How many messages it had received from each input when it was polled last.
+    seen: Vec<u64>,
+}
+
+impl<F: OfProcess> Accounted<F> {
+    pub(crate) fn new(future: F, accounts: &Arc<Accounts>, process: u32) -> Accounted<F> {
+        Accounted {
+            process,
+            seen: vec![0; accounts.inputs[process as usize].len()],
+            future: Box::pin(future),
+            accounts: Arc::clone(accounts),
+        }
+    }
+}
+
+impl<F: OfProcess> Future for Accounted<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = self.get_mut();
+        let worker = this.accounts.begin(this.process);
+        let began = Instant::now();
+        let polled = this.future.as_mut().poll(context);
+        this.accounts
+            .end(this.process, worker, began.elapsed(), &mut this.seen);
+        polled
+    }
+}
+
+impl<F: OfProcess> OfProcess for Accounted<F> {
+    fn process(self: Pin<&mut Self>) -> (*const Shared, u32) {
+        self.get_mut().future.as_mut().process()
     }
 }

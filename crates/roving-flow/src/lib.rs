@@ -68,6 +68,8 @@
 // | `port` | each port is the only one at its end |
 // | `network` | makes ports and the network's own references to channels |
 // | `start` | lends processes the word with their place |
+// | `starts` | closures of any types in one memory |
+// | `task` | a waker in one word |
 // | `process` | polls its body in place |
 // | `turn` | lends a waker, and finds the poll that a thread is in |
 // | `word` | a pointer to a channel, in a word that also holds other things |
@@ -138,7 +140,12 @@ mod stage;
 #[allow(unsafe_code)]
 mod start;
 #[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod starts;
+#[cfg(not(loom))]
 mod steps;
+#[allow(unsafe_code)]
+mod task;
 #[cfg(not(loom))]
 mod timeout;
 #[allow(unsafe_code)]

@@ -18,6 +18,7 @@ use crate::port::{self, In, Out};
 use crate::prim::{Arc, AtomicBool, AtomicUsize, DataCell, Ordering, explore_within};
 use crate::process::Process;
 use crate::shared::{Failure, Shared};
+use crate::task::{self, Tasks};
 use crate::turn::Turn;
 
 /// So often one thread takes another's place where a process takes part: of its steps there are
@@ -72,8 +73,9 @@ struct Worker<F: Future<Output = ()>> {
     waker: Waker,
 }
 
-impl<F: Future<Output = ()>> Worker<F> {
-    fn new(shared: &Arc<Shared>, process: u32, body: F) -> Worker<F> {
+impl Task {
+    /// A new one, with its first waker.
+    fn leak() -> (&'static Task, Waker) {
         let task: &'static Task = Box::leak(Box::new(Task {
             bell: Notify::new(),
             wakers: AtomicUsize::new(1),
@@ -82,6 +84,13 @@ impl<F: Future<Output = ()>> Worker<F> {
         let data: *const Task = task;
         // SAFETY: the functions keep the contract of wakers.
         let waker = unsafe { Waker::from_raw(RawWaker::new(data.cast(), &TASK)) };
+        (task, waker)
+    }
+}
+
+impl<F: Future<Output = ()>> Worker<F> {
+    fn new(shared: &Arc<Shared>, process: u32, body: F) -> Worker<F> {
+        let (task, waker) = Task::leak();
         let process = Box::pin(Process::new(shared, process, body));
         Worker {
             process,
@@ -148,6 +157,23 @@ fn end(shared: &Shared) -> Option<Failure> {
     let failure = shared.take_failure();
     shared.end();
     failure
+}
+
+/// A thread that has stopped the network wakes a process, wherever that is.
+#[test]
+fn loom_who_wakes_a_process_sees_its_task() {
+    explore_within(PREEMPTIONS, || {
+        let processes = Arc::new((Tasks::new(), task::Task::new(), task::Task::new()));
+        // Else the functions, which come with the first, would bring its task along.
+        processes.1.set(&processes.0, &Task::leak().1);
+        let there = Arc::clone(&processes);
+        // The one that loom runs later: it lets loads see older values.
+        let thread = thread::spawn(move || there.2.wake(&there.0));
+        let (task, waker) = Task::leak();
+        task.there.with_mut(|_| ());
+        processes.2.set(&processes.0, &waker);
+        thread.join().unwrap();
+    });
 }
 
 /// A thread outside has claimed a process, which then ends by its other input, as its network does.

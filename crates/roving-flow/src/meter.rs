@@ -2,11 +2,11 @@
 //! partitioned.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use crate::prim::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use crate::prim::{AtomicU64, Ordering::Relaxed};
+use crate::process::OfProcess;
 
 /// Adds up the time of polls. Written by whoever polls, a process by one worker at a time; read by
 /// anybody, who may find one figure newer than another.
@@ -17,18 +17,23 @@ use crate::prim::{AtomicBool, AtomicU64, Ordering::Relaxed};
 pub(crate) struct Meter {
     epoch: Instant,
     processes: Box<[ProcessMeter]>,
+    /// From one process's meter to the next.
+    stride: usize,
     /// The last one is for threads that are no workers.
     workers: Box<[WorkerMeter]>,
 }
 
-/// Alone on its cache line: the next one may be written by another worker.
+/// Of networks up to that size each process has a cache line for its meter, because the next one's
+/// may be written by another worker. In larger ones processes have others beside them anyway, and
+/// memory counts.
+const PROCESSES_APART: usize = 1 << 10;
+
 #[derive(Debug, Default)]
-#[repr(align(64))]
+#[repr(align(16))]
 struct ProcessMeter {
     timed_ns: AtomicU64,
-    /// When it was last seen to stop.
+    /// When it was last seen to stop; odd if it has ended.
     stopped_ns: AtomicU64,
-    has_ended: AtomicBool,
 }
 
 /// Alone on its cache lines: it is written at each poll.
@@ -52,11 +57,21 @@ pub(crate) struct Spent {
 
 impl Meter {
     pub(crate) fn new(processes: usize, workers: usize) -> Meter {
+        let stride = match processes <= PROCESSES_APART {
+            true => 64 / size_of::<ProcessMeter>(),
+            false => 1,
+        };
+        let meters = 0..processes * stride;
         Meter {
             epoch: Instant::now(),
-            processes: (0..processes).map(|_| ProcessMeter::default()).collect(),
+            processes: meters.map(|_| ProcessMeter::default()).collect(),
+            stride,
             workers: (0..=workers).map(|_| WorkerMeter::default()).collect(),
         }
+    }
+
+    fn of(&self, process: usize) -> &ProcessMeter {
+        &self.processes[process * self.stride]
     }
 
     /// Since the meter was made; never 0.
@@ -73,7 +88,7 @@ impl Meter {
         polls: u64,
         poll: impl FnOnce() -> Poll<T>,
     ) -> (Poll<T>, u64) {
-        let own = &self.processes[process];
+        let own = self.of(process);
         let begin = self.now_ns();
         let last = self.workers.len() - 1;
         let worker = &self.workers[roving::current_worker().map_or(last, |index| index.min(last))];
@@ -93,7 +108,7 @@ impl Meter {
         own.timed_ns
             .store(own.timed_ns.load(Relaxed).saturating_add(spent), Relaxed);
         // Ordering: as above.
-        own.stopped_ns.store(end, Relaxed);
+        own.stopped_ns.store(end & !1, Relaxed);
         if outer == 0 {
             // Ordering: as above.
             worker.since_ns.store(0, Relaxed);
@@ -107,20 +122,21 @@ impl Meter {
 
     #[cold]
     fn end(&self, process: usize) {
-        // Ordering: none needed, it is a figure.
-        self.processes[process].has_ended.store(true, Relaxed);
+        let stopped = &self.of(process).stopped_ns;
+        // Ordering: none needed, it is a figure, which the worker that polls alone writes.
+        stopped.store(stopped.load(Relaxed) | 1, Relaxed);
     }
 
     /// Returns the time that a process has spent.
     pub(crate) fn spent(&self, process: usize) -> Spent {
-        let of = &self.processes[process];
+        let of = self.of(process);
+        // Ordering: none needed, these are figures.
+        let stopped_ns = of.stopped_ns.load(Relaxed);
         Spent {
-            // Ordering: none needed, these are figures.
+            // Ordering: as above.
             time_ns: of.timed_ns.load(Relaxed),
-            // Ordering: as above.
-            stopped_ns: of.stopped_ns.load(Relaxed),
-            // Ordering: as above.
-            has_ended: of.has_ended.load(Relaxed),
+            stopped_ns: stopped_ns & !1,
+            has_ended: stopped_ns & 1 != 0,
         }
     }
 
@@ -148,19 +164,19 @@ impl Meter {
 /// How many polls are left out between two that are timed.
 #[derive(Clone, Copy)]
 struct Pace {
-    /// Of those to come.
-    left: u32,
-    /// Of those since the last one that was timed.
-    skipped: u32,
-    /// The mean of `skipped`: doubled after each short poll, and nothing after a long one.
-    mean: u32,
     /// The last pseudo-random number.
     noise: u32,
+    /// Of those to come.
+    left: u8,
+    /// Of those since the last one that was timed.
+    skipped: u8,
+    /// The mean of `skipped`: doubled after each short poll, and nothing after a long one.
+    mean: u8,
 }
 
 /// A poll that takes longer than reading the clock, by far.
 const LONG_NS: u64 = 2_000;
-const MEAN_MAX: u32 = 32;
+const MEAN_MAX: u8 = 32;
 
 impl Pace {
     fn new(process: u32) -> Pace {
@@ -183,32 +199,31 @@ impl Pace {
         self.noise ^= self.noise << 13;
         self.noise ^= self.noise >> 17;
         self.noise ^= self.noise << 5;
-        self.skipped = self.noise % (2 * self.mean + 1);
+        self.skipped = (self.noise % (2 * u32::from(self.mean) + 1)) as u8;
         self.left = self.skipped;
     }
 }
 
 /// A process, with some of its polls timed.
 pub(crate) struct Metered<F> {
-    meter: Arc<Meter>,
-    process: u32,
     pace: Pace,
     /// Pinned.
     future: F,
 }
 
-impl<F> Metered<F> {
-    pub(crate) fn new(future: F, meter: &Arc<Meter>, process: u32) -> Metered<F> {
+impl<F: OfProcess> Metered<F> {
+    /// # Safety
+    /// The process is that of a network that has a [meter](crate::shared::Shared::timed_by) for as
+    /// long as this is polled.
+    pub(crate) unsafe fn new(future: F, process: u32) -> Metered<F> {
         Metered {
-            meter: Arc::clone(meter),
-            process,
             pace: Pace::new(process),
             future,
         }
     }
 }
 
-impl<F: Future> Future for Metered<F> {
+impl<F: OfProcess> Future for Metered<F> {
     type Output = F::Output;
 
     #[inline]
@@ -216,34 +231,75 @@ impl<F: Future> Future for Metered<F> {
         // SAFETY: nothing is moved out of it; the future is treated as pinned, below.
         let this = unsafe { self.get_unchecked_mut() };
         // SAFETY: it is pinned as part of this, and never moved.
-        let future = unsafe { Pin::new_unchecked(&mut this.future) };
+        let mut future = unsafe { Pin::new_unchecked(&mut this.future) };
         let result = match this.pace.left {
             0 => {
                 let polls = u64::from(this.pace.skipped) + 1;
-                let process = this.process as usize;
-                let (result, poll_ns) = this.meter.poll(process, polls, || future.poll(context));
+                let (meter, process) = meter_of(future.as_mut());
+                // SAFETY: the promise of `new`.
+                let meter = unsafe { &*meter };
+                let (result, poll_ns) =
+                    meter.poll(process, polls, || future.as_mut().poll(context));
                 this.pace.timed(poll_ns);
                 result
             }
             _ => {
                 this.pace.left -= 1;
-                future.poll(context)
+                future.as_mut().poll(context)
             }
         };
         if result.is_ready() {
-            this.meter.end(this.process as usize);
+            let (meter, process) = meter_of(future);
+            // SAFETY: the promise of `new`.
+            unsafe { &*meter }.end(process);
         }
         result
     }
+}
+
+/// The meter of the process's network, and the index there.
+fn meter_of(future: Pin<&mut impl OfProcess>) -> (*const Meter, usize) {
+    let (shared, process) = future.process();
+    // SAFETY: the process, which is borrowed, keeps it.
+    (unsafe { &*shared }.timed_by(), process as usize)
 }
 
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
     use std::hint::black_box;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 
     use super::*;
+    use crate::shared::Shared;
+
+    /// A process without ports.
+    struct Lone<F>(Arc<Shared>, u32, Pin<Box<F>>);
+
+    impl<F: Future<Output = ()>> Future for Lone<F> {
+        type Output = ();
+
+        fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+            self.2.as_mut().poll(context)
+        }
+    }
+
+    impl<F: Future<Output = ()>> OfProcess for Lone<F> {
+        fn process(self: Pin<&mut Self>) -> (*const Shared, u32) {
+            (Arc::as_ptr(&self.0), self.1)
+        }
+    }
+
+    fn metered<F: Future<Output = ()>>(
+        shared: &Arc<Shared>,
+        index: u32,
+        future: F,
+    ) -> Metered<Lone<F>> {
+        // SAFETY: each test keeps the meter of what is shared while it polls.
+        unsafe { Metered::new(Lone(Arc::clone(shared), index, Box::pin(future)), index) }
+    }
 
     fn spin(time: Duration) {
         let begin = Instant::now();
@@ -255,6 +311,8 @@ mod tests {
     #[test]
     fn a_process_is_charged_for_what_it_spins_and_not_for_what_it_waits() {
         let meter = Arc::new(Meter::new(2, 1));
+        let shared = Arc::new(Shared::new());
+        shared.time_by(Some(&meter));
         let has_worked = AtomicBool::new(false);
         // Ordering: none needed, one worker.
         let wait = poll_fn(|context| match has_worked.load(Relaxed) {
@@ -269,11 +327,11 @@ mod tests {
             // Ordering: as above.
             has_worked.store(true, Relaxed);
         };
+        let both = &shared;
         let pool = roving::Pool::new(1).unwrap();
-        let both = &meter;
         pool.run(move |scope| async move {
-            let first = scope.spawn(Metered::new(wait, both, 0));
-            Metered::new(work, both, 1).await;
+            let first = scope.spawn(metered(both, 0, wait));
+            metered(both, 1, work).await;
             first.await;
         });
         let spent = [meter.spent(0), meter.spent(1)];

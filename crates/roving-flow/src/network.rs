@@ -18,13 +18,11 @@ use crate::ports::sealed::Visitor;
 use crate::report::Report;
 use crate::shared::{Failure, Shared};
 use crate::start::{Setting, start};
+use crate::starts::Starts;
 use crate::turn::Turn;
 
 /// Capacity of a channel for which none is given.
 pub(crate) const CAPACITY: usize = 64;
-
-/// Starts one process.
-pub(crate) type Start<'env> = Box<dyn FnOnce(Scope<'env>, &Setting, u32) + Send + 'env>;
 
 /// Starts what is no process.
 pub(crate) type Beside<'env> = Box<dyn FnOnce(Scope<'env>) + Send + 'env>;
@@ -73,7 +71,7 @@ pub struct Network<'env> {
     pub(crate) shared: Arc<Shared>,
     /// The report of the run, for the handles that outlive it.
     pub(crate) last: Arc<OnceLock<Report>>,
-    pub(crate) starts: Vec<Start<'env>>,
+    pub(crate) starts: Starts<'env>,
     pub(crate) plan: Plan,
     pub(crate) channels: Vec<Handle>,
     /// Work that runs alongside the processes, and is none.
@@ -105,7 +103,7 @@ impl<'env> Network<'env> {
         Network {
             shared: Arc::new(Shared::new()),
             last: Arc::default(),
-            starts: Vec::new(),
+            starts: Starts::new(),
             plan: Plan::default(),
             channels: Vec::new(),
             beside: Vec::new(),
@@ -227,9 +225,9 @@ impl<'env> Network<'env> {
             );
             self.invalid.get_or_insert(text);
         }
-        self.starts.push(Box::new(move |scope, setting, index| {
+        self.starts.push(move |scope, setting: &Setting, index| {
             start(scope, setting, index, move || body(ports));
-        }));
+        });
     }
 
     /// Adds a process that may fail: an error ends the network, as a panic does, and [`Self::run`]

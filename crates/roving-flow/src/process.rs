@@ -4,8 +4,8 @@ use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use crate::channel::Op;
 use crate::channel::words::{End, Resumed};
+use crate::channel::{At, Op, Waits};
 use crate::deadlock;
 use crate::line::Line;
 use crate::prim::{Arc, Ordering, fence, ord};
@@ -16,15 +16,12 @@ use crate::word::Word;
 /// So many times in one poll a process goes on at once when what it waits for has come just then.
 const TURNS_MAX: u32 = 64;
 
-/// Where a process is suspended.
-enum Waits {
-    Nowhere,
-    At(Op),
-    Any(Box<Several>),
+/// The future of a process, or what is around it.
+pub(crate) trait OfProcess: Future<Output = ()> {
+    /// The state that the process shares with its network, and keeps; and its index. Not by a
+    /// shared reference, which would be one to what the body borrows from itself.
+    fn process(self: Pin<&mut Self>) -> (*const Shared, u32);
 }
-
-/// Behind one pointer, so that a process that waits at one place is small.
-struct Several(Vec<Op>);
 
 /// The future that a process's task polls.
 pub(crate) struct Process<F> {
@@ -54,7 +51,7 @@ impl<F: Future<Output = ()>> Process<F> {
             index,
             is_started: false,
             is_traced: keeps_trace(),
-            waits: Waits::Nowhere,
+            waits: Waits::NOWHERE,
             outside: None,
             body: Some(body),
         }
@@ -67,11 +64,11 @@ impl<F: Future<Output = ()>> Process<F> {
             self.is_started = true;
             self.shared.process_started();
         }
-        let waits = std::mem::replace(&mut self.waits, Waits::Nowhere);
-        if let Waits::Any(_) = &waits {
+        let waits = std::mem::replace(&mut self.waits, Waits::NOWHERE);
+        if let At::Any(_) = waits.at() {
             self.shared.control(self.index).set_word(Word::Runs);
         }
-        waits.resume(&self.shared, line);
+        resume(&waits, &self.shared, line);
         if let Some(outside) = &self.outside {
             outside.reset();
         }
@@ -97,9 +94,9 @@ impl<F: Future<Output = ()>> Process<F> {
                 self.outside = turn.take_outside();
                 let may_wake = self.outside.as_mut().is_some_and(Outside::may_wake);
                 let (op, more) = turn.take_ops();
-                self.shared.control(self.index).set_waker(task);
-                self.waits = Waits::new(op, more);
-                let suspended = self.waits.begin(&self.shared, self.index, line, may_wake);
+                self.shared.set_waker(self.index, task);
+                self.waits = waits_for(op, more);
+                let suspended = begin(&self.waits, &self.shared, self.index, line, may_wake);
                 // After a fence.
                 turn.pay_all();
                 if suspended && !self.shared.is_stopped() {
@@ -192,7 +189,7 @@ impl<F: Future<Output = ()>> Process<F> {
             match this.turn(line, context.waker()) {
                 Turned::Again => {}
                 Turned::Suspended => {
-                    let waits_to_write = this.waits.is_to_write();
+                    let waits_to_write = waits_to_write(&this.waits);
                     deadlock::after_suspension(&this.shared, line, this.index, waits_to_write);
                     return Poll::Pending;
                 }
@@ -209,68 +206,76 @@ impl<F: Future<Output = ()>> Process<F> {
     }
 }
 
-impl Waits {
+impl<F: Future<Output = ()>> OfProcess for Process<F> {
     #[inline(always)]
-    fn new(op: Option<Op>, mut more: Vec<Op>) -> Waits {
-        match op {
-            None => Waits::Nowhere,
-            Some(op) if more.is_empty() => Waits::At(op),
-            Some(op) => {
-                more.push(op);
-                Waits::Any(Box::new(Several(more)))
-            }
+    fn process(self: Pin<&mut Self>) -> (*const Shared, u32) {
+        // SAFETY: nothing is moved out.
+        let this = unsafe { self.get_unchecked_mut() };
+        (Arc::as_ptr(&this.shared), this.index)
+    }
+}
+
+#[inline(always)]
+fn waits_for(op: Option<Op>, mut more: Vec<Op>) -> Waits {
+    match op {
+        None => Waits::NOWHERE,
+        Some(op) if more.is_empty() => Waits::one(op),
+        Some(op) => {
+            more.push(op);
+            Waits::any(more)
         }
     }
+}
 
-    fn is_to_write(&self) -> bool {
-        match self {
-            Waits::Nowhere => false,
-            Waits::At(op) => op.end == End::Writer,
-            Waits::Any(ops) => ops.0.iter().any(|op| op.end == End::Writer),
+fn waits_to_write(waits: &Waits) -> bool {
+    match waits.at() {
+        At::Nowhere => false,
+        At::One(op) => op.end == End::Writer,
+        At::Any(ops) => ops.iter().any(|op| op.end == End::Writer),
+    }
+}
+
+/// The process waits there from now on, and this is a fence. False when something has come
+/// meanwhile: then it does not wait everywhere, and is to be resumed.
+#[inline(always)]
+fn begin(waits: &Waits, shared: &Shared, process: u32, line: &Line, may_wake: bool) -> bool {
+    let control = shared.control(process);
+    let word = match waits.at() {
+        _ if may_wake => Word::Outside,
+        At::Nowhere => Word::Outside,
+        At::One(op) => Word::One(op),
+        At::Any(_) => Word::Runs,
+    };
+    control.set_word(word);
+    line.leave();
+    match waits.at() {
+        At::Nowhere => {
+            // Ordering: the fence that `Words::wait` is otherwise. Pairs with [wait] and [quiet].
+            fence(ord("outside_fence", Ordering::SeqCst));
+            true
+        }
+        At::One(op) => op.words().wait(op.end),
+        At::Any(ops) => {
+            let waits = ops.iter().all(|op| op.words().wait(op.end));
+            if waits && !may_wake {
+                control.set_word(Word::Many);
+            }
+            waits
         }
     }
+}
 
-    /// The process waits there from now on, and this is a fence. False when something has come
-    /// meanwhile: then it does not wait everywhere, and is to be resumed.
-    #[inline(always)]
-    fn begin(&self, shared: &Shared, process: u32, line: &Line, may_wake: bool) -> bool {
-        let control = shared.control(process);
-        let word = match self {
-            _ if may_wake => Word::Outside,
-            Waits::Nowhere => Word::Outside,
-            Waits::At(op) => Word::One(*op),
-            Waits::Any(_) => Word::Runs,
-        };
-        control.set_word(word);
-        line.leave();
-        let waits = match self {
-            Waits::Nowhere => {
-                // Ordering: the fence that `Words::wait` is otherwise. Pairs with [wait] and
-                // [quiet].
-                fence(ord("outside_fence", Ordering::SeqCst));
-                true
-            }
-            Waits::At(op) => op.words().wait(op.end),
-            Waits::Any(ops) => ops.0.iter().all(|op| op.words().wait(op.end)),
-        };
-        if let (Waits::Any(_), true, false) = (self, waits, may_wake) {
-            control.set_word(Word::Many);
+/// The process waits there no more.
+#[inline(always)]
+fn resume(waits: &Waits, shared: &Shared, line: &Line) {
+    let resume = |op: &Op| {
+        if let Resumed::Claimed(by) = op.words().resume(op.end) {
+            shared.lines.started(line, by);
         }
-        waits
-    }
-
-    /// It waits there no more.
-    #[inline(always)]
-    fn resume(&self, shared: &Shared, line: &Line) {
-        let resume = |op: &Op| {
-            if let Resumed::Claimed(by) = op.words().resume(op.end) {
-                shared.lines.started(line, by);
-            }
-        };
-        match self {
-            Waits::Nowhere => {}
-            Waits::At(op) => resume(op),
-            Waits::Any(ops) => ops.0.iter().for_each(resume),
-        }
+    };
+    match waits.at() {
+        At::Nowhere => {}
+        At::One(op) => resume(&op),
+        At::Any(ops) => ops.iter().for_each(resume),
     }
 }

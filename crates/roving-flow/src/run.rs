@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::hint::Hint;
 use crate::meter::Meter;
 use crate::network::Network;
-use crate::placement::Placer;
+use crate::placement::{Grouped, Network as Placed, Placer};
 use crate::report::Report;
 use crate::shared::{Failure, Shared};
 use crate::start::Setting;
@@ -88,17 +88,22 @@ impl Network<'_> {
         } = self;
         shared.begin(plan, channels, starts.len());
         let _at_the_end = GiveUp(Arc::clone(&shared));
-        let placer = Placer::new(&placement, &*shared, pool.workers());
+        let workers = pool.workers();
+        let grouped = Grouped::new(&placement, &shared, workers);
+        let placed = grouped.as_ref().map(|grouped| grouped as &dyn Placed);
+        let placed = placed.unwrap_or(&*shared);
+        let placer = Placer::new(&placement, placed, starts.len(), workers);
         let meter = match &placer {
             Some(placer) => Some(Arc::clone(placer.meter())),
-            None => metered.then(|| Arc::new(Meter::new(starts.len(), pool.workers()))),
+            None => metered.then(|| Arc::new(Meter::new(starts.len(), workers))),
         };
         if let (true, Some(meter)) = (metered, &meter) {
             let _first = shared.meter.set(Arc::clone(meter));
         }
+        shared.time_by(meter.as_ref());
         let setting = Setting {
             shared: Arc::clone(&shared),
-            meter,
+            is_timed: meter.is_some(),
             is_placed: placer.is_some(),
             accounts: accounting.then(|| Arc::new(Accounts::new(&shared))),
         };
@@ -112,20 +117,19 @@ impl Network<'_> {
                 for start in beside {
                     start(scope);
                 }
-                for (index, start) in (0..).zip(starts) {
-                    start(scope, &setting, index);
-                }
+                starts.start_all(scope, &setting);
             });
         };
         let moves = match placer {
-            Some(placer) => placer.run(&*shared, run).1,
+            Some(placer) => placer.run(placed, run).1,
             None => {
                 run();
                 Vec::new()
             }
         };
         let elapsed = began.elapsed();
-        drop((cancels, hint));
+        // What is known of a million processes takes room, and all have ended.
+        drop((cancels, hint, meter, grouped));
         let report = shared.report(elapsed, moves, accounts.as_deref());
         if Arc::strong_count(&last) > 1 {
             let _first = last.set(report.clone());

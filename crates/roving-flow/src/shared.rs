@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::mem;
+use std::ptr;
 use std::sync::PoisonError;
 use std::task::Waker;
 
@@ -11,49 +12,23 @@ use crate::channel::words::End;
 use crate::lines::Lines;
 use crate::names::Plan;
 use crate::prim::{
-    Arc, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering, RwLock,
-    RwLockReadGuard, fence, lock, ord, pause,
+    Arc, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering,
+    RwLock, RwLockReadGuard, fence, lock, ord,
 };
+use crate::task::{Task, Tasks};
 use crate::word::{AtomicWord, Word};
 
 /// The state of a process that others may see while it runs.
 pub(crate) struct Control {
-    /// Set before the process is suspended for the first time, and never changed: a process is
-    /// always polled as the same task.
-    ///
-    /// It is never taken out, for a thread that has claimed the process may be about to wake it
-    /// while another thread wakes it as well, it ends, and the network with it. That thread holds a
-    /// port, a port keeps its channel, a channel keeps what is shared, and so the waker is there.
-    waker: OnceLock<Waker>,
+    task: Task,
     word: AtomicWord,
-    /// Where it is to run.
-    pub(crate) place: Place,
 }
 
 impl Control {
     fn new() -> Control {
         Control {
-            waker: OnceLock::new(),
+            task: Task::new(),
             word: AtomicWord::new(),
-            place: Place::new(None),
-        }
-    }
-
-    /// By the process, before it says anywhere that it waits.
-    #[inline]
-    pub(crate) fn set_waker(&self, waker: &Waker) {
-        if self.waker.get().is_none() {
-            let _nobody_else_sets_it = self.waker.set(waker.clone());
-        }
-    }
-
-    /// By a thread that has claimed the process where it waits, or has stopped the network. The
-    /// process may have ended since.
-    #[inline]
-    pub(crate) fn wake(&self) {
-        if let Some(waker) = self.waker.get() {
-            pause();
-            waker.wake_by_ref();
         }
     }
 
@@ -119,6 +94,9 @@ impl Failure {
 pub(crate) struct Shared {
     pub(crate) lines: Lines,
     controls: OnceLock<Box<[Control]>>,
+    /// Where each process is to run, once somebody places them.
+    places: OnceLock<Box<[Place]>>,
+    tasks: Tasks,
     /// The channels, from when the network runs until it has ended.
     pub(crate) channels: RwLock<Vec<Handle>>,
     pub(crate) plan: OnceLock<Plan>,
@@ -145,6 +123,9 @@ pub(crate) struct Shared {
     pub(crate) looks: AtomicU64,
     /// Called when nothing can go on but by what comes from outside, and when all have ended.
     pub(crate) rest: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// Times processes, if they are timed: set before they begin, and there until the last has
+    /// ended. The run has it, and gives it up before it makes its report.
+    timed_by: AtomicPtr<Meter>,
     /// Estimates the time of processes, if somebody wants to know.
     pub(crate) meter: OnceLock<Arc<Meter>>,
 }
@@ -154,6 +135,8 @@ impl Shared {
         Shared {
             lines: Lines::new(),
             controls: OnceLock::new(),
+            places: OnceLock::new(),
+            tasks: Tasks::new(),
             channels: RwLock::new(Vec::new()),
             plan: OnceLock::new(),
             unstarted: AtomicUsize::new(0),
@@ -168,6 +151,7 @@ impl Shared {
             sees_speed: AtomicBool::new(false),
             looks: AtomicU64::new(0),
             rest: OnceLock::new(),
+            timed_by: AtomicPtr::new(ptr::null_mut()),
             meter: OnceLock::new(),
         }
     }
@@ -199,6 +183,39 @@ impl Shared {
     #[inline(always)]
     pub(crate) fn control(&self, process: u32) -> &Control {
         &self.controls()[process as usize]
+    }
+
+    /// The processes that are about to begin are timed by that.
+    #[cfg(not(loom))]
+    pub(crate) fn time_by(&self, meter: Option<&Arc<Meter>>) {
+        let meter = meter.map_or(ptr::null(), Arc::as_ptr);
+        // Ordering: Relaxed; what the processes are handed over with orders it.
+        self.timed_by.store(meter.cast_mut(), Ordering::Relaxed);
+    }
+
+    /// The meter of the processes.
+    #[cfg(not(loom))]
+    pub(crate) fn timed_by(&self) -> *const Meter {
+        // Ordering: Relaxed, as above.
+        self.timed_by.load(Ordering::Relaxed)
+    }
+
+    /// Where the processes are to run; anywhere at first.
+    pub(crate) fn places(&self) -> &[Place] {
+        let anywhere = || self.controls().iter().map(|_| Place::new(None)).collect();
+        self.places.get_or_init(anywhere)
+    }
+
+    /// By the process, before it says anywhere that it waits: how it is woken.
+    #[inline]
+    pub(crate) fn set_waker(&self, process: u32, waker: &Waker) {
+        self.control(process).task.set(&self.tasks, waker);
+    }
+
+    /// By a thread that has claimed the process where it waits; it may have ended since.
+    #[inline]
+    pub(crate) fn wake(&self, process: u32) {
+        self.control(process).task.wake(&self.tasks);
     }
 
     /// A process is polled for the first time.
@@ -284,7 +301,9 @@ impl Shared {
             // that, after its own fence, or its waker is seen below. Pairs with [wait].
             fence(ord("stop_fence", Ordering::SeqCst));
         }
-        self.controls().iter().for_each(Control::wake);
+        for control in self.controls() {
+            control.task.wake(&self.tasks);
+        }
     }
 
     /// All processes have ended: the network gives up its channels, which keep what is shared.
@@ -298,5 +317,13 @@ impl Shared {
 
     pub(crate) fn take_failure(&self) -> Option<Failure> {
         lock(&self.failure).take()
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        for mut control in self.controls.take().into_iter().flatten() {
+            control.task.give_up(&self.tasks);
+        }
     }
 }

@@ -7,17 +7,18 @@ use std::task::Waker;
 use roving::adapt::{Place, spawn_kept, spawn_placed};
 use roving::task::Scope;
 
-use crate::accounting::{Accounts, accounted};
-use crate::meter::{Meter, Metered};
-use crate::process::Process;
+use crate::accounting::{Accounted, Accounts};
+use crate::meter::Metered;
+use crate::process::{OfProcess, Process};
 use crate::shared::{Failure, Shared};
 use crate::turn::Turn;
 
 /// The common setting in which all processes of a network start.
 pub(crate) struct Setting {
     pub(crate) shared: Arc<Shared>,
-    /// With a placement that moves processes, or where somebody wants to know what they take.
-    pub(crate) meter: Option<Arc<Meter>>,
+    /// There is a meter: with a placement that moves processes, or where somebody wants to know
+    /// what they take.
+    pub(crate) is_timed: bool,
     /// Processes have places.
     pub(crate) is_placed: bool,
     pub(crate) accounts: Option<Arc<Accounts>>,
@@ -51,7 +52,7 @@ pub(crate) fn start<'env, Fut>(
     let process = Process::new(shared, index, body);
     match &setting.accounts {
         Some(accounts) => {
-            let process = accounted(process, accounts, index);
+            let process = Accounted::new(process, accounts, index);
             spawn(scope, setting, index, process);
         }
         None => spawn(scope, setting, index, process),
@@ -59,22 +60,23 @@ pub(crate) fn start<'env, Fut>(
 }
 
 /// Where its place says, if there are places, now and whenever it is ready.
-fn spawn<'env, Fut>(scope: Scope<'env>, setting: &Setting, index: u32, process: Fut)
-where
-    Fut: Future<Output = ()> + Send + 'env,
-{
-    match &setting.meter {
-        None => drop(spawn_kept(scope, process)),
-        Some(meter) if !setting.is_placed => {
-            drop(spawn_kept(scope, Metered::new(process, meter, index)));
-        }
-        Some(meter) => {
-            let place: *const Place = &setting.shared.control(index).place;
-            // SAFETY: the place is in what the process shares with its network, and the process
-            // keeps that. A place is read while its task holds its future, which is the process.
-            let place = unsafe { &*place };
-            let future = Metered::new(process, meter, index);
-            drop(spawn_placed(scope, place, future));
-        }
+fn spawn<'env>(
+    scope: Scope<'env>,
+    setting: &Setting,
+    index: u32,
+    process: impl OfProcess + Send + 'env,
+) {
+    if !setting.is_timed {
+        return drop(spawn_kept(scope, process));
     }
+    // SAFETY: the run says so in the setting when it has a meter, which it keeps until all
+    // processes have ended.
+    let future = unsafe { Metered::new(process, index) };
+    if !setting.is_placed {
+        return drop(spawn_kept(scope, future));
+    }
+    let place: *const Place = &setting.shared.places()[index as usize];
+    // SAFETY: the place is in what the process shares with its network, and the process keeps that.
+    // A place is read while its task holds its future, which is the process.
+    drop(spawn_placed(scope, unsafe { &*place }, future));
 }

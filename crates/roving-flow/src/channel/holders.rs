@@ -19,22 +19,16 @@ pub(crate) struct Meta {
     references: AtomicU32,
     /// How many of the two ports are left.
     ports: AtomicU32,
-}
-
-/// The two processes, and the wakers of others.
-pub(crate) struct Holders {
-    /// Of futures that wait here and are not processes polled directly, and of ends that are in
-    /// another place.
-    elsewhere: OnceLock<Box<Elsewhere>>,
-    producer: AtomicU32,
-    consumer: AtomicU32,
+    /// The process at the end of the producer.
+    sends: AtomicU32,
 }
 
 /// No process: that port is held outside of the network.
 pub(crate) const OUTSIDE: u32 = u32::MAX;
 
+/// The wakers of those who wait at a channel, and are no process.
 #[derive(Default)]
-struct Elsewhere {
+pub(super) struct Elsewhere {
     reader: Outsider,
     writer: Outsider,
 }
@@ -72,33 +66,23 @@ unsafe fn clear<T>(words: NonNull<Words>) -> Option<Payload> {
 }
 
 /// # Safety
-/// Nobody uses the channel any more, it was made by [`open`], and holds messages of type `T`.
+/// Nobody uses the channel any more, it was made by [`open`], and held messages of type `T`.
 unsafe fn free<T>(words: NonNull<Words>) {
     // SAFETY: the caller's promise.
-    drop(unsafe { Box::from_raw(words.cast::<Channel<T>>().as_ptr()) });
+    unsafe { Channel::<T>::free(words.cast()) };
 }
 
 /// A new channel with three references: its two ports and the network.
 pub(crate) fn open<T>(shared: &Arc<Shared>, index: u32, capacity: u32) -> NonNull<Channel<T>> {
-    let (meta, holders) = parts::<T>(shared, index);
-    NonNull::from(Box::leak(Box::new(Channel::new(capacity, meta, holders))))
-}
-
-/// Of a channel with three references.
-pub(super) fn parts<T>(shared: &Arc<Shared>, index: u32) -> (Meta, Holders) {
     let meta = Meta {
         shared: Arc::clone(shared),
         vtable: Channel::<T>::VTABLE,
         index,
         references: AtomicU32::new(3),
         ports: AtomicU32::new(2),
+        sends: AtomicU32::new(OUTSIDE),
     };
-    let holders = Holders {
-        elsewhere: OnceLock::new(),
-        producer: AtomicU32::new(OUTSIDE),
-        consumer: AtomicU32::new(OUTSIDE),
-    };
-    (meta, holders)
+    Channel::new(capacity, meta)
 }
 
 /// A reference to a channel that is no port.
@@ -230,8 +214,8 @@ impl Words {
 
     fn holder(&self, end: End) -> &AtomicU32 {
         match end {
-            End::Reader => &self.holders.consumer,
-            End::Writer => &self.holders.producer,
+            End::Reader => &self.receives,
+            End::Writer => &self.meta.sends,
         }
     }
 
@@ -247,7 +231,7 @@ impl Words {
     }
 
     fn elsewhere(&self, end: End) -> &Outsider {
-        let slots = self.holders.elsewhere.get_or_init(Box::default);
+        let slots = self.elsewhere.get_or_init(Box::default);
         match end {
             End::Reader => &slots.reader,
             End::Writer => &slots.writer,
@@ -289,7 +273,7 @@ impl Words {
             Claim::Nobody => {}
             Claim::Process => {
                 line.woke();
-                shared.control(self.process(end)).wake();
+                shared.wake(self.process(end));
             }
             Claim::Elsewhere => {
                 let waker = lock(&self.elsewhere(end).waker).take();

@@ -1,9 +1,12 @@
 //! Channels under loom: every interleaving of two threads, and what a weak machine may reorder.
 
+use std::ops::Deref;
+use std::ptr::NonNull;
+
 use loom::sync::Arc;
 use loom::thread;
 
-use super::holders::parts;
+use super::holders::open;
 use super::window::Window;
 use super::words::{Claim, End, Resumed, UNBOUNDED};
 use super::{Channel, Empty, Full};
@@ -12,9 +15,32 @@ use crate::prim::{DataCell, explore};
 use crate::shared::Shared;
 use crate::word::{AtomicWord, Word};
 
-fn channel(capacity: u32) -> Arc<Channel<Box<u32>>> {
-    let (meta, holders) = parts::<Box<u32>>(&Arc::new(Shared::new()), 0);
-    Arc::new(Channel::new(capacity, meta, holders))
+/// A channel of which no port is dropped.
+struct Open(NonNull<Channel<Box<u32>>>);
+
+// SAFETY: a channel is.
+unsafe impl Send for Open {}
+// SAFETY: a channel is.
+unsafe impl Sync for Open {}
+
+impl Deref for Open {
+    type Target = Channel<Box<u32>>;
+
+    fn deref(&self) -> &Channel<Box<u32>> {
+        // SAFETY: freed in `drop` alone.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        // SAFETY: made by `open`, and cleared.
+        unsafe { Channel::free(self.0) };
+    }
+}
+
+fn channel(capacity: u32) -> Arc<Open> {
+    Arc::new(Open(open(&Arc::new(Shared::new()), 0, capacity)))
 }
 
 fn push(channel: &Channel<Box<u32>>, message: u32) -> bool {

@@ -10,31 +10,39 @@ pub(crate) mod words;
 mod loom_tests;
 mod ring;
 
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
-use std::ptr::NonNull;
+use std::mem::offset_of;
+use std::ptr::{self, NonNull};
 
 use ring::Ring;
-use words::Words;
+use words::{Local, Words};
 
 use crate::unwind::{Payload, to_the_end};
 
 mod holders;
 mod op;
-pub(crate) use holders::{Handle, Holders, Meta, OUTSIDE, drop_port, open, reopen_port};
-pub(crate) use op::Op;
+use holders::Elsewhere;
+pub(crate) use holders::{Handle, Meta, OUTSIDE, drop_port, open, reopen_port};
+pub(crate) use op::{At, Op, Waits};
 
 /// A channel of messages of type `T`.
+///
+/// The slots of the first ring follow in the same memory, so that a channel of a few small messages
+/// is one allocation.
 #[repr(C)]
 pub(crate) struct Channel<T> {
     pub(crate) words: Words,
+    first: Ring<T>,
     marker: PhantomData<*mut T>,
 }
 
-// SAFETY: messages go from one thread to the other, hence `T: Send`. The `Local` of each end and
-// `first` are touched by that end alone, or handed over with [sent]; all else is atomic.
+// SAFETY: messages go from one thread to the other, hence `T: Send`. The `Local` of each end is
+// touched by that end alone; all else is atomic, or a slot of a ring, and those are handed over
+// with [sent] and [taken].
 unsafe impl<T: Send> Send for Channel<T> {}
-// SAFETY: through a shared channel each end touches its own `Local`, and `first` as handed over
-// with [sent]; all else is atomic, and messages are `Send`.
+// SAFETY: through a shared channel each end touches its own `Local`, and slots as handed over
+// with [sent] and [taken]; all else is atomic, and messages are `Send`.
 unsafe impl<T: Send> Sync for Channel<T> {}
 
 /// Why nothing came out.
@@ -56,11 +64,75 @@ pub(crate) enum Full {
 }
 
 impl<T> Channel<T> {
-    pub(crate) fn new(capacity: u32, meta: Meta, holders: Holders) -> Channel<T> {
-        Channel {
-            words: Words::new(capacity, meta, holders),
-            marker: PhantomData,
+    /// The memory of a channel whose first ring has so many slots.
+    fn layout(slots: u32) -> Layout {
+        let before = offset_of!(Channel<T>, first);
+        const { assert!(offset_of!(Channel<T>, first) + size_of::<Ring<T>>() == size_of::<Self>()) };
+        let size = before + Ring::<T>::layout(slots).0.size();
+        match Layout::from_size_align(size, align_of::<Channel<T>>()) {
+            Ok(layout) => layout,
+            Err(_) => handle_alloc_error(Layout::new::<Channel<T>>()),
         }
+    }
+
+    /// A new channel; [`Self::free`] frees it.
+    pub(crate) fn new(capacity: u32, meta: Meta) -> NonNull<Channel<T>> {
+        let slots = Ring::<T>::slots_within(capacity);
+        let layout = Channel::<T>::layout(slots);
+        // SAFETY: it is not empty.
+        let at = unsafe { alloc(layout) }.cast::<Channel<T>>();
+        let Some(channel) = NonNull::new(at) else {
+            handle_alloc_error(layout)
+        };
+        // SAFETY: fresh memory of that layout.
+        unsafe {
+            let first = Channel::first(channel);
+            (&raw mut (*at).words).write(Words::new(capacity, meta, first.as_ptr().cast()));
+            Ring::fill(first, slots, 0);
+        }
+        channel
+    }
+
+    /// The ring in the memory of the channel itself.
+    ///
+    /// # Safety
+    /// That memory is there.
+    unsafe fn first(channel: NonNull<Channel<T>>) -> NonNull<Ring<T>> {
+        // SAFETY: the caller's promise.
+        unsafe { NonNull::new_unchecked(&raw mut (*channel.as_ptr()).first) }
+    }
+
+    /// Frees the channel.
+    ///
+    /// # Safety
+    /// It was made by [`Self::new`], nobody uses it any more, and no message lies in it.
+    pub(crate) unsafe fn free(channel: NonNull<Channel<T>>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let first = Channel::first(channel);
+            let layout = Channel::<T>::layout(Ring::len(first));
+            Ring::empty(first);
+            channel.drop_in_place();
+            dealloc(channel.as_ptr().cast(), layout);
+        }
+    }
+
+    /// Frees a ring that was left, unless it is a part of the channel.
+    ///
+    /// # Safety
+    /// It is empty, and nobody uses it any more.
+    unsafe fn free_ring(&self, ring: NonNull<Ring<T>>) {
+        if !ptr::eq(ring.as_ptr(), &self.first) {
+            // SAFETY: the caller's promise; all other rings come from `Ring::new`.
+            unsafe { Ring::free(ring) };
+        }
+    }
+
+    /// The ring that an end is at.
+    #[inline(always)]
+    fn ring_of(local: &Local) -> NonNull<Ring<T>> {
+        // SAFETY: from the beginning on there is one.
+        unsafe { NonNull::new_unchecked(local.ring.get().cast()) }
     }
 
     /// Producer: whether a message can go in now.
@@ -86,8 +158,7 @@ impl<T> Channel<T> {
         debug_assert!(number < self.words.producer.limit.get());
         // SAFETY: below the limit, the slot of that number is empty and the producer's.
         unsafe {
-            let ring = NonNull::new_unchecked(self.words.producer.ring.get().cast::<Ring<T>>());
-            Ring::write(ring, number, message);
+            Ring::write(Channel::ring_of(&self.words.producer), number, message);
         }
         self.words.publish_sent(number + 1);
     }
@@ -117,30 +188,20 @@ impl<T> Channel<T> {
         if number >= room {
             return Err(Full::Yet);
         }
-        let capacity = self.words.capacity();
-        let at = NonNull::new(local.ring.get().cast::<Ring<T>>());
+        let ring = Channel::<T>::ring_of(local);
         // SAFETY: the producer's ring is alive until it has linked another and the consumer has
         // followed.
-        let slots = at.map_or(0, |ring| unsafe { Ring::len(ring) });
+        let (slots, start) = unsafe { (Ring::len(ring), Ring::start(ring)) };
         // The messages in this ring begin no earlier than the ring itself.
-        let oldest = match at {
-            // SAFETY: the producer's ring is alive: no other has been linked since its length was
-            // read.
-            Some(ring) => taken.number().max(unsafe { Ring::start(ring) }),
-            None => 0,
-        };
-        let end = oldest + u64::from(slots);
+        let end = taken.number().max(start) + u64::from(slots);
         if number < end {
             local.limit.set(room.min(end));
             return Ok(());
         }
-        let more = Ring::<T>::slots_after(slots, capacity);
+        let more = Ring::<T>::slots_after(slots, self.words.capacity());
         let next = Ring::<T>::new(more, number);
-        match at {
-            // SAFETY: both are alive, and this number has not been published.
-            Some(ring) => unsafe { Ring::link(ring, number, next) },
-            None => self.words.first.set(next.as_ptr().cast()),
-        }
+        // SAFETY: both are alive, and this number has not been published.
+        unsafe { Ring::link(ring, number, next) };
         local.ring.set(next.as_ptr().cast());
         local.limit.set(room.min(number + u64::from(more)));
         Ok(())
@@ -158,10 +219,7 @@ impl<T> Channel<T> {
             unsafe { self.find_messages()? };
         }
         // SAFETY: below the limit, the slot is full and the consumer's.
-        let message = unsafe {
-            let ring = NonNull::new_unchecked(self.words.consumer.ring.get().cast::<Ring<T>>());
-            Ring::read(ring, number)
-        };
+        let message = unsafe { Ring::read(Channel::ring_of(&self.words.consumer), number) };
         self.words.publish_taken(number + 1);
         Ok(message)
     }
@@ -179,16 +237,14 @@ impl<T> Channel<T> {
             });
         }
         let local = &self.words.consumer;
-        let mut ring = match NonNull::new(local.ring.get().cast::<Ring<T>>()) {
-            Some(ring) => ring,
-            // SAFETY: a message was published, and before it the first ring.
-            None => unsafe { NonNull::new_unchecked(self.words.first.get().cast()) },
-        };
+        let mut ring = Channel::<T>::ring_of(local);
         // SAFETY: the consumer's ring is alive until it follows to the next; a message was
         // published that lies here or further on.
         let limit = unsafe {
             while Ring::end(ring) == number {
-                ring = Ring::follow(ring);
+                let next = Ring::follow(ring);
+                self.free_ring(ring);
+                ring = next;
             }
             Ring::end(ring).min(sent.number())
         };
@@ -205,17 +261,13 @@ impl<T> Channel<T> {
     pub(crate) unsafe fn clear(&self) -> Option<Payload> {
         // SAFETY: the caller is alone.
         let panicked = to_the_end(|| unsafe { self.pop() }.is_ok());
-        let last = match self.words.consumer.ring.get() {
-            ring if ring.is_null() => self.words.first.get(),
-            ring => ring,
-        };
-        let mut last = NonNull::new(last.cast::<Ring<T>>());
+        let mut last = Some(Channel::<T>::ring_of(&self.words.consumer));
         while let Some(ring) = last {
             // SAFETY: empty, and nobody's any more; so are those that were linked to it without a
             // message in them.
             unsafe {
                 last = Ring::next(ring);
-                Ring::free(ring);
+                self.free_ring(ring);
             }
         }
         panicked

@@ -1,6 +1,6 @@
-//! An operation that waits, in one pointer.
+//! Operations that wait: one of them, or several, in one pointer.
 
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
 use super::words::{End, Words};
 
@@ -45,5 +45,62 @@ impl Op {
         // SAFETY: what was packed is not null.
         let words = unsafe { NonNull::new_unchecked(packed.map_addr(|at| at & !1)) };
         Op { words, end }
+    }
+}
+
+/// Where a process is suspended, in one pointer, so that a process is small: null for nowhere; an
+/// operation, packed; or those of a list, with the second lowest bit.
+pub(crate) struct Waits(*mut ());
+
+/// The operations of [`Waits`].
+pub(crate) enum At<'w> {
+    Nowhere,
+    One(Op),
+    Any(&'w [Op]),
+}
+
+const SEVERAL: usize = 0b10;
+
+// SAFETY: operations are `Send`, and the list is this one's own.
+unsafe impl Send for Waits {}
+
+impl Waits {
+    pub(crate) const NOWHERE: Waits = Waits(ptr::null_mut());
+
+    #[inline(always)]
+    pub(crate) fn one(op: Op) -> Waits {
+        Waits(op.pack().cast())
+    }
+
+    #[inline(never)]
+    pub(crate) fn any(ops: Vec<Op>) -> Waits {
+        let list: *mut Vec<Op> = Box::into_raw(Box::new(ops));
+        Waits(list.map_addr(|at| at | SEVERAL).cast())
+    }
+
+    fn list(&self) -> Option<*mut Vec<Op>> {
+        let is_list = self.0.addr() & SEVERAL != 0;
+        is_list.then(|| self.0.map_addr(|at| at & !SEVERAL).cast())
+    }
+
+    #[inline(always)]
+    pub(crate) fn at(&self) -> At<'_> {
+        match self.list() {
+            None if self.0.is_null() => At::Nowhere,
+            // SAFETY: packed by `one`, whose caller keeps the channel.
+            None => At::One(unsafe { Op::unpack(self.0.cast()) }),
+            // SAFETY: made by `any`, and dropped with this.
+            Some(list) => At::Any(unsafe { &*list }),
+        }
+    }
+}
+
+impl Drop for Waits {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(list) = self.list() {
+            // SAFETY: made by `any`, and given up here.
+            drop(unsafe { Box::from_raw(list) });
+        }
     }
 }

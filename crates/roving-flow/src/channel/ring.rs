@@ -4,6 +4,9 @@
 //! and the channel's capacity allows more, the producer links a larger one and goes on there; the
 //! consumer empties the old one, frees it and follows. So a channel is as large as it had to be
 //! until now, no message is ever moved, and in the long run there is one ring.
+//!
+//! The first ring lies in the memory of the channel: with slots where messages are small, else with
+//! none, so that the first message is the first of the next ring.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::mem::{MaybeUninit, offset_of};
@@ -11,9 +14,12 @@ use std::ptr::NonNull;
 
 use crate::prim::{AtomicPtr, AtomicU64, DataCell, Ordering};
 
-/// Slots of a channel's first ring, unless its capacity is less. Loom sees rings follow each other
-/// with few messages.
+/// Slots of a channel's first ring with any, unless its capacity is less. Loom sees rings follow
+/// each other with few messages.
 const SLOTS_FIRST: u32 = if cfg!(loom) { 1 } else { 2 };
+
+/// Messages of at most so many bytes lie in the memory of the channel.
+const BYTES_WITHIN: usize = 16;
 
 /// The header before the slots of a ring.
 #[repr(C)]
@@ -23,8 +29,9 @@ pub(crate) struct Ring<T> {
     /// will ever be messages.
     end: AtomicU64,
     next: AtomicPtr<Ring<T>>,
-    /// Number of slots, less one; their number is a power of two.
-    mask: u32,
+    /// Number of slots, less one; their number is a power of two, or none. As wide as this, so that
+    /// slots of any kind come after the whole header, to which there may be references.
+    mask: u64,
     slots: [DataCell<MaybeUninit<T>>; 0],
 }
 
@@ -39,8 +46,17 @@ impl<T> Ring<T> {
         }
     }
 
+    /// Slots of the ring in the memory of a channel that may hold `capacity` messages.
+    pub(super) fn slots_within(capacity: u32) -> u32 {
+        match size_of::<T>() <= BYTES_WITHIN {
+            true => Ring::<T>::slots_after(0, capacity),
+            false => 0,
+        }
+    }
+
     /// The memory for that many slots, and where the first one is in it.
-    fn layout(slots: u32) -> (Layout, usize) {
+    pub(super) fn layout(slots: u32) -> (Layout, usize) {
+        const { assert!(offset_of!(Ring<T>, slots) == size_of::<Ring<T>>()) };
         let first = offset_of!(Ring<T>, slots);
         let size = Layout::array::<DataCell<MaybeUninit<T>>>(slots as usize)
             .ok()
@@ -57,26 +73,36 @@ impl<T> Ring<T> {
     /// For the messages from `start` on; `slots` is a power of two.
     pub(crate) fn new(slots: u32, start: u64) -> NonNull<Ring<T>> {
         debug_assert!(slots.is_power_of_two());
-        let (layout, offset) = Ring::<T>::layout(slots);
+        let (layout, _) = Ring::<T>::layout(slots);
         // SAFETY: the layout holds at least the header.
         let at = unsafe { alloc(layout) }.cast::<Ring<T>>();
         let Some(ring) = NonNull::new(at) else {
             handle_alloc_error(layout)
         };
-        // SAFETY: fresh memory for the header and, from the offset on, for so many slots.
+        // SAFETY: fresh memory of that layout.
+        unsafe { Ring::fill(ring, slots, start) };
+        ring
+    }
+
+    /// Makes a ring for the messages from `start` on; `slots` is a power of two, or none.
+    ///
+    /// # Safety
+    /// The memory is that of [`Self::layout`], and nobody uses it.
+    pub(super) unsafe fn fill(ring: NonNull<Ring<T>>, slots: u32, start: u64) {
+        let (_, offset) = Ring::<T>::layout(slots);
+        // SAFETY: memory for the header and, from the offset on, for so many slots.
         unsafe {
-            at.write(Ring {
+            ring.write(Ring {
                 end: AtomicU64::new(u64::MAX - start),
                 next: AtomicPtr::new(std::ptr::null_mut()),
-                mask: slots - 1,
+                mask: u64::from(slots).wrapping_sub(1),
                 slots: [],
             });
-            let first = at.byte_add(offset).cast::<DataCell<MaybeUninit<T>>>();
+            let first = ring.byte_add(offset).cast::<DataCell<MaybeUninit<T>>>();
             for slot in 0..slots as usize {
                 first.add(slot).write(DataCell::new(MaybeUninit::uninit()));
             }
         }
-        ring
     }
 
     /// # Safety
@@ -88,7 +114,7 @@ impl<T> Ring<T> {
         unsafe {
             let mask = (*ring.as_ptr()).mask;
             let first = (&raw const (*ring.as_ptr()).slots).cast::<DataCell<MaybeUninit<T>>>();
-            &*first.add(number as u32 as usize & mask as usize)
+            &*first.add((number & mask) as usize)
         }
     }
 
@@ -114,7 +140,7 @@ impl<T> Ring<T> {
     /// The ring is alive.
     pub(crate) unsafe fn len(ring: NonNull<Ring<T>>) -> u32 {
         // SAFETY: the caller's promise.
-        unsafe { (*ring.as_ptr()).mask + 1 }
+        unsafe { (*ring.as_ptr()).mask.wrapping_add(1) as u32 }
     }
 
     /// Producer: number of the first message that lies here, in the newest ring.
@@ -153,7 +179,7 @@ impl<T> Ring<T> {
         unsafe { (*ring.as_ptr()).end.load(Ordering::Relaxed) }
     }
 
-    /// Consumer: frees the ring and returns the next one.
+    /// Consumer: leaves the ring, and returns the next one.
     ///
     /// # Safety
     /// All messages of this ring are out, and one of the next ring was published.
@@ -161,9 +187,7 @@ impl<T> Ring<T> {
         // SAFETY: the caller's promise; the producer has left this ring when it linked the next.
         unsafe {
             // Ordering: Relaxed; written before a message was published that the caller has seen.
-            let next = (*ring.as_ptr()).next.load(Ordering::Relaxed);
-            Ring::free(ring);
-            NonNull::new_unchecked(next)
+            NonNull::new_unchecked((*ring.as_ptr()).next.load(Ordering::Relaxed))
         }
     }
 
@@ -180,16 +204,28 @@ impl<T> Ring<T> {
     /// # Safety
     /// It came from [`Ring::new`], is empty, and nobody uses it any more.
     pub(crate) unsafe fn free(ring: NonNull<Ring<T>>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (layout, _) = Ring::<T>::layout(Ring::len(ring));
+            Ring::empty(ring);
+            ring.drop_in_place();
+            dealloc(ring.as_ptr().cast(), layout);
+        }
+    }
+
+    /// Ends the slots, before the ring itself is dropped.
+    ///
+    /// # Safety
+    /// They are empty, and nobody uses them any more.
+    pub(super) unsafe fn empty(ring: NonNull<Ring<T>>) {
         // SAFETY: the caller's promise; the cells hold nothing that needs a drop but for loom's own
         // book-keeping.
         unsafe {
-            let (layout, offset) = Ring::<T>::layout(Ring::len(ring));
+            let (_, offset) = Ring::<T>::layout(Ring::len(ring));
             let first = ring.byte_add(offset).cast::<DataCell<MaybeUninit<T>>>();
             for slot in 0..Ring::len(ring) as usize {
                 first.add(slot).drop_in_place();
             }
-            ring.drop_in_place();
-            dealloc(ring.as_ptr().cast(), layout);
         }
     }
 }

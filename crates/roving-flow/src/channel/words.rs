@@ -1,9 +1,7 @@
 //! The words that the two ends of a channel share.
 
-use std::ptr;
-
-use super::{Holders, Meta};
-use crate::prim::{AtomicU32, AtomicU64, Cell, Ordering, fence, ord, swap_and_fence};
+use super::{Elsewhere, Meta, OUTSIDE};
+use crate::prim::{AtomicU32, AtomicU64, Cell, OnceLock, Ordering, fence, ord, swap_and_fence};
 
 /// Capacity of a channel without a bound.
 pub(crate) const UNBOUNDED: u32 = u32::MAX;
@@ -63,25 +61,27 @@ pub(crate) struct Words {
     // The consumer's.
     taken: AtomicU64,
     reader: AtomicU32,
+    /// The process at the end of the consumer.
+    pub(super) receives: AtomicU32,
     pub(super) consumer: Local,
-    /// Where the consumer finds the first ring. Written by the producer before its first message.
-    pub(super) first: Cell<*mut ()>,
-    pub(super) holders: Holders,
+    /// Of futures that wait here and are not processes polled directly, and of ends that are in
+    /// another place.
+    pub(super) elsewhere: OnceLock<Box<Elsewhere>>,
 }
 
 /// The private cells of one end.
 pub(super) struct Local {
     /// Producer: numbers below this have room. Consumer: numbers below this are there.
     pub(super) limit: Cell<u64>,
-    /// The ring that this end is at; null before the first message.
+    /// The ring that this end is at.
     pub(super) ring: Cell<*mut ()>,
 }
 
 impl Local {
-    fn new() -> Local {
+    fn new(first: *mut ()) -> Local {
         Local {
             limit: Cell::new(0),
-            ring: Cell::new(ptr::null_mut()),
+            ring: Cell::new(first),
         }
     }
 }
@@ -137,18 +137,18 @@ pub(crate) enum Resumed {
 }
 
 impl Words {
-    pub(super) fn new(capacity: u32, meta: Meta, holders: Holders) -> Words {
+    pub(super) fn new(capacity: u32, meta: Meta, first: *mut ()) -> Words {
         Words {
             sent: AtomicU64::new(0),
             writer: AtomicU32::new(NOBODY),
             capacity: AtomicU32::new(capacity),
-            producer: Local::new(),
+            producer: Local::new(first),
             meta,
             taken: AtomicU64::new(0),
             reader: AtomicU32::new(NOBODY),
-            consumer: Local::new(),
-            first: Cell::new(ptr::null_mut()),
-            holders,
+            receives: AtomicU32::new(OUTSIDE),
+            consumer: Local::new(first),
+            elsewhere: OnceLock::new(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod across;
 mod adaptive;
+mod groups;
 mod partitioned;
 mod seen;
 mod watch;
@@ -11,6 +12,8 @@ use std::time::Duration;
 use roving_partition::MigrationCost;
 
 pub use across::{Across, Figures};
+pub(crate) use groups::Grouped;
+pub(crate) use seen::Network;
 pub use watch::Moved;
 pub(crate) use watch::Placer;
 
@@ -49,7 +52,7 @@ pub enum Placement {
     /// Each process has its worker, by partitioning the graph of the network: first as if all
     /// processes and channels were alike, then, whenever the workers have been idle for
     /// `idle_threshold` since the last time, all together, by what they have spent (Devine et al.).
-    /// The first partition of a million processes takes a second or two.
+    /// Networks of more than 100,000 processes are partitioned by groups of processes that talk.
     Partitioned {
         /// Idle time, summed over the workers, after which the network is partitioned anew.
         idle_threshold: Duration,

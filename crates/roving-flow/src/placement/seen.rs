@@ -1,12 +1,11 @@
 //! The state of a network as its placement sees it.
 
-use std::sync::PoisonError;
-
 use roving::adapt::Place;
 
-use crate::channel::OUTSIDE;
+use super::watch::ANYWHERE;
 use crate::channel::words::{End, Words};
-use crate::meter::Spent;
+use crate::channel::{Handle, OUTSIDE};
+use crate::meter::{Meter, Spent};
 use crate::shared::Shared;
 use roving_partition::{Load, Traffic};
 
@@ -23,31 +22,50 @@ pub(crate) trait Network: Sync {
     fn shape(&self) -> Shape;
     /// The messages that have passed so far along each channel of the shape, in its order.
     fn read_messages(&self, into: &mut Vec<u64>);
-    /// Where a process is to run.
-    fn place(&self, process: usize) -> &Place;
+    /// The time that each process has spent so far.
+    fn read_spent(&self, meter: &Meter, into: &mut Vec<Spent>);
+    /// Gives all processes their places; how many had another one before.
+    fn move_all(&self, places: &[u32]) -> usize;
 }
 
 impl Network for Shared {
     fn shape(&self) -> Shape {
-        let channels = self.channels.read().unwrap_or_else(PoisonError::into_inner);
         Shape {
             processes: self.controls().len(),
-            channels: channels
-                .iter()
-                .filter_map(|channel| ends(channel))
-                .collect(),
+            channels: inside(&self.channels()).map(|(_, ends)| ends).collect(),
         }
     }
 
     fn read_messages(&self, into: &mut Vec<u64>) {
-        let channels = self.channels.read().unwrap_or_else(PoisonError::into_inner);
-        let inside = channels.iter().filter(|channel| ends(channel).is_some());
-        into.extend(inside.map(|channel| channel.sent().number()));
+        let channels = self.channels();
+        into.extend(inside(&channels).map(|(channel, _)| channel.sent().number()));
     }
 
-    fn place(&self, process: usize) -> &Place {
-        &self.controls()[process].place
+    fn read_spent(&self, meter: &Meter, into: &mut Vec<Spent>) {
+        into.extend((0..self.controls().len()).map(|process| meter.spent(process)));
     }
+
+    fn move_all(&self, places: &[u32]) -> usize {
+        let moves = self.places().iter().zip(places);
+        moves.filter(|(place, new)| is_moved(place, **new)).count()
+    }
+}
+
+/// Gives a process its place; whether it had another one before.
+pub(super) fn is_moved(place: &Place, new: u32) -> bool {
+    let new = (new != ANYWHERE).then_some(new as usize);
+    let is_moved = place.get() != new;
+    if is_moved {
+        place.set(new);
+    }
+    is_moved
+}
+
+/// The channels between processes, with these.
+pub(super) fn inside(channels: &[Handle]) -> impl Iterator<Item = (&Handle, (usize, usize))> {
+    channels
+        .iter()
+        .filter_map(|channel| Some((channel, ends(channel)?)))
 }
 
 /// The process that sends there and the one that receives, if both ends are processes. That is

@@ -67,10 +67,12 @@ pub(crate) struct Placer {
 
 impl Placer {
     /// `None` if all is left to stealing: because the placement says so, or because there is one
-    /// worker only. Otherwise every process has its place, from the first partition.
+    /// worker only. Otherwise every process has its place, from the first partition. `processes`:
+    /// how many there are, for the meter.
     pub(crate) fn new(
         placement: &Placement,
         network: &dyn Network,
+        processes: usize,
         workers: usize,
     ) -> Option<Placer> {
         let shape = match placement {
@@ -82,9 +84,9 @@ impl Placer {
             Placement::Adaptive { .. } => Box::new(Adaptive::new(placement, &shape, workers)?),
             _ => Box::new(Partitioned::new(placement, &shape, workers)?),
         };
-        move_all(network, &policy.first());
+        network.move_all(&policy.first());
         Some(Placer {
-            meter: Arc::new(Meter::new(shape.processes, workers)),
+            meter: Arc::new(Meter::new(processes, workers)),
             policy,
             shape,
         })
@@ -123,7 +125,7 @@ impl Placer {
             self.see(network, &mut seen);
             if let Some(change) = self.policy.look(&seen) {
                 log.push(Moved {
-                    processes: move_all(network, &change.places),
+                    processes: network.move_all(&change.places),
                     at: begin.elapsed(),
                     to: change.name,
                 });
@@ -138,27 +140,11 @@ impl Placer {
         network.read_messages(&mut seen.messages);
         seen.messages.resize(self.shape.channels.len(), 0);
         seen.processes.clear();
-        let processes = 0..self.shape.processes;
-        seen.processes
-            .extend(processes.map(|process| self.meter.spent(process)));
+        network.read_spent(&self.meter, &mut seen.processes);
         seen.at_ns = self.meter.now_ns();
         // It never goes back, whatever was read in between.
         seen.busy_ns = self.meter.busy_ns(seen.at_ns).max(seen.busy_ns);
     }
-}
-
-/// Gives all processes their places; how many had another one before.
-fn move_all(network: &dyn Network, places: &[u32]) -> usize {
-    let mut moved = 0;
-    for (process, &new) in places.iter().enumerate() {
-        let place = network.place(process);
-        let new = (new != ANYWHERE).then_some(new as usize);
-        if place.get() != new {
-            moved += 1;
-            place.set(new);
-        }
-    }
-    moved
 }
 
 /// A flag to wait for.
@@ -203,6 +189,8 @@ mod tests {
     use roving::adapt::Place;
 
     use super::*;
+    use crate::meter::Spent;
+    use crate::placement::seen::is_moved;
     use roving_partition::MigrationCost;
 
     /// Two pairs, and nothing passes. Counts how often somebody looks.
@@ -223,8 +211,13 @@ mod tests {
             self.looks.fetch_add(1, Relaxed);
         }
 
-        fn place(&self, process: usize) -> &Place {
-            &self.places[process]
+        fn read_spent(&self, meter: &Meter, into: &mut Vec<Spent>) {
+            into.extend((0..4).map(|process| meter.spent(process)));
+        }
+
+        fn move_all(&self, places: &[u32]) -> usize {
+            let moves = self.places.iter().zip(places);
+            moves.filter(|(place, new)| is_moved(place, **new)).count()
         }
     }
 
@@ -245,8 +238,8 @@ mod tests {
             topology: false,
         };
         let network = quiet();
-        let placer = Placer::new(&placement, &network, 2).unwrap();
-        let place = |process: usize| network.place(process).get();
+        let placer = Placer::new(&placement, &network, 4, 2).unwrap();
+        let place = |process: usize| network.places[process].get();
         assert_eq!((place(0), place(2)), (place(1), place(3)));
         assert_ne!(place(0), place(2));
         let (result, moved) = placer.run(&network, || {
@@ -263,14 +256,14 @@ mod tests {
     #[test]
     fn a_run_that_panics_stops_the_watch() {
         let network = quiet();
-        let placer = Placer::new(&Placement::adaptive(), &network, 2).unwrap();
+        let placer = Placer::new(&Placement::adaptive(), &network, 4, 2).unwrap();
         let run = AssertUnwindSafe(|| placer.run(&network, || panic!("in the network")));
         assert!(catch_unwind(run).is_err());
     }
 
     #[test]
     fn one_worker_places_nothing() {
-        assert!(Placer::new(&Placement::partitioned(), &quiet(), 1).is_none());
-        assert!(Placer::new(&Placement::Stealing, &quiet(), 8).is_none());
+        assert!(Placer::new(&Placement::partitioned(), &quiet(), 4, 1).is_none());
+        assert!(Placer::new(&Placement::Stealing, &quiet(), 4, 8).is_none());
     }
 }
