@@ -73,6 +73,45 @@ fn cuts_do_not_change_the_count() {
     });
 }
 
+/// A cancelled token drops what one worker has offered to another: the run ends with an error on all
+/// ranks, records nothing of it, and what it had recorded before resumes to all of it.
+#[test]
+fn a_cancelled_bag_is_an_error_and_resumes_to_the_exact_count() {
+    watched(Duration::from_secs(300), || {
+        let directory = directory("cancelled");
+        let latest = directory.join("latest");
+        let checkpoints = Checkpoints::to(&directory)
+            .every(Duration::ZERO)
+            .resume(true);
+        for ranks in [1, 2] {
+            let cancelled = World::threads(ranks, |world| {
+                let pool = Pool::new(4).unwrap();
+                let cancel = roving::Cancel::new();
+                let bag = Bag::new(&world).checkpoints(checkpoints.clone());
+                let work = |node: Node, local: &mut Local<'_, _, _>| {
+                    // The first rank's token, when there is something to resume from.
+                    match latest.exists() {
+                        true if world.rank() == 0 => cancel.cancel(),
+                        _ => std::thread::sleep(Duration::from_micros(20)),
+                    }
+                    tree(node, local);
+                };
+                cancel.run_partial(|| bag.run(&pool, roots(3), work, |a, b| a + b))
+            });
+            for found in cancelled {
+                let error = found.unwrap().unwrap_err().to_string();
+                assert!(error.contains("rank 0 of"), "{error}");
+                assert!(error.contains("the bag was cancelled"), "{error}");
+            }
+            assert!(latest.exists());
+            for found in count(&Plan::new(2), &checkpoints, 3, None) {
+                assert_eq!(found.unwrap(), expected(3), "{ranks} ranks");
+            }
+        }
+        fs::remove_dir_all(&directory).unwrap();
+    });
+}
+
 #[test]
 fn a_rank_that_is_lost_ends_the_run_and_it_resumes_to_the_exact_count() {
     watched(Duration::from_secs(300), || {

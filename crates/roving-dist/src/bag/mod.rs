@@ -126,7 +126,8 @@ impl<'world> Bag<'world> {
     /// meanwhile wait for the next task's end.
     ///
     /// # Errors
-    /// The run has failed on some rank, which the error names; or the checkpoints cannot be used.
+    /// The run has failed on some rank, which the error names; it was cancelled there
+    /// ([`roving::Cancel`]), and the last checkpoint stays; or the checkpoints cannot be used.
     ///
     /// # Panics
     /// With what `work`, `reduce` or the iterator of roots panics with, on that rank; the others

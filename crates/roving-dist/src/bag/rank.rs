@@ -120,6 +120,12 @@ where
             if let Some(error) = link.fault() {
                 return Err(error);
             }
+            // What was offered to other workers is dropped then, so there is nothing to go on with,
+            // and nothing to record.
+            if roving::is_cancelled() {
+                let what = "the bag was cancelled; its last checkpoint, if it has one, stays";
+                return Err(link.fail(what));
+            }
             if self.run_all() {
                 victims.restart();
                 backoff.reset();

@@ -145,7 +145,8 @@ where
         if self.shared.calls(now) && self.answer(local, now) == Next::Stop {
             return Next::Stop;
         }
-        if local.tasks.is_empty() || self.shared.link.is_faulty() {
+        let is_over = self.shared.link.is_faulty() || roving::is_cancelled();
+        if local.tasks.is_empty() || is_over {
             return Next::Stop;
         }
         if self.workers > 1 && local.tasks.len() > 1 && offered.is_gone() {

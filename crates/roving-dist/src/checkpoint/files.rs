@@ -41,6 +41,8 @@ use super::format::{self, Cut, Identity, damaged, encode};
 
 /// The file that says which cut is whole.
 pub(super) const LATEST: &str = "latest";
+/// The file that says which run writes.
+const RUN: &str = "run";
 /// The end of the name of a file that is being written.
 const PART: &str = ".part";
 
@@ -71,6 +73,9 @@ impl Files {
         rank: usize,
         ranks: usize,
     ) -> Result<Files, String> {
+        if directory.as_os_str().is_empty() {
+            return Err("checkpoints in ``: the path is empty: name a directory".to_owned());
+        }
         fs::create_dir_all(directory).map_err(|error| {
             format!(
                 "checkpoints in `{}`: {error}: take a directory that can be written",
@@ -95,14 +100,53 @@ impl Files {
 
     /// At rank 0: takes the directory for this run. From now on no other run commits a cut.
     pub(super) fn claim(&self, run: u64) -> Result<(), String> {
-        let path = self.directory.join("run");
+        let path = self.run();
+        self.refuse_strangers()?;
         let written = replace(&path, run, run_text(run).as_bytes());
         let written = written.and_then(|()| sync(&self.directory));
-        written.map_err(|error| self.failed(&path, &error))?;
+        written.map_err(|error| self.no_room(&path, &error))?;
         for path in self.others_latest(run) {
             self.remove_file(&path)?;
         }
         Ok(())
+    }
+
+    /// An error if a file with one of our names is not ours: nothing of somebody else's is replaced
+    /// or removed.
+    fn refuse_strangers(&self) -> Result<(), String> {
+        let is_run = |bytes: &[u8]| str::from_utf8(bytes).ok().and_then(run_of).is_some();
+        let is_latest = |bytes: &[u8]| bytes.starts_with(format::MAGIC);
+        let ours: [(PathBuf, &dyn Fn(&[u8]) -> bool); 2] =
+            [(self.run(), &is_run), (self.latest(), &is_latest)];
+        for (path, is_ours) in ours {
+            match fs::read(&path) {
+                Ok(bytes) if is_ours(&bytes) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Ok(_) => {
+                    return Err(format!(
+                        "`{}` is no file of a checkpoint: take a directory of their own for \
+                         checkpoints, which may be one that does not exist yet",
+                        path.display()
+                    ));
+                }
+                Err(error) => return Err(self.failed(&path, &error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// At the other ranks, when rank 0 has claimed the directory: an error if this one does not see
+    /// it.
+    pub(super) fn see_claim(&self) -> Result<(), String> {
+        if self.is_ours()? {
+            return Ok(());
+        }
+        Err(format!(
+            "checkpoints in `{}`: rank 0 has written there, and this rank does not see it: all \
+             ranks need one directory, so name it by its whole path, in a file system that they \
+             share",
+            self.directory.display()
+        ))
     }
 
     /// Files that other runs would rename to `latest`.
@@ -114,14 +158,14 @@ impl Files {
             .flatten();
         let is_one = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.starts_with(LATEST) && name.ends_with(PART) && *path != own
+            is_part(&name) && name.starts_with(LATEST) && *path != own
         };
         entries.map(|entry| entry.path()).filter(is_one).collect()
     }
 
     /// Whether no other run has taken the directory since.
     fn is_ours(&self) -> Result<bool, String> {
-        let path = self.directory.join("run");
+        let path = self.run();
         match fs::read(&path) {
             Ok(bytes) => Ok(bytes == run_text(self.run).as_bytes()),
             // It has come to its end, or somebody has removed the directory.
@@ -138,7 +182,16 @@ impl Files {
     fn not_written(&self, path: &Path, error: &io::Error) -> String {
         self.stay()
             .err()
-            .unwrap_or_else(|| self.failed(path, error))
+            .unwrap_or_else(|| self.no_room(path, error))
+    }
+
+    fn no_room(&self, path: &Path, error: &io::Error) -> String {
+        let remedy = "take a directory that can be written, with room for two checkpoints";
+        self.failed(path, &format_args!("{error}: {remedy}"))
+    }
+
+    fn run(&self) -> PathBuf {
+        self.directory.join(RUN)
     }
 
     fn cut(&self, cut: Cut) -> PathBuf {
@@ -176,7 +229,12 @@ impl Files {
             sync(&self.cut(cut))?;
             sync(&self.directory)
         })();
-        written.map_err(|error| self.not_written(&path, &error))
+        written.map_err(|error| {
+            let _ = fs::remove_file(&path);
+            // Where other ranks have written there, it stays.
+            let _ = fs::remove_dir(self.cut(cut));
+            self.not_written(&path, &error)
+        })
     }
 
     /// At rank 0: all parts are there. Other cuts go.
@@ -277,7 +335,7 @@ impl Files {
     pub(crate) fn close(&self) -> Result<(), String> {
         if self.is_ours()? {
             self.clear()?;
-            self.remove_file(&self.directory.join("run"))?;
+            self.remove_file(&self.run())?;
         }
         Ok(())
     }
@@ -300,7 +358,7 @@ impl Files {
         let is_left = |entry: &fs::DirEntry| {
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            (name.starts_with("cut-") || name.ends_with(PART)) && Some(entry.path()) != kept
+            (is_cut(&name) || is_part(&name)) && Some(entry.path()) != kept
         };
         let left = entries.flatten().filter(is_left);
         left.map(|entry| entry.path()).collect()
@@ -318,6 +376,28 @@ fn run_text(run: u64) -> String {
     format!("{run:016x}")
 }
 
+/// The run of which that is the text.
+fn run_of(text: &str) -> Option<u64> {
+    let run = u64::from_str_radix(text, 16).ok()?;
+    (run_text(run) == text).then_some(run)
+}
+
+/// Whether a folder with that name holds a cut.
+fn is_cut(name: &str) -> bool {
+    let name = name
+        .strip_prefix("cut-")
+        .and_then(|name| name.split_once('-'));
+    name.is_some_and(|(number, run)| number.parse::<u32>().is_ok() && run_of(run).is_some())
+}
+
+/// Whether a file with that name is one that is being written.
+fn is_part(name: &str) -> bool {
+    let name = name
+        .strip_suffix(PART)
+        .and_then(|name| name.split_once('.'));
+    name.is_some_and(|(of, run)| [RUN, LATEST].contains(&of) && run_of(run).is_some())
+}
+
 /// Writes a file, so that it is there as a whole or as it was before.
 fn replace(path: &Path, run: u64, bytes: &[u8]) -> io::Result<()> {
     fs::rename(write_beside(path, run, bytes)?, path)
@@ -326,9 +406,12 @@ fn replace(path: &Path, run: u64, bytes: &[u8]) -> io::Result<()> {
 /// Writes what is to become `path`, under a name that is this run's alone.
 fn write_beside(path: &Path, run: u64, bytes: &[u8]) -> io::Result<PathBuf> {
     let beside = beside(path, run);
-    let mut file = File::create(&beside)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
+    let written = File::create(&beside).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    // Half of a file is of no use, and takes room that the next try may need.
+    written.inspect_err(|_| drop(fs::remove_file(&beside)))?;
     Ok(beside)
 }
 
@@ -550,6 +633,61 @@ mod tests {
         new.clear().unwrap();
         assert_eq!(new.last(), Ok(None));
         fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn what_is_somebody_else_s_stays_and_is_named() {
+        let directory = directory("strangers");
+        fs::create_dir_all(directory.join("cut-scenes")).unwrap();
+        let strangers = [
+            "cut-scenes/one",
+            "cut-7-x",
+            "film.part",
+            "latest.old.part",
+            "notes",
+        ];
+        for name in strangers {
+            fs::write(directory.join(name), name).unwrap();
+        }
+        let files = files(&directory, 0, 1);
+        for name in ["run", "latest"] {
+            fs::write(directory.join(name), "mine").unwrap();
+            let error = files.claim(1).unwrap_err();
+            assert!(
+                error.contains(&format!("{name}` is no file of a checkpoint")),
+                "{error}"
+            );
+            assert_eq!(fs::read(directory.join(name)).unwrap(), b"mine");
+            fs::remove_file(directory.join(name)).unwrap();
+        }
+        files.claim(1).unwrap();
+        for number in 1..=2 {
+            files.save(number, &some()).unwrap();
+            files.commit(number).unwrap();
+        }
+        files.close().unwrap();
+        for name in strangers {
+            assert_eq!(fs::read(directory.join(name)).unwrap(), name.as_bytes());
+        }
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), strangers.len());
+        fs::remove_dir_all(&directory).unwrap();
+        let error = Files::new(Path::new(""), &identity("a"), 0, 1).unwrap_err();
+        assert!(error.contains("name a directory"), "{error}");
+    }
+
+    #[test]
+    fn a_rank_that_sees_another_directory_is_named() {
+        let [one, other] = ["sees", "sees-not"].map(directory);
+        files(&one, 0, 2).claim(1).unwrap();
+        assert_eq!(files(&one, 1, 2).see_claim(), Ok(()));
+        let error = files(&other, 1, 2).see_claim().unwrap_err();
+        assert!(
+            error.contains("does not see it: all ranks need one"),
+            "{error}"
+        );
+        for directory in [one, other] {
+            fs::remove_dir_all(directory).unwrap();
+        }
     }
 
     /// A rank that was stopped while it wrote, and finds the folder of its cut gone or replaced.

@@ -140,12 +140,12 @@ pub(crate) fn open<B: DeserializeOwned>(
     let claims: Vec<(u64, Option<Cut>)> = agree(world, claimed)?;
     let (run, last) = claims[0];
     files.follow(run, last);
-    let parts = match last {
+    let parts = files.see_claim().and_then(|()| match last {
         Some(cut) => files.load(cut, which).map(Some),
         // All ranks run the same: what is there may go.
         None if rank == 0 && !checkpoints.resume => files.clear().map(|()| None),
         None => Ok(None),
-    };
+    });
     let loaded: Vec<()> = agree(world, parts.as_ref().map(drop).map_err(Clone::clone))?;
     debug_assert_eq!(loaded.len(), ranks);
     let mut plan = Plan {
