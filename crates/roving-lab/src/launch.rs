@@ -162,8 +162,8 @@ fn run_once(args: &LaunchArgs, ranks: u64) -> Result<RunEnd, Failure> {
     let mut signs = Vec::new();
     let status = wait_for(&mut child, &lines, &mut signs)
         .map_err(|error| Failure::Run(format!("launch: waiting for mpirun: {error}")))?;
-    while let Ok(line) = lines.recv_timeout(WORDS_MAX) {
-        signs.push(line);
+    while let Ok(sign) = lines.recv_timeout(WORDS_MAX) {
+        signs.push(sign);
     }
     Ok(judge(status, &signs))
 }
@@ -173,17 +173,17 @@ fn run_once(args: &LaunchArgs, ranks: u64) -> Result<RunEnd, Failure> {
 /// directory.
 fn wait_for(
     child: &mut Child,
-    lines: &Receiver<String>,
-    signs: &mut Vec<String>,
+    said: &Receiver<Sign>,
+    signs: &mut Vec<Sign>,
 ) -> io::Result<ExitStatus> {
     let mut lost: Option<Instant> = None;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        if let Ok(line) = lines.try_recv() {
+        if let Ok(sign) = said.try_recv() {
             lost.get_or_insert_with(Instant::now);
-            signs.push(line);
+            signs.push(sign);
             continue;
         }
         if lost.is_some_and(|lost| lost.elapsed() > END_MAX) {
@@ -199,48 +199,102 @@ fn wait_for(
     }
 }
 
-/// Prints what the run says on standard error, and passes on the lines that say how ranks ended.
-fn pass_on(said: ChildStderr, signs: &Sender<String>) {
+/// Prints what the run says on standard error, and passes on what it says of lost ranks.
+fn pass_on(said: ChildStderr, signs: &Sender<Sign>) {
     let (mut said, mut line) = (BufReader::new(said), Vec::new());
     while said.read_until(b'\n', &mut line).unwrap_or(0) > 0 {
         // Nobody may be there who reads it: the run goes on.
         let _ = io::stderr().write_all(&line);
-        let text = String::from_utf8_lossy(&line);
-        if [EXITED, SIGNAL, REMOTE, SILENT]
-            .iter()
-            .any(|sign| text.contains(sign))
-        {
+        if let Some(sign) = sign_of(&String::from_utf8_lossy(&line)) {
             // The run may have been judged already.
-            let _ = signs.send(text.trim().to_owned());
+            let _ = signs.send(sign);
         }
         line.clear();
     }
 }
 
-/// Words of OpenMPI about a rank that a signal has ended.
+/// A line about a lost rank.
+#[derive(Debug, PartialEq, Eq)]
+struct Sign {
+    by: Author,
+    why: String,
+}
+
+/// Whose line it is. The first of these knows best: a rank that aborts because another one is
+/// silent ends by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Author {
+    /// `roving-dist`, of a rank that does not answer. Such a rank has no other sign.
+    Ranks,
+    /// OpenMPI, of a rank that a signal has ended.
+    Noticed,
+    /// OpenMPI, of a machine that is gone.
+    Remote,
+    /// MPICH, of a rank that a signal has ended.
+    Hydra,
+}
+
+/// Reads a line of the run. The program writes there, too, whatever it likes: a sign is only a line
+/// that is `roving-dist`'s or `mpirun`'s from its beginning.
+fn sign_of(line: &str) -> Option<Sign> {
+    // `--tag-output` of OpenMPI puts the rank before it.
+    let line = line.split_once("<stderr>:").map_or(line, |(_, line)| line);
+    let line = line.trim();
+    let (by, why) = if let Some(why) = silence(line) {
+        (Author::Ranks, why.to_owned())
+    } else if starts(line, &["mpirun", "prterun"], NOTICED) {
+        let why = signalled(line).unwrap_or_else(|| line.to_owned());
+        (Author::Noticed, why)
+    } else if starts(line, &["ORTE", "PRTE"], REMOTE) {
+        (Author::Remote, line.to_owned())
+    } else if line.contains(SIGNAL) && EXITS.iter().any(|words| line.starts_with(words)) {
+        (
+            Author::Hydra,
+            line.trim_start_matches(['=', ' ']).to_owned(),
+        )
+    } else {
+        return None;
+    };
+    Some(Sign { by, why })
+}
+
+/// Words of OpenMPI about a rank that a signal has ended; its version 5 goes on in the next line.
+const NOTICED: &str = " noticed that process rank ";
+/// And of the signal.
 const EXITED: &str = "exited on signal";
-/// Words of MPICH about one.
-const SIGNAL: &str = "(signal ";
 /// Words of OpenMPI about a machine that is gone.
-const REMOTE: &str = "lost communication with a remote daemon";
-/// Words of `roving-dist` about a rank that does not answer.
-const SILENT: &str = "has been silent for";
+const REMOTE: &str = " has lost communication with a remote daemon";
+/// Words of MPICH about how a rank ended.
+const EXITS: [&str; 2] = [
+    "=   EXIT STRING: ",
+    "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: ",
+];
+/// And of the signal.
+const SIGNAL: &str = "(signal ";
+
+/// Whether one of the names begins the line, and the words follow.
+fn starts(line: &str, names: &[&str], words: &str) -> bool {
+    let after = |name| line.strip_prefix(name);
+    let mut rests = names.iter().filter_map(|name| after(*name));
+    rests.any(|rest| rest.starts_with(words))
+}
+
+/// `rank 1 of 2: has been silent for ...`, of `roving-dist`'s line about it.
+fn silence(line: &str) -> Option<&str> {
+    let what = line.strip_prefix("roving: ")?;
+    let (ranks, how) = what.strip_prefix("rank ")?.split_once(": ")?;
+    let (rank, ranks) = ranks.split_once(" of ")?;
+    let is_it = rank.parse::<u64>().is_ok() && ranks.parse::<u64>().is_ok();
+    (is_it && how.starts_with("has been silent for ")).then_some(what)
+}
 
 /// Tells a lost rank from a program that has failed.
-fn judge(status: ExitStatus, signs: &[String]) -> RunEnd {
+fn judge(status: ExitStatus, signs: &[Sign]) -> RunEnd {
     if status.success() {
         return RunEnd::Succeeded;
     }
-    // The silence of a rank has no other sign; and a rank that aborts because of it ends by one.
-    let sign = |words: &str| signs.iter().find(|line| line.contains(words));
-    if let Some(line) = sign(SILENT) {
-        return RunEnd::Lost(line.trim_start_matches("roving: ").to_owned());
-    }
-    if let Some(line) = sign(EXITED) {
-        return RunEnd::Lost(signalled(line).unwrap_or_else(|| line.clone()));
-    }
-    if let Some(line) = sign(REMOTE).or_else(|| sign(SIGNAL)) {
-        return RunEnd::Lost(line.clone());
+    if let Some(sign) = signs.iter().min_by_key(|sign| sign.by) {
+        return RunEnd::Lost(sign.why.clone());
     }
     match status.code() {
         Some(LOST) => RunEnd::Lost("a rank was lost".into()),
@@ -272,25 +326,85 @@ mod tests {
         ExitStatus::from_raw(code << 8)
     }
 
+    /// The signs in what a run has said.
+    fn signs(said: &str) -> Vec<Sign> {
+        said.lines().filter_map(sign_of).collect()
+    }
+
+    const ENDED: &str =
+        "mpirun noticed that process rank 1 with PID 0 on node vm exited on signal 9 (Killed).";
+    const SILENT: &str = "roving: rank 2 of 3: has been silent for 2s: its process 7 is dead";
+
+    #[test]
+    fn lines_of_the_ranks_and_of_mpirun_are_signs() {
+        let ended = "rank 1 was ended by signal 9 (Killed)";
+        let silent = "rank 2 of 3: has been silent for 2s: its process 7 is dead";
+        let wrapped = "prterun noticed that process rank 0 with PID 3 on node vm exited on";
+        let tagged = format!("[1,0]<stderr>:{SILENT}");
+        let dated = format!("Tue Nov 24 04:28:50 2026[1,0]<stderr>:{SILENT}");
+        for (line, by, why) in [
+            (SILENT, Author::Ranks, silent),
+            (&tagged, Author::Ranks, silent),
+            (&dated, Author::Ranks, silent),
+            (ENDED, Author::Noticed, ended),
+            (wrapped, Author::Noticed, wrapped),
+            (
+                "ORTE has lost communication with a remote daemon.",
+                Author::Remote,
+                "ORTE has lost communication with a remote daemon.",
+            ),
+            (
+                "=   EXIT STRING: Killed (signal 9)",
+                Author::Hydra,
+                "EXIT STRING: Killed (signal 9)",
+            ),
+            (
+                "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)",
+                Author::Hydra,
+                "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)",
+            ),
+        ] {
+            let why = why.to_owned();
+            assert_eq!(sign_of(&format!("{line}\n")), Some(Sign { by, why }));
+        }
+    }
+
+    #[test]
+    fn lines_of_the_program_are_no_signs() {
+        for line in [
+            "peer 10.0.0.7 has been silent for 3 s, reconnecting",
+            "peer 10.0.0.7 gave up (signal 4 dBm)",
+            "rank 2 of 3: has been silent for 2s",
+            "roving: the sensor has been silent for 3 s",
+            "roving: rank 2 of 3: the sensor has been silent for 3 s",
+            "roving: rank two of 3: has been silent for 3 s",
+            "the child exited on signal 9 and is started again",
+            "my log: mpirun noticed that process rank 1 exited on signal 9 (Killed).",
+            "we have lost communication with a remote daemon",
+            "EXIT STRING: fine (signal lost)",
+            "=   EXIT STRING: exited with status 3",
+            "",
+        ] {
+            assert_eq!(sign_of(line), None, "{line}");
+            assert_eq!(sign_of(&format!("[1,0]<stderr>:{line}")), None, "{line}");
+        }
+    }
+
     #[test]
     fn a_lost_rank_is_told_from_a_program_that_fails() {
-        let line =
-            "mpirun noticed that process rank 1 with PID 0 on node vm exited on signal 9 (Killed).";
+        let lost = |why: &str| RunEnd::Lost(why.to_owned());
         assert_eq!(
-            judge(code(137), &[line.to_owned()]),
-            RunEnd::Lost("rank 1 was ended by signal 9 (Killed)".into())
+            judge(code(137), &signs(ENDED)),
+            lost("rank 1 was ended by signal 9 (Killed)")
         );
-        let line = "roving: rank 2 of 3: has been silent for 2s: its process 7 is dead";
-        assert_eq!(
-            judge(code(75), &[line.to_owned()]),
-            RunEnd::Lost("rank 2 of 3: has been silent for 2s: its process 7 is dead".into())
-        );
-        assert_eq!(judge(code(75), &[]), RunEnd::Lost("a rank was lost".into()));
-        assert_eq!(judge(code(0), &[line.to_owned()]), RunEnd::Succeeded);
-        assert_eq!(
-            judge(code(137), &[]),
-            RunEnd::Lost("a rank was ended by signal 9".into())
-        );
+        let silence = "rank 2 of 3: has been silent for 2s: its process 7 is dead";
+        assert_eq!(judge(code(75), &signs(SILENT)), lost(silence));
+        // Whatever comes first.
+        let both = format!("{ENDED}\n{SILENT}");
+        assert_eq!(judge(code(134), &signs(&both)), lost(silence));
+        assert_eq!(judge(code(75), &[]), lost("a rank was lost"));
+        assert_eq!(judge(code(0), &signs(SILENT)), RunEnd::Succeeded);
+        assert_eq!(judge(code(137), &[]), lost("a rank was ended by signal 9"));
         // 132 is a program that is not there.
         for status in [1, 2, 132] {
             let why = format!("the program ended with status {status}");

@@ -479,6 +479,28 @@ fn a_program_that_fails_is_not_started_again() {
     );
 }
 
+/// Its log reads like a loss, and is its own.
+#[test]
+fn a_program_that_logs_silence_and_signals_and_fails_is_not_started_again() {
+    let log = "echo 'peer 10.0.0.7 has been silent for 3 s, reconnecting' >&2; \
+               echo 'peer 10.0.0.7 gave up (signal 4 dBm)' >&2; exit 1";
+    let Some(mut command) = launch(&["-n", "1", "--restart", "8"], &["sh", "-c", log]) else {
+        return;
+    };
+    let output = command.output().unwrap();
+    let warned = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{warned}");
+    assert!(
+        warned.contains("has been silent for 3 s, reconnecting"),
+        "{warned}"
+    );
+    assert!(!warned.contains("starting again"), "{warned}");
+    assert!(
+        warned.contains("launch: the program ended with status 1. No rank was lost"),
+        "{warned}"
+    );
+}
+
 /// An `mpirun` that says that a rank is silent and then waits for ever, as it does for a machine
 /// that is cut off; and a process that keeps its pipe open. The second time it ends well.
 #[cfg(unix)]
