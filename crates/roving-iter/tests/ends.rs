@@ -182,6 +182,51 @@ fn items_without_a_size() {
     assert_eq!(sorted.len(), 3_000);
 }
 
+/// As many as there can be.
+#[test]
+fn windows_of_items_without_a_size() {
+    let pool = roving::Pool::new(2).unwrap();
+    pool.install(|| {
+        let units = [(); usize::MAX];
+        assert_eq!(units.par_windows(1).len(), usize::MAX);
+        let pairs = units.par_windows(2);
+        assert_eq!(pairs.len(), usize::MAX - 1);
+        assert_eq!(pairs.find_any(|pair| pair.len() == 2), Some(&[(); 2][..]));
+        let wide = units.par_windows(usize::MAX - 2).map(<[()]>::len);
+        assert_eq!(wide.collect::<Vec<_>>(), [usize::MAX - 2; 3]);
+    });
+}
+
+/// Before the first item is made.
+#[test]
+fn a_vector_of_more_than_there_is_memory_for_panics_at_once() {
+    #[track_caller]
+    fn overflows<T>(make: impl FnOnce() -> T) {
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(make));
+        let payload = outcome.err().expect("no vector has so many items");
+        assert_eq!(payload.downcast_ref(), Some(&"capacity overflow"));
+    }
+    fn made<T>(_: T) -> u8 {
+        unreachable!("an item was made")
+    }
+    let collect = |range: std::ops::Range<usize>| range.into_par_iter().map(made);
+    overflows(|| collect(0..usize::MAX).collect::<Vec<u8>>());
+    overflows(|| collect(1..usize::MAX).collect::<Vec<u8>>());
+    overflows(|| vec![0].par_extend(collect(0..usize::MAX)));
+    overflows(|| vec![0].par_extend(collect(3..usize::MAX)));
+    overflows(|| collect(0..usize::MAX).collect::<Box<[u8]>>());
+    let signed = i64::MIN..i64::MAX;
+    overflows(|| signed.into_par_iter().map(made).collect::<Vec<u8>>());
+    // More than `usize` can say.
+    let whole = 0..=u64::MAX;
+    overflows(|| whole.into_par_iter().map(made).collect::<Vec<u8>>());
+    let more = 0..u128::MAX;
+    assert_eq!(more.clone().into_par_iter().opt_len(), None);
+    overflows(|| more.into_par_iter().map(made).collect::<Vec<u8>>());
+    let chain = (0..usize::MAX).into_par_iter().chain(0..5);
+    overflows(|| chain.map(made).collect::<Vec<u8>>());
+}
+
 #[test]
 fn iterators_inside_iterators() {
     let table: Vec<Vec<u64>> = (0..50)

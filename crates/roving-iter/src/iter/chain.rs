@@ -55,7 +55,7 @@ where
         self.first.span().saturating_add(self.second.span())
     }
     fn is_exact(&self) -> bool {
-        self.first.is_exact() && self.second.is_exact() && self.span() < usize::MAX
+        self.first.is_exact() && self.second.is_exact()
     }
 }
 

@@ -44,6 +44,9 @@ pub(super) fn into_vec<I: ParallelIterator>(iter: I) -> Vec<I::Item> {
 }
 
 /// Puts the items of an exact iterator behind those of a vector.
+///
+/// # Panics
+/// If a vector cannot have so many, before the first item is made.
 pub(super) fn append_exact<I: ParallelIterator>(vec: &mut Vec<I::Item>, iter: I) {
     append_filled(vec, iter.span(), |slots| run(iter, slots, Fill::new()));
 }

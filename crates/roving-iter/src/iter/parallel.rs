@@ -46,7 +46,7 @@ pub trait ParallelIterator: Sized + Send {
     #[doc(hidden)]
     fn span(&self) -> usize;
 
-    /// Whether each unit is one item.
+    /// Whether each unit is one item. Where the span is `usize::MAX`, there may be more items.
     #[doc(hidden)]
     fn is_exact(&self) -> bool {
         false
@@ -886,7 +886,8 @@ pub trait ParallelIterator: Sized + Send {
     /// assert_eq!((0..10).into_par_iter().filter(|n| n % 2 == 0).opt_len(), None);
     /// ```
     fn opt_len(&self) -> Option<usize> {
-        self.is_exact().then(|| self.span())
+        let is_known = self.is_exact() && self.span() < usize::MAX;
+        is_known.then(|| self.span())
     }
 }
 

@@ -97,8 +97,9 @@ impl<'a, T> Filled<'a, T> {
         }
     }
 
-    /// Puts `upper` behind these. Where they are not adjacent, which is a fault of an iterator,
-    /// those of `upper` are leaked, and [`append_filled`] says so.
+    /// Puts `upper` behind these. Where they are not adjacent, because a part was cancelled or
+    /// panicked, or by a fault of an iterator, those of `upper` are dropped, and [`append_filled`]
+    /// panics.
     pub(crate) fn and(mut self, mut upper: Filled<'a, T>) -> Filled<'a, T> {
         self.is_whole &= upper.is_whole;
         if upper.start == upper.end {
@@ -111,10 +112,10 @@ impl<'a, T> Filled<'a, T> {
         if self.end == upper.start && ptr::eq(self.base, upper.base) {
             // The invariant: both were initialized and are `self`'s from here on.
             self.end = upper.end;
+            upper.end = upper.start;
         } else {
             self.is_whole = false;
         }
-        upper.end = upper.start;
         self
     }
 }

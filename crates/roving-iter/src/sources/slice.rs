@@ -174,9 +174,9 @@ slice_iterator! {
     /// ```
     Windows [Sync] &'data [T] => &'data [T];
     Windows.windows(size);
-    |all| (all.slice.len() + 1).saturating_sub(all.size);
+    |all| all.slice.len().saturating_sub(all.size - 1);
     |all, at| {
-        let end = (at + all.size - 1).min(all.slice.len());
+        let end = at.saturating_add(all.size - 1).min(all.slice.len());
         let start = at.min(all.slice.len());
         // No windows end in a slice that is shorter than one.
         let lower = if at == 0 { &all.slice[..0] } else { &all.slice[..end] };
