@@ -73,8 +73,8 @@ fn cuts_do_not_change_the_count() {
     });
 }
 
-/// A cancelled token drops what one worker has offered to another: the run ends with an error on all
-/// ranks, records nothing of it, and what it had recorded before resumes to all of it.
+/// A cancelled token drops what one worker has offered to another: the run ends with an error on
+/// all ranks, records nothing of it, and what it had recorded before resumes to all of it.
 #[test]
 fn a_cancelled_bag_is_an_error_and_resumes_to_the_exact_count() {
     watched(Duration::from_secs(300), || {
