@@ -319,15 +319,38 @@ mod planned {
         assert!(grown < 4096, "{grown} bytes of what failed are left");
     }
 
+    /// Every time, at one point alone.
+    fn always(point: usize) {
+        let mut of_1000 = [0; 9];
+        of_1000[point] = 1000;
+        follow(Some(Plan { seed: 1, of_1000 }));
+    }
+
+    /// A compensation thread for which there is no memory, or that cannot be started, is not one
+    /// that has something to do.
+    #[test]
+    fn a_pool_is_quiet_although_a_thread_did_not_come() {
+        let _turn = turn();
+        common::watched(|| {
+            for point in [0, 1] {
+                let pool = Pool::builder().workers(1).profile(true).build().unwrap();
+                pool.install(|| {
+                    roving::spawn(|| ());
+                    let before = faults();
+                    always(point);
+                    roving::blocking(|| common::wait_until(|| faults() > before));
+                    follow(None);
+                });
+                let before = pool.profile().quiet;
+                common::wait_until(|| pool.profile().quiet > before);
+            }
+        });
+    }
+
     /// Each thing alone, every time: what the pages say becomes of it.
     #[test]
     fn each_fault_alone_has_its_answer() {
         let _turn = turn();
-        let always = |point: usize| {
-            let mut of_1000 = [0; 9];
-            of_1000[point] = 1000;
-            follow(Some(Plan { seed: 1, of_1000 }));
-        };
         let message = |pool: Result<Pool, BuildError>| pool.unwrap_err().to_string();
         common::watched(|| {
             // Memory.

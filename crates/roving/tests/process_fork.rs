@@ -3,8 +3,10 @@
 #![allow(unsafe_code, reason = "fork and waitpid")]
 
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use roving::{Arena, Pool, join};
@@ -113,6 +115,29 @@ fn of_an_arena() {
     }
 }
 
+/// The figures of a pool that was left behind may be locked by threads that are not here: by one
+/// that reads them without end, say.
+fn of_its_figures() {
+    let pool = Arc::new(Pool::builder().workers(2).profile(true).build().unwrap());
+    let ends = Arc::new(AtomicBool::new(false));
+    let (its_pool, its_end) = (Arc::clone(&pool), Arc::clone(&ends));
+    let reader = thread::spawn(move || {
+        while !its_end.load(SeqCst) {
+            drop(its_pool.profile());
+        }
+    });
+    for _ in 0..20 {
+        assert!(in_child(|| is_refusal(&message(|| pool.profile()))));
+        assert!(in_child(|| is_refusal(&message(|| pool.reset_profile()))));
+    }
+    ends.store(true, SeqCst);
+    reader.join().unwrap();
+    assert!(in_child(|| is_refusal(&message(|| pool.refresh_quota()))));
+    // A pool without threads of its own is as good in the child.
+    let in_place = Pool::builder().use_current_thread().build().unwrap();
+    assert!(in_child(|| !in_place.profile().workers.is_empty()));
+}
+
 /// One test: a fork is no matter for other tests of the same process.
 #[test]
 fn a_child_is_told_and_can_go_on() {
@@ -155,6 +180,7 @@ fn a_child_is_told_and_can_go_on() {
     }));
 
     of_an_arena();
+    of_its_figures();
     // To stop what was left behind does not hang either, and drops nothing.
     let mut one = Some(Pool::new(2).unwrap());
     assert!(in_child(|| {

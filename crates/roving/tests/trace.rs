@@ -5,7 +5,7 @@ mod common;
 use std::collections::HashMap;
 use std::fs;
 use std::hint;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -272,7 +272,13 @@ fn program_with_a_global_pool() {
 }
 
 fn program(variables: &[(&str, &str)]) -> String {
+    program_at(&std::env::temp_dir(), variables)
+}
+
+/// Started in that folder.
+fn program_at(place: &Path, variables: &[(&str, &str)]) -> String {
     let mut command = this_program();
+    command.current_dir(place);
     command.args(["--exact", "program_with_a_global_pool", "--nocapture"]);
     command
         .env("ROVING_TEST_PROGRAM", "1")
@@ -311,6 +317,21 @@ fn the_environment_asks_for_a_trace() {
     check_states(&events);
     assert_eq!(named(&events, "process_name").len(), 2, "both pools");
     assert_eq!(named(&events, "work").len(), 1);
+}
+
+/// Its `0` is that of the other variables, and no name of a file.
+#[test]
+#[cfg_attr(miri, ignore = "it starts another process")]
+fn a_trace_that_is_switched_off_leaves_no_file() {
+    let place = std::env::temp_dir().join(format!("roving-trace-off-{}", std::process::id()));
+    fs::create_dir_all(&place).unwrap();
+    for off in ["0", ""] {
+        let said = program_at(&place, &[("ROVING_TRACE", off)]);
+        assert!(!said.contains("roving:"), "{said}");
+        let left = fs::read_dir(&place).unwrap().count();
+        assert_eq!(left, 0, "ROVING_TRACE={off:?}");
+    }
+    fs::remove_dir_all(&place).unwrap();
 }
 
 #[test]

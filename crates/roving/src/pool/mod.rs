@@ -80,6 +80,7 @@ impl Pool {
     /// ```
     #[inline]
     pub fn profile(&self) -> Profile {
+        self.registry.check_is_here();
         self.registry.seats.profile()
     }
 
@@ -92,6 +93,7 @@ impl Pool {
     /// ```
     #[inline]
     pub fn reset_profile(&self) {
+        self.registry.check_is_here();
         self.registry.seats.reset_profile();
     }
 }

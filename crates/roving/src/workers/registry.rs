@@ -153,6 +153,17 @@ impl Registry {
         self.forks != os::forks() && self.forks != ANY
     }
 
+    /// Of a pool that was left behind even the figures may be locked by threads that are not here.
+    ///
+    /// # Panics
+    /// If it is one.
+    #[inline]
+    pub(crate) fn check_is_here(&self) {
+        if self.is_left_behind() {
+            panic!("{}", self.left_behind());
+        }
+    }
+
     /// Nobody would run what is given to a pool that was left behind, and its locks may be held by
     /// threads that are not here; nor what is given to one whose workers are all gone. One whose
     /// only worker was an adopted thread that has ended gets a thread of its own here.
@@ -161,9 +172,7 @@ impl Registry {
     /// If it is one of these, or that thread cannot be started.
     #[inline]
     pub(crate) fn check_has_threads(self: &Arc<Registry>) {
-        if self.is_left_behind() {
-            panic!("{}", self.left_behind());
-        }
+        self.check_is_here();
         let first = &self.seats[0];
         if first.is_orphaned() {
             if let Err(error) = self.replace_adopted() {
@@ -452,7 +461,12 @@ impl Parts for Registry {
             let registry = Arc::clone(self);
             let run = self.hooks.run;
             let run = move || run(registry, index);
-            let thread = faults::start(self.settings.thread(index), run)?;
+            let thread = faults::start(self.settings.thread(index), run);
+            if thread.is_err() {
+                // Nobody works there, unless a later try succeeds.
+                self.seats[index].clock.enter(Activity::Idle);
+            }
+            let thread = thread?;
             self.in_use.take(index);
             Ok(thread)
         })

@@ -63,17 +63,16 @@ pub(crate) trait Desk: Send + Sync {
 }
 
 impl Seat {
-    /// `None` when there is no memory for its task stack.
     #[inline(never)]
     fn new(
-        showing: Showing,
+        stack: TaskStack,
         clock: Clock,
         (tasks, index): (TaskSettings, usize),
         most: usize,
         desk: Option<Box<dyn Desk>>,
-    ) -> Option<Apart<Seat>> {
-        Some(Apart::new(Seat {
-            stack: TaskStack::try_new(showing)?,
+    ) -> Apart<Seat> {
+        Apart::new(Seat {
+            stack,
             segments: Segments::new(),
             mailbox: Queue::new(),
             spawned: Queue::new(),
@@ -87,7 +86,7 @@ impl Seat {
             orphaned: AtomicBool::new(false),
             vacant: AtomicBool::new(false),
             desk,
-        }))
+        })
     }
 
     /// The seat whose task this one's worker runs, as far as can be told by looking.
@@ -224,7 +223,8 @@ pub(crate) struct Seats {
     tasks: TaskSettings,
     workers: Box<[Apart<Seat>]>,
     spares: Box<[OnceLock<Box<Apart<Seat>>>]>,
-    /// Since when is counted.
+    /// Since when is counted. Locked while the figures are read or reset, and while a spare seat's
+    /// clock begins and gets its place.
     started: Mutex<Instant>,
     /// How long all of them were idle, where that is recorded.
     quiet: Arc<Quiet>,
@@ -242,11 +242,11 @@ impl Seats {
         let most = workers + spares;
         let (started, quiet) = (Instant::now(), Arc::new(Quiet::new()));
         let clock = || Clock::new(keep, &quiet, started);
-        let seat = |index| Seat::new(showing, clock(), (tasks, index), most, desk(index));
+        let seat = |stack, index| Seat::new(stack, clock(), (tasks, index), most, desk(index));
         let mut seats = Vec::new();
         with_answered_memory(|| seats.try_reserve_exact(workers)).ok()?;
         for index in 0..workers {
-            seats.push(seat(index)?);
+            seats.push(seat(TaskStack::try_new(showing)?, index));
         }
         Some(Seats {
             showing,
@@ -357,13 +357,19 @@ impl Seats {
             return true;
         };
         let place = &self.spares[spare];
-        let seat = || {
-            let clock = Clock::new(self.keep, &self.quiet, Instant::now());
-            let tasks = (self.tasks, index);
-            Seat::new(self.showing, clock, tasks, self.most(), desk(index))
+        if place.get().is_some() {
+            return true;
+        }
+        // The clock counts as one at work from its beginning, so it begins when nothing can fail.
+        let Some(stack) = TaskStack::try_new(self.showing) else {
+            return false;
         };
-        // A second one, by another thread, would be dropped.
-        place.get().is_some() || seat().is_some_and(|seat| place.set(Box::new(seat)).is_ok())
+        let (tasks, desk) = ((self.tasks, index), desk(index));
+        // A reset that does not find the seat is over when its clock begins.
+        let _started = self.started.lock();
+        let clock = Clock::new(self.keep, &self.quiet, Instant::now());
+        let seat = Seat::new(stack, clock, tasks, self.most(), desk);
+        place.set(Box::new(seat)).is_ok()
     }
 }
 
@@ -413,5 +419,68 @@ impl Seats {
     fn spare(&self, index: usize) -> &Seat {
         let spare = self.spares[index - self.workers.len()].get();
         spare.expect("a spare thread's seat is made before anybody hears of it")
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::Pool;
+
+    /// Each worker's times add up to at most the wall time.
+    fn check(seats: &Seats) {
+        let profile = seats.profile();
+        for worker in &profile.workers {
+            let times = [worker.busy, worker.steal, worker.idle, worker.switch];
+            let sum: Duration = times.into_iter().sum::<Duration>() + worker.frame;
+            assert!(sum <= profile.wall, "{sum:?} of {:?}", profile.wall);
+        }
+    }
+
+    fn pool() -> Pool {
+        Pool::builder().workers(1).profile(true).build().unwrap()
+    }
+
+    /// Whatever goes before a seat's clock begins.
+    #[test]
+    fn a_reset_while_a_spare_seat_is_made_is_before_its_clock() {
+        let pool = pool();
+        let seats = &pool.registry().seats;
+        assert!(seats.make(1, &|_| {
+            let before = Instant::now();
+            go_past(before);
+            seats.reset_profile();
+            None
+        }));
+        check(seats);
+    }
+
+    /// Until the clock has gone on.
+    fn go_past(before: Instant) {
+        while Instant::now() == before {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// A reset comes before a seat is made, or finds it.
+    #[test]
+    #[cfg_attr(miri, ignore = "too long")]
+    fn resets_while_spare_seats_are_made_leave_no_time_from_before() {
+        for _ in 0..30 {
+            let pool = pool();
+            let seats = &pool.registry().seats;
+            thread::scope(|s| {
+                let maker = s.spawn(|| {
+                    for index in 1..seats.most() {
+                        assert!(seats.make(index, &|_| None));
+                    }
+                });
+                while !maker.is_finished() {
+                    seats.reset_profile();
+                    check(seats);
+                }
+            });
+            check(seats);
+        }
     }
 }

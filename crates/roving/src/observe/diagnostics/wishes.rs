@@ -21,29 +21,26 @@ pub(super) struct Wishes {
 pub(super) fn wishes() -> &'static Wishes {
     static WISHES: OnceLock<Wishes> = OnceLock::new();
     WISHES.get_or_init(|| Wishes {
-        report: set("ROVING_PROFILE").is_some_and(|value| value != "0"),
+        report: set("ROVING_PROFILE").is_some(),
         trace: set("ROVING_TRACE").map(PathBuf::from),
-        top: set("ROVING_TOP").and_then(|value| socket(&value)),
+        top: set("ROVING_TOP").map(|value| socket(&value)),
         watch: set("ROVING_WATCH").and_then(patience_of),
     })
 }
 
-/// An empty variable is one that is not set.
+/// A variable that is empty or "0" is one that is not set.
 fn set(name: &str) -> Option<OsString> {
-    env::var_os(name).filter(|value| !value.is_empty())
+    env::var_os(name).filter(|value| !value.is_empty() && value != "0")
 }
 
-/// Where `ROVING_TOP` wants the socket; nowhere if it is "0".
-fn socket(value: &OsStr) -> Option<PathBuf> {
-    match value.to_str() {
-        Some("0") => None,
-        Some("1") => {
-            let dir = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-            let dir = dir.filter(|dir| dir.is_dir()).unwrap_or_else(env::temp_dir);
-            Some(dir.join(format!("roving-{}.sock", std::process::id())))
-        }
-        _ => Some(PathBuf::from(value)),
+/// Where `ROVING_TOP` wants the socket.
+fn socket(value: &OsStr) -> PathBuf {
+    if value != "1" {
+        return PathBuf::from(value);
     }
+    let dir = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let dir = dir.filter(|dir| dir.is_dir()).unwrap_or_else(env::temp_dir);
+    dir.join(format!("roving-{}.sock", std::process::id()))
 }
 
 /// How long nothing moves before it is reported, by default.

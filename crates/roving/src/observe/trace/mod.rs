@@ -6,6 +6,8 @@
 //! | `ROVING_TOP=1` or `=SOCKET` | (while it runs) what each worker does now, to `roving top PID` or `roving top SOCKET`; Unix only |
 //! | `ROVING_TRACE=FILE` | to that file: the same over time, for [Perfetto](https://ui.perfetto.dev) and `chrome://tracing` |
 //!
+//! A variable that is empty or `0` asks for nothing.
+//!
 //! [`PoolBuilder::report`](crate::PoolBuilder::report) and
 //! [`PoolBuilder::trace`](crate::PoolBuilder::trace) ask for the same for one pool. Both keep
 //! times, so they cost what [`PoolBuilder::profile`](crate::PoolBuilder::profile) costs; a trace
