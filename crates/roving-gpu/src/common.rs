@@ -153,15 +153,8 @@ impl Common {
         if self.will_look.swap(true, Ordering::Relaxed) {
             return;
         }
-        let all = self.devices.get().cloned();
-        roving::spawn(move || {
-            let mut devices = living(all.as_ref()).peekable();
-            if let Some(first) = devices.peek() {
-                // Ordering: Relaxed: as above; before the devices are locked.
-                first.common().will_look.store(false, Ordering::Relaxed);
-            }
-            devices.for_each(|device| device.call());
-        });
+        let look = Look(self.devices.get().cloned());
+        roving::spawn(move || drop(look));
     }
 
     /// Something was measured for the first time.
@@ -245,6 +238,22 @@ impl Common {
 fn living(all: Option<&Arc<[Weak<dyn HasQueue>]>>) -> impl Iterator<Item = Arc<dyn HasQueue>> {
     let all = all.into_iter().flat_map(|all| all.iter());
     all.filter_map(Weak::upgrade)
+}
+
+/// A look at the queues of all devices, which is due: the drop is the look. So it comes also where
+/// its job is dropped unrun, because whoever asked for it was cancelled: the tasks of others rely
+/// on it.
+struct Look(Option<Arc<[Weak<dyn HasQueue>]>>);
+
+impl Drop for Look {
+    fn drop(&mut self) {
+        let mut devices = living(self.0.as_ref()).peekable();
+        if let Some(first) = devices.peek() {
+            // Ordering: Relaxed: as where it is set; before the devices are locked.
+            first.common().will_look.store(false, Ordering::Relaxed);
+        }
+        devices.for_each(|device| device.call());
+    }
 }
 
 /// A CPU side that runs.

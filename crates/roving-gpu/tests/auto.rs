@@ -11,6 +11,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use common::{Gate, Known, SAMPLES, Times, within};
+use roving::Cancel;
 use roving_gpu::{Arg, Buffer, Devices, Dual, HostCall, Kernel, Kind, Simulated, Writes};
 
 static NAP: Kind = Kind::new("nap");
@@ -70,6 +71,44 @@ fn workers_begin_with_the_oldest() {
             }
         }
         assert_eq!(order, [2, 3, 4, 5, 6, 7]);
+        drop((tasks, closed));
+    });
+}
+
+/// Workers look at the queue for the tasks of a cancelled request, and then for those of others.
+#[test]
+fn workers_look_for_tasks_though_a_request_was_cancelled() {
+    static GATE: Gate = Gate::new();
+    static KEPT: Kernel = Kernel::new("kept").host(|_: &mut HostCall<'_>| GATE.pass());
+    within("a cancelled request".to_owned(), || {
+        let devices = devices(Simulated::new());
+        let closed = GATE.close();
+        let (sender, called) = channel();
+        let mut tasks: Vec<_> = (0..8).map(|_| Box::pin(nap(&devices, &KEPT))).collect();
+        let pool = roving::Pool::new(1).unwrap();
+        let mut ends = |at: usize| {
+            let waker = Arc::new(Call(at, sender.clone())).into();
+            let mut context = Context::from_waker(&waker);
+            tasks[at].as_mut().poll(&mut context).is_ready()
+        };
+        for (polled, is_cancelled) in [(0..4, true), (4..8, false)] {
+            let request = Cancel::new();
+            // One goes to the device, one is measured here; the others wait in the queue.
+            let poll = || {
+                if is_cancelled {
+                    request.cancel();
+                }
+                let mut polled = polled.clone();
+                polled.all(|at| ends(at) == (at == 1))
+            };
+            assert_eq!(pool.install(|| request.run_partial(poll)), Ok(true));
+            // The device is kept, so that only a worker can take them.
+            for at in polled.filter(|at| *at > 1) {
+                let next = called.recv_timeout(Duration::from_secs(60));
+                assert_eq!(next, Ok(at), "no worker has looked at the queue");
+                assert!(pool.install(|| ends(at)));
+            }
+        }
         drop((tasks, closed));
     });
 }
