@@ -27,7 +27,7 @@
 //! |---|---|
 //! | this process's rank, and what all ranks do together | [`World`] |
 //! | tasks that make more tasks, balanced between the ranks | [`Bag`]; [`Checkpoints`] to resume from |
-//! | a network of `roving-flow` across ranks | [`Network`] |
+//! | a network of `roving-flow` across ranks | [`Network`]; [`Checkpoints`] as well |
 //! | processes that move to another rank while the network runs | [`Mover`], [`Rebalance`] |
 //! | ranks that are threads, with delays and losses between them, for tests | [`World::threads`], [`Plan`] |
 //!

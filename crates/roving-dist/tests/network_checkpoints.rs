@@ -346,6 +346,68 @@ fn a_consumer_that_leaves_early_is_as_gone_as_before() {
     });
 }
 
+/// A consumer drops its port when it has been recorded, and its producer learns of that before it
+/// is recorded itself: that cut is left, and the next one is made.
+#[test]
+fn a_consumer_that_leaves_in_the_midst_of_a_cut_delays_it_to_the_next() {
+    watched(|| {
+        let directory = directory("network-midst");
+        let steps = AtomicU64::new(0);
+        let ended = World::threads(2, |world| {
+            let (steps, checkpoints) = (&steps, checkpoints(&directory, Duration::from_millis(1)));
+            let mut network = Network::new(&world);
+            network.checkpoints(checkpoints.clone());
+            let (slow_out, slow) = network.bounded::<u64>("slow", 1);
+            let (fast_out, fast) = network.bounded::<u64>("fast", 1);
+            network.movable(
+                "slow",
+                slow_out,
+                (),
+                move |(), mut out: Out<u64>| async move {
+                    while steps.load(SeqCst) < 10_000 {
+                        pause().await;
+                    }
+                    // In vain, at the latest when the consumer's end has said so.
+                    while out.send(1).await.is_ok() {}
+                    pause().await;
+                    Some(((), out))
+                },
+            );
+            let canceller = network.canceller();
+            network.movable("fast", fast_out, 0, move |at, mut out: Out<u64>| {
+                if checkpoints.is_there() {
+                    canceller.cancel();
+                }
+                async move {
+                    out.send(at).await.ok()?;
+                    Some((at + 1, out))
+                }
+            });
+            network.movable(
+                "leaves",
+                (Some(slow), fast),
+                (),
+                move |(), (slow, mut fast)| {
+                    let number = steps.fetch_add(1, SeqCst);
+                    async move {
+                        let _: u64 = fast.recv().await?;
+                        Some(((), (slow.filter(|_| number < 5000), fast)))
+                    }
+                },
+            );
+            network.pin("slow", 0);
+            network.pin("leaves", 1);
+            network.run(&pool()).map(drop)
+        });
+        assert!(
+            matches!(ended[0], Err(NetworkError::Cancelled { .. })),
+            "{:?}",
+            ended[0]
+        );
+        assert!(steps.into_inner() > 5000, "nobody has left");
+    });
+}
+
 /// Runs a source and a sink of so many tokens by two ranks, each step of the source after that
 /// long. The error of rank 0.
 fn counted(checkpoints: Checkpoints, tokens: u64, cancel_at: u64, pause_ms: u64) -> Option<String> {

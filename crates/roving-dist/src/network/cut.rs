@@ -9,6 +9,7 @@
 //! |---|---|---|
 //! | `Begin` | 0 → all | record every process that is here; no process moves until the cut is over |
 //! | `Mark` | producer's rank → consumer's rank | the producer has been recorded, and had sent `s` tokens, all of which have left before this |
+//! | `Left` | a rank → itself | a consumer has dropped its port between its record and the mark; the cut will be left |
 //! | `Saved` | all → 0 | all processes here are recorded, all marks for them are here, and the part is on the disk |
 //! | `Over` | 0 → 0 | the cut is whole and committed; or it was left |
 //!
@@ -82,6 +83,9 @@ pub(super) enum Cut {
         number: u32,
         sent: u64,
     },
+    /// The consumer of that channel, which is here, has dropped its port since it was recorded, and
+    /// before the mark.
+    Left(u32),
     Saved(Findings),
     Over,
 }
@@ -219,6 +223,7 @@ impl Part {
                     self.closed(channel, incoming.mark(number, sent));
                 }
             }
+            Cut::Left(channel) => self.closed(channel, Some(Closed::left())),
             Cut::Saved(findings) => self.saved(findings),
             Cut::Over => {
                 debug_assert_eq!(from, 0, "it is for rank 0 to say so");

@@ -12,7 +12,8 @@ use roving_flow::In;
 use roving_flow::bridge::{self, Bridge, Ingress};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::message::Head;
+use super::cut::Cut;
+use super::message::{Control, Head};
 use super::outgoing::encode;
 use super::parcel::Input;
 use super::post::Post;
@@ -69,6 +70,15 @@ pub(super) struct Closed {
 }
 
 impl Closed {
+    /// The consumer has dropped its port between its record and the producer's.
+    pub(super) fn left() -> Closed {
+        Closed {
+            input: None,
+            is_ahead: true,
+            is_loose: true,
+        }
+    }
+
     /// The producer has sent so many; none when it has ended the stream.
     fn of(mut input: Input, sent: Option<u64>) -> Closed {
         match sent {
@@ -172,6 +182,11 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
                 self.post.send(state.from, &mut state.bytes);
             }
             state.ingress = None;
+            if state.recorded.take().is_some() {
+                // The producer may learn of this before it is recorded, and then sends no mark.
+                let left = Control::Cut(Cut::Left(self.channel));
+                self.post.send_control(self.post.rank(), &left);
+            }
             return;
         }
         let Some(every) = self.told_every else {
