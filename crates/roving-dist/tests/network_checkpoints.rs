@@ -375,7 +375,8 @@ fn a_consumer_that_leaves_in_the_midst_of_a_cut_delays_it_to_the_next() {
             );
             let canceller = network.canceller();
             network.movable("fast", fast_out, 0, move |at, mut out: Out<u64>| {
-                if checkpoints.is_there() {
+                // A cut before the consumer leaves is not the one that this is about.
+                if steps.load(SeqCst) > 10_000 && checkpoints.is_there() {
                     canceller.cancel();
                 }
                 async move {
