@@ -166,8 +166,9 @@ fn same(world: &World, noun: &str, own: Result<Identity, String>) -> Result<(), 
     match all.iter().position(|identity| *identity != all[0]) {
         None => Ok(()),
         Some(rank) => {
-            let what = format_args!(
-                "runs another {noun} here, {}, and rank 0 {}: the program must be the same on all ranks",
+            let what = format!(
+                "runs another {noun} here, {}, and rank 0 {}: the program must be the same on all \
+                 ranks",
                 all[rank], all[0]
             );
             Err(Error::at(rank, world.ranks(), what))

@@ -322,7 +322,7 @@ impl Mpi {
             return Err(Error::at(from, self.ranks, "sent a torn announcement"));
         };
         let Some(bytes) = zeroed(length) else {
-            let what = format_args!("no room for a message of {length} bytes from rank {from}");
+            let what = format!("no room for a message of {length} bytes from rank {from}");
             return Err(Error::at(self.rank, self.ranks, what));
         };
         let mut bulk = Bulk {

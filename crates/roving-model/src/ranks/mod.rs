@@ -256,7 +256,7 @@ impl Ranks {
 
     fn check(&self) -> Result<(), ModelError> {
         if self.ranks == 0 || self.ranks > RANKS_MAX {
-            let allowed = format_args!("1 to {RANKS_MAX}");
+            let allowed = format!("1 to {RANKS_MAX}");
             return Err(ModelError::new("ranks", self.ranks, allowed, "take 1024"));
         }
         if self.base < 2 {
