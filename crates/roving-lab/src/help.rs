@@ -287,6 +287,8 @@ fn of_model() -> Vec<Claim> {
     let list = |values: Vec<String>| values.join(",");
     let workers = plan.workers.iter().map(usize::to_string).collect();
     let amounts = plan.amounts.iter().map(ToString::to_string).collect();
+    let ranks = model::ranks::RANKS.map(|count| count.to_string()).to_vec();
+    let latencies = plan.latencies_us.iter().map(f64::to_string).collect();
     let (first, last) = (plan.loads[0], plan.loads[plan.loads.len() - 1]);
     const CROSSED: &str = "where_amounts_cross_is_said";
     const DRAWN: &str = "a_simulated_runtime_is_drawn_from_a_recorded_tree";
@@ -296,13 +298,16 @@ fn of_model() -> Vec<Claim> {
             "what the model of stealing predicts",
             "equations_are_drawn",
         ),
-        usual("model figures", "all"),
+        usual("model figures", "all but ranks"),
         usual("model work", &plan.work.name),
         usual("model workers", list(workers)),
         data(
             "model workers",
             format!("up to {}", model::args::WORKERS_MAX),
         ),
+        usual("model ranks", list(ranks)),
+        data("model ranks", format!("up to {}", model::args::WORKERS_MAX)),
+        usual("model latency", list(latencies)),
         usual("model steal", list(amounts)),
         run("model grain", "instead of that measured here", CROSSED),
         usual("model load", format!("all of {first} to {last}")),

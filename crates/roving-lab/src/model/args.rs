@@ -11,8 +11,8 @@ use crate::input::{BadInput, Failure, number_in};
 /// `roving model`. Values are strings here, so that their errors are ours.
 #[derive(Args, Debug, Default)]
 pub(crate) struct ModelArgs {
-    /// Figures to draw: policies, drain, loads, busy, speedup, crossing [default: all of these], or
-    /// ranks.
+    /// Figures to draw: policies, drain, loads, busy, speedup, crossing, ranks [default: all but
+    /// ranks].
     #[arg(value_name = "FIGURE")]
     pub(crate) figures: Vec<String>,
     /// The simulated work: uts:TREE, fib:N, flat:TASKSxLENGTH, or a recorded tree:FILE [default:

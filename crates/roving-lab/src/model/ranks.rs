@@ -11,7 +11,7 @@ use crate::out::show;
 use crate::plot::{self, Axes, Curve};
 
 /// Simulated ranks, unless others are asked for.
-const RANKS: [usize; 6] = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20];
+pub(crate) const RANKS: [usize; 6] = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20];
 /// The length of a node in ns, unless another is asked for: that of a subtree which is searched
 /// without being divided.
 pub(crate) const NODE_NS: f64 = 10e6;
