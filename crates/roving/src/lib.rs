@@ -84,7 +84,7 @@
 // | `machine::lease` | one thread takes out what others have used, when all have gone |
 // | `machine::lock` | a value that a lock guards stands beside it |
 // | `machine::latch` | is dropped by its waiter while its setter may still be inside |
-// | `machine::os`, `machine::prim` | system calls, and one processor instruction |
+// | `machine::linux`, `machine::os`, `machine::prim` | system calls, and one processor instruction |
 // | `machine::overflow` | the handler for a native stack that is full |
 // | `stack` | the memory that owner and thieves share |
 // | `inherit::node` | leads threads to contexts that others keep |

@@ -12,6 +12,9 @@ pub(crate) mod faults;
 pub(crate) mod latch;
 #[allow(unsafe_code)]
 pub(crate) mod lease;
+#[cfg(all(target_os = "linux", not(loom)))]
+#[allow(unsafe_code)]
+pub(crate) mod linux;
 #[allow(unsafe_code)]
 pub(crate) mod lock;
 #[cfg(not(loom))]

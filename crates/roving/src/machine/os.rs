@@ -1,5 +1,7 @@
 //! System calls that differ between operating systems, each with a plain fallback.
 
+#[cfg(target_os = "linux")]
+use std::ffi::c_ulong;
 use std::fs;
 use std::io::{self, Write as _};
 use std::thread;
@@ -7,6 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::machine::faults::{self, Point};
+#[cfg(target_os = "linux")]
+use crate::machine::linux;
 use crate::machine::prim::{AtomicUsize, Ordering};
 
 /// The system's number of the calling thread, where it has one.
@@ -22,22 +26,16 @@ pub(crate) fn allowed_processors() -> Vec<usize> {
     if faults::ask(Point::Affinity).is_err() {
         return Vec::new();
     }
-    // SAFETY: an all-zero set is a valid value, and the call writes no more than its size.
-    let set = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
-            return Vec::new();
-        }
-        set
-    };
-    const WORDS: usize = size_of::<libc::cpu_set_t>() / size_of::<libc::c_ulong>();
-    // SAFETY: the system calls it an array of such words, with a bit for each processor.
-    let words: [libc::c_ulong; WORDS] = unsafe { std::mem::transmute(set) };
+    let mut set = linux::CpuSet::default();
+    // SAFETY: the call writes no more than the size of the set.
+    if unsafe { linux::sched_getaffinity(0, size_of_val(&set), &mut set) } != 0 {
+        return Vec::new();
+    }
     let mut allowed = Vec::new();
-    for (number, mut word) in words.into_iter().enumerate() {
+    for (number, mut word) in set.into_iter().enumerate() {
         while word != 0 {
             let bit = word.trailing_zeros();
-            allowed.push(number * libc::c_ulong::BITS as usize + bit as usize);
+            allowed.push(number * c_ulong::BITS as usize + bit as usize);
             word &= word - 1;
         }
     }
@@ -62,7 +60,7 @@ pub(crate) fn say(line: &str) {
 #[cfg(target_os = "linux")]
 pub(crate) fn online() -> Option<usize> {
     // SAFETY: the call takes no pointer.
-    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    let online = unsafe { linux::sysconf(linux::SC_NPROCESSORS_ONLN) };
     usize::try_from(online).ok().filter(|&online| online > 0)
 }
 
@@ -72,13 +70,14 @@ pub(crate) fn pin_to(processor: usize) -> bool {
     if faults::ask(Point::Affinity).is_err() {
         return false;
     }
-    // SAFETY: an all-zero set is a valid value, the index is below CPU_SETSIZE, and the call reads
-    // no more than its size.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(processor, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) == 0
-    }
+    const BITS: usize = c_ulong::BITS as usize;
+    let mut set = linux::CpuSet::default();
+    let Some(word) = set.get_mut(processor / BITS) else {
+        return false;
+    };
+    *word = 1 << (processor % BITS);
+    // SAFETY: the call reads no more than the size of the set.
+    unsafe { linux::sched_setaffinity(0, size_of_val(&set), &set) == 0 }
 }
 
 /// Has `f` called when the process exits in the ordinary way. False when the system refuses.

@@ -28,6 +28,7 @@ mod linux {
     use std::marker::PhantomData;
     use std::{mem, ptr};
 
+    use crate::machine::linux::{self, Attributes, Fault, Sigaction, SignalStack};
     use crate::machine::prim::{AtomicPtr, AtomicUsize, Ordering};
 
     /// The end of a native stack: no address from `from` to `to` may be touched.
@@ -52,7 +53,7 @@ mod linux {
 
     /// The handler that was set before ours; null before ours was. Never freed, because a handler
     /// may be reading it, and made anew only if it is another one.
-    static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
+    static BEFORE: AtomicPtr<Sigaction> = AtomicPtr::new(ptr::null_mut());
 
     /// While it lives, an overflow of the calling thread's native stack says which limit to raise.
     pub(crate) struct Watched {
@@ -67,7 +68,7 @@ mod linux {
         /// Of a thread that begins to work. A few microseconds.
         pub(crate) fn new() -> Watched {
             let end = Some(())
-                .filter(|()| has_signal_stack())
+                .filter(|()| linux::SIGNALS_ARE_KNOWN && has_signal_stack())
                 .and_then(|()| find_end());
             let outer = END.replace(end);
             // Ordering: Edge [overflow]: Acquire, so that who counts the first one does so after
@@ -98,9 +99,8 @@ mod linux {
     fn has_signal_stack() -> bool {
         // SAFETY: all-zero is a value of it, and the call writes no more than its size.
         unsafe {
-            let mut stack: libc::stack_t = mem::zeroed();
-            libc::sigaltstack(ptr::null(), &mut stack) == 0
-                && stack.ss_flags & libc::SS_DISABLE == 0
+            let mut stack: SignalStack = mem::zeroed();
+            linux::sigaltstack(ptr::null(), &mut stack) == 0 && stack.flags & linux::SS_DISABLE == 0
         }
     }
 
@@ -110,13 +110,13 @@ mod linux {
         let (mut lowest, mut bytes, mut guard) = (ptr::null_mut::<c_void>(), 0, 0);
         // SAFETY: the attributes are those that the first call writes, and are destroyed once.
         unsafe {
-            let mut attributes: libc::pthread_attr_t = mem::zeroed();
-            if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {
+            let mut attributes: Attributes = mem::zeroed();
+            if linux::pthread_getattr_np(linux::pthread_self(), &mut attributes) != 0 {
                 return None;
             }
-            let known = libc::pthread_attr_getstack(&attributes, &mut lowest, &mut bytes) == 0
-                && libc::pthread_attr_getguardsize(&attributes, &mut guard) == 0;
-            libc::pthread_attr_destroy(&mut attributes);
+            let known = linux::pthread_attr_getstack(&attributes, &mut lowest, &mut bytes) == 0
+                && linux::pthread_attr_getguardsize(&attributes, &mut guard) == 0;
+            linux::pthread_attr_destroy(&mut attributes);
             if !known || guard == 0 {
                 return None;
             }
@@ -128,13 +128,13 @@ mod linux {
 
     fn set_handler() {
         // SAFETY: all-zero is a value of it: no signals are masked.
-        let mut ours: libc::sigaction = unsafe { mem::zeroed() };
-        ours.sa_sigaction = on_fault as *const () as usize;
-        ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        let mut ours: Sigaction = unsafe { mem::zeroed() };
+        ours.handler = on_fault as *const () as usize;
+        ours.flags = linux::SA_SIGINFO | linux::SA_ONSTACK;
         // SAFETY: the handler does what a handler may, and both are of the right type.
         let before = unsafe {
-            let mut before: libc::sigaction = mem::zeroed();
-            if libc::sigaction(libc::SIGSEGV, &ours, &mut before) != 0 {
+            let mut before: Sigaction = mem::zeroed();
+            if linux::sigaction(linux::SIGSEGV, &ours, &mut before) != 0 {
                 return;
             }
             before
@@ -155,21 +155,21 @@ mod linux {
         }
     }
 
-    fn is_ours(action: &libc::sigaction) -> bool {
-        action.sa_sigaction == on_fault as *const () as usize
+    fn is_ours(action: &Sigaction) -> bool {
+        action.handler == on_fault as *const () as usize
     }
 
     /// Of what was read from the system: it adds flags of its own.
-    fn is_same(one: &libc::sigaction, other: &libc::sigaction) -> bool {
-        one.sa_sigaction == other.sa_sigaction && one.sa_flags == other.sa_flags
+    fn is_same(one: &Sigaction, other: &Sigaction) -> bool {
+        one.handler == other.handler && one.flags == other.flags
     }
 
     /// Puts back what was there before, unless somebody has set another handler since.
     fn take_handler_away() {
         // SAFETY: as in `set_handler`.
         unsafe {
-            let mut now: libc::sigaction = mem::zeroed();
-            if libc::sigaction(libc::SIGSEGV, ptr::null(), &mut now) == 0 && is_ours(&now) {
+            let mut now: Sigaction = mem::zeroed();
+            if linux::sigaction(linux::SIGSEGV, ptr::null(), &mut now) == 0 && is_ours(&now) {
                 step_aside();
             }
         }
@@ -182,17 +182,17 @@ mod linux {
         // SAFETY: all-zero is the default action; what is stored came from the system and is never
         // freed.
         unsafe {
-            let default: libc::sigaction = mem::zeroed();
+            let default: Sigaction = mem::zeroed();
             let before = before.as_ref().unwrap_or(&default);
-            libc::sigaction(libc::SIGSEGV, before, ptr::null_mut());
+            linux::sigaction(linux::SIGSEGV, before, ptr::null_mut());
         }
     }
 
     /// Runs on the thread that has touched what it may not, on the stack for handlers. Allocates
     /// nothing and locks nothing.
-    extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
+    extern "C" fn on_fault(signal: c_int, info: *mut Fault, _: *mut c_void) {
         // SAFETY: the system hands over what it knows of this signal.
-        let (is_fault, address) = unsafe { ((*info).si_code > 0, (*info).si_addr().addr()) };
+        let (is_fault, address) = unsafe { ((*info).code > 0, (*info).address.addr()) };
         let end = END
             .get()
             .filter(|end| is_fault && (end.from..end.to).contains(&address));
@@ -203,7 +203,7 @@ mod linux {
         if !is_fault {
             // Somebody has sent it: it does not come again of itself.
             // SAFETY: the call takes no pointer.
-            unsafe { libc::raise(signal) };
+            unsafe { linux::raise(signal) };
         }
     }
 
@@ -217,7 +217,7 @@ mod linux {
         ];
         for part in parts {
             // SAFETY: the part is as long as it says. If nobody reads, it is no matter.
-            unsafe { libc::write(libc::STDERR_FILENO, part.as_ptr().cast(), part.len()) };
+            unsafe { linux::write(2, part.as_ptr().cast(), part.len()) };
         }
     }
 

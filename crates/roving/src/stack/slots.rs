@@ -49,6 +49,7 @@ mod memory {
     use std::ptr::{self, NonNull};
 
     use crate::machine::faults::{self, Point};
+    use crate::machine::linux;
 
     /// Zeroed memory straight from the system. An allocator keeps what is given back, and has to
     /// overwrite it with zeros when it hands it out again: for a pool that is made after another
@@ -62,12 +63,12 @@ mod memory {
         pub(super) fn zeroed(bytes: usize) -> Option<Memory> {
             faults::ask(Point::Memory).ok()?;
             let (access, kind) = (
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                linux::PROT_READ | linux::PROT_WRITE,
+                linux::MAP_PRIVATE | linux::MAP_ANONYMOUS,
             );
             // SAFETY: a new mapping, wherever there is room.
-            let start = unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
-            let start = (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast()))??;
+            let start = unsafe { linux::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
+            let start = (start.addr() != usize::MAX).then(|| NonNull::new(start.cast()))??;
             Some(Memory { start, bytes })
         }
 
@@ -79,7 +80,7 @@ mod memory {
     impl Drop for Memory {
         fn drop(&mut self) {
             // SAFETY: mapped with this size by `zeroed`, and unmapped nowhere else.
-            unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+            unsafe { linux::munmap(self.start.as_ptr().cast(), self.bytes) };
         }
     }
 }

@@ -4,6 +4,8 @@ use std::fs;
 
 use super::words::{cut_last, word};
 use crate::machine::faults::{self, Point};
+#[cfg(target_os = "linux")]
+use crate::machine::linux;
 
 #[inline(never)]
 fn file(number: u32, name: &str) -> Option<String> {
@@ -68,7 +70,7 @@ fn place(thread: u32) -> Option<String> {
     let call = word(&account, 0)?;
     let known = number(call, 0);
     #[cfg(target_os = "linux")]
-    if known == Some(libc::SYS_futex as u64) {
+    if known.is_some() && known == linux::FUTEX {
         return Some("futex".to_owned());
     }
     // A thread that runs is in none, and says so by a word.
