@@ -168,6 +168,12 @@ impl Cuts {
         writers.wait();
     }
 
+    /// Whether a cut is due some time, and none is being made.
+    #[cfg(test)]
+    pub(super) fn is_due(&self) -> bool {
+        lock(&self.plan).next.is_some()
+    }
+
     /// The cut that is being made, in words.
     pub(super) fn told(&self) -> Option<String> {
         let state = lock(&self.state);
@@ -203,7 +209,7 @@ impl Part {
         drop(state);
         match is_closed {
             true => self.cutting(0, Cut::Over),
-            false => (0..self.ranks()).for_each(|to| self.say(to, Cut::Begin(number))),
+            false => self.post.send_to_all(&Control::Cut(Cut::Begin(number))),
         }
     }
 
@@ -227,10 +233,11 @@ impl Part {
             Cut::Saved(findings) => self.saved(findings),
             Cut::Over => {
                 debug_assert_eq!(from, 0, "it is for rank 0 to say so");
+                // First: a cut that another thread begins would find that moves may begin.
+                self.move_after_cut();
                 if let Some(cuts) = &self.cuts {
                     lock(&cuts.plan).wait_for_next();
                 }
-                self.move_after_cut();
             }
         }
     }

@@ -172,9 +172,7 @@ impl Part {
     }
 
     fn tell_all(&self, message: Move) {
-        for to in 0..self.ranks() {
-            self.tell(to, message.clone());
-        }
+        self.post.send_to_all(&Control::Move(message));
     }
 
     /// Asks rank 0 for a move. Whether there is such a process.

@@ -124,6 +124,15 @@ impl Post {
         }
     }
 
+    /// To all ranks, this one last: another thread may handle at once what it sends to itself, and
+    /// what that sends to the others must not be there before this.
+    pub(super) fn send_to_all(&self, control: &Control) {
+        let others = (0..self.link.ranks()).filter(|&to| to != self.rank());
+        for to in others.chain([self.rank()]) {
+            self.send_control(to, control);
+        }
+    }
+
     /// That channel has something to tell its producer.
     pub(super) fn list(&self, channel: u32) {
         lock(&self.listed).push(channel);
@@ -183,5 +192,64 @@ impl Post {
     pub(super) fn bad_token(&self, channel: u32, message: String) {
         let name = self.channels[channel as usize].clone();
         self.stop_all(Ended::Token(self.rank(), name, message));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::super::message::Move;
+    use super::*;
+    use crate::network::Network;
+    use crate::world::World;
+
+    /// One thread of rank 0 tells all, and another handles what the rank has told itself, and tells
+    /// rank 1 what follows from it.
+    #[test]
+    fn what_follows_from_a_word_to_all_comes_behind_it() {
+        const WORDS: u64 = 2000;
+        World::threads(2, |world| {
+            let (_flow, part) = Network::new(&world).split(None);
+            let (post, heard) = (&part.post, Arc::new(Mutex::new(Vec::new())));
+            let hears = Arc::clone(&heard);
+            let hear = move |_, bytes: &[u8]| lock(&hears).push(number_of(bytes));
+            world.link().open(post.tag(), hear);
+            world.barrier().unwrap();
+            if world.rank() == 0 {
+                thread::scope(|scope| {
+                    scope.spawn(|| {
+                        for number in 0..WORDS {
+                            post.send_to_all(&Control::Move(Move::Held(2 * number)));
+                        }
+                    });
+                    let mut handled = 0;
+                    while handled < WORDS {
+                        for bytes in post.take_own() {
+                            let follows = number_of(&bytes) + 1;
+                            post.send_control(1, &Control::Move(Move::Held(follows)));
+                            handled += 1;
+                        }
+                    }
+                });
+            } else {
+                let has_all = || (lock(&heard).len() == 2 * WORDS as usize).then_some(());
+                world.link().wait(has_all).unwrap();
+                let mut told = 0;
+                for number in lock(&heard).iter() {
+                    match number % 2 {
+                        0 => told += 1,
+                        _ => assert!(number / 2 < told, "{number} overtakes what it follows from"),
+                    }
+                }
+            }
+        });
+    }
+
+    fn number_of(bytes: &[u8]) -> u64 {
+        match Head::split(bytes).map(|(_, rest)| postcard::from_bytes(rest)) {
+            Some(Ok(Control::Move(Move::Held(number)))) => number,
+            other => panic!("{other:?}"),
+        }
     }
 }

@@ -355,7 +355,9 @@ mod tests {
 
     use roving_flow::{In, Out};
 
+    use super::super::cut::Cut;
     use super::*;
+    use crate::checkpoint::Checkpoints;
 
     /// Runs a network as its ranks do, and waits until nothing is left of the rank's part. With a
     /// process that can move, or none.
@@ -385,7 +387,9 @@ mod tests {
         assert!(outgoing.len() + incoming.len() > 0);
         drop(part);
         // The handler of its messages is dropped by whoever polls next.
-        let gone = world.link().wait(|| left.upgrade().is_none().then_some(()));
+        let gone = world
+            .link()
+            .wait(String::new, || left.upgrade().is_none().then_some(()));
         gone.unwrap();
         assert!(outgoing.iter().all(|one| one.upgrade().is_none()));
         assert!(incoming.iter().all(|one| one.upgrade().is_none()));
@@ -412,5 +416,34 @@ mod tests {
         });
         let ended = is_done.recv_timeout(Duration::from_secs(60));
         assert_eq!(ended, Ok(()), "something keeps it");
+    }
+
+    /// The next cut may be due in the moment in which one is over. Whoever begins it must not be
+    /// overtaken by the end of the one before, after which processes may move.
+    #[test]
+    fn no_cut_is_due_before_the_end_of_the_last_one_is_known() {
+        let name = format!("roving-due-{}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        World::threads(1, |world| {
+            let mut network = Network::new(&world);
+            network.checkpoints(Checkpoints::to(&directory).every(Duration::ZERO));
+            let (cuts, _) = network.open_checkpoints().unwrap();
+            let (_flow, part) = network.split(cuts);
+            part.cut_if_due();
+            assert!(!part.cuts.as_ref().unwrap().is_due(), "it is being made");
+            thread::scope(|scope| {
+                let moves = lock(&part.moves);
+                let over = scope.spawn(|| part.cutting(0, Cut::Over));
+                // Time for the other thread to come to the lock.
+                for _ in 0..100 {
+                    assert!(!part.cuts.as_ref().unwrap().is_due());
+                    thread::sleep(Duration::from_millis(1));
+                }
+                drop(moves);
+                over.join().unwrap();
+            });
+            assert!(part.cuts.as_ref().unwrap().is_due());
+        });
+        std::fs::remove_dir_all(&directory).unwrap();
     }
 }
