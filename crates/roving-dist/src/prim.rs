@@ -27,3 +27,15 @@ pub(crate) fn fence(ordering: Ordering) {
         loom::sync::atomic::fence(Ordering::SeqCst);
     }
 }
+
+#[cfg(not(loom))]
+pub(crate) use roving::adapt::{tell_standstill, watch_patience};
+
+/// Nobody asks, where loom explores: clocks are none of its own.
+#[cfg(loom)]
+pub(crate) fn watch_patience() -> Option<std::time::Duration> {
+    None
+}
+
+#[cfg(loom)]
+pub(crate) fn tell_standstill(_: &str) {}

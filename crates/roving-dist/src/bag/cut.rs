@@ -63,6 +63,14 @@ impl Cuts {
         self.is_due
     }
 
+    /// Whether a cut waits for other ranks, in words.
+    pub(super) fn told(&self) -> &'static str {
+        match self.open {
+            Some(_) => "; its part of a checkpoint waits for ranks that have not recorded theirs",
+            None => "",
+        }
+    }
+
     pub(super) fn recorded(&self) -> u32 {
         self.recorded
     }

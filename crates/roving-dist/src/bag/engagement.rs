@@ -83,6 +83,11 @@ impl Engagement {
         false
     }
 
+    /// How many messages with tasks it has sent that are not acknowledged.
+    pub(crate) fn deficit(&self) -> u64 {
+        self.deficit
+    }
+
     /// An acknowledgement has come.
     pub fn is_acknowledged(&mut self) {
         debug_assert!(self.deficit > 0, "one for each message");

@@ -16,6 +16,8 @@ use super::local::Local;
 use super::message::Message;
 use super::state::{Shared, State};
 use crate::error::Error;
+use crate::world::link::Link;
+use crate::world::patience::Patience;
 
 /// The tasks and the result of a rank while no worker runs a task.
 pub(super) struct Held<T, R> {
@@ -47,6 +49,26 @@ impl State {
             !is_ours
         });
         taken
+    }
+
+    /// What a rank without tasks waits for, in words.
+    fn told(&self, link: &Link) -> String {
+        let mut text = format!(
+            "rank {} of {} has no task of a bag: ",
+            link.rank(),
+            link.ranks()
+        );
+        text += &match self.asked {
+            Some(rank) => format!("it waits for rank {rank}'s answer"),
+            None => format!("ranks {:?} know that it wants some", self.standing),
+        };
+        let deficit = self.engagement.deficit();
+        if deficit > 0 {
+            text += &format!(
+                "; it waits for others to end what it has sent them, {deficit} messages with tasks"
+            );
+        }
+        text + self.cuts.told()
     }
 
     /// A rank that wants tasks, and whether it waits for an answer.
@@ -116,6 +138,7 @@ where
         let link = &self.shared.link;
         let mut victims = Victims::new(link.rank(), self.ranks, ATTEMPTS);
         let mut backoff = link.backoff();
+        let mut patience = Patience::new();
         loop {
             if let Some(error) = link.fault() {
                 return Err(error);
@@ -129,6 +152,7 @@ where
             if self.run_all() {
                 victims.restart();
                 backoff.reset();
+                patience.renew();
             }
             match self.next_idle(&mut victims) {
                 Idle::Ended => return Ok(()),
@@ -144,10 +168,13 @@ where
                     }
                 }
                 Idle::Again => backoff.reset(),
-                Idle::Wait => match link.poll() {
-                    true => backoff.reset(),
-                    false => backoff.pause(),
-                },
+                Idle::Wait => {
+                    patience.look(|| self.shared.with(|state| state.told(link)));
+                    match link.poll() {
+                        true => backoff.reset(),
+                        false => backoff.pause(),
+                    }
+                }
             }
         }
     }

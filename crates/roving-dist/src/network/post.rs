@@ -234,7 +234,7 @@ mod tests {
                 });
             } else {
                 let has_all = || (lock(&heard).len() == 2 * WORDS as usize).then_some(());
-                world.link().wait(has_all).unwrap();
+                world.link().wait(String::new, has_all).unwrap();
                 let mut told = 0;
                 for number in lock(&heard).iter() {
                     match number % 2 {

@@ -20,6 +20,7 @@ use super::pump::pump;
 use super::report::Report;
 use super::shape::{Hello, Shape};
 use super::share::{Share, sum};
+use super::told::Standstill;
 use super::writers::Writers;
 use crate::checkpoint::{self, Which};
 use crate::unwind::lock;
@@ -269,6 +270,7 @@ fn watched<R>(link: &Link, part: &Part, workers: usize, run: impl FnOnce() -> R)
     thread::scope(|scope| {
         let watch = || {
             let mut writers = Writers::new();
+            let mut standstill = Standstill::new();
             let mut loads = Watched::new(part, workers);
             let every = loads.as_ref().map_or(WATCH_EVERY, Watched::every);
             while !over.wait(every.min(WATCH_EVERY)) {
@@ -277,6 +279,7 @@ fn watched<R>(link: &Link, part: &Part, workers: usize, run: impl FnOnce() -> R)
                 }
                 part.handle_own();
                 writers.look(part);
+                standstill.look(part);
                 part.cut_if_due();
                 if let Some(loads) = &mut loads {
                     loads.look(part);

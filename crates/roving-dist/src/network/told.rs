@@ -7,8 +7,50 @@ use roving_flow::{Operation, State};
 use super::cut::Cuts;
 use super::part::Part;
 use crate::unwind::lock;
+use crate::world::patience::Patience;
+
+/// A look now and then at a rank of which no process can go on, for who has asked for it
+/// (`ROVING_WATCH`).
+pub(super) struct Standstill {
+    patience: Patience,
+    /// What it waited for at the last look.
+    before: Option<String>,
+}
+
+impl Standstill {
+    pub(super) fn new() -> Standstill {
+        Standstill {
+            patience: Patience::new(),
+            before: None,
+        }
+    }
+
+    pub(super) fn look(&mut self, part: &Part) {
+        if !self.patience.is_asked() {
+            return;
+        }
+        let now = match part.can_go_on() {
+            true => None,
+            false => part.told().ok(),
+        };
+        if now.is_none() || now != self.before {
+            self.patience.renew();
+        }
+        if let Some(now) = &now {
+            self.patience.look(|| format!("nothing moves on {now}"));
+        }
+        self.before = now;
+    }
+}
 
 impl Part {
+    /// Whether a process here runs, or could, or is waited for by nobody any more.
+    fn can_go_on(&self) -> bool {
+        let processes = self.live.snapshot().processes;
+        let waits = |state: &State| !matches!(state, State::Ready | State::Ended);
+        processes.contains(&State::Ready) || !processes.iter().any(waits)
+    }
+
     /// Returns the waits of this rank, one per line.
     pub(super) fn told(&self) -> Result<String, fmt::Error> {
         let mut text = format!("rank {}", self.rank());

@@ -85,6 +85,14 @@ impl Collective {
         self.meet(link, end, part, join, split)
     }
 
+    /// At rank 0: the ranks that have given nothing for that gathering.
+    fn missing(&self, number: u64) -> Vec<usize> {
+        let open = lock(&self.open);
+        let parts = open.parts.get(&number).into_iter().flatten().enumerate();
+        let missing = parts.filter(|(_, part)| part.is_none());
+        missing.map(|(rank, _)| rank).collect()
+    }
+
     /// Every rank calls this in the same order, one thread at a time. Ranks that meet for different
     /// ends do not run the same program: an error. At rank 0 `make` gets the parts of all, by rank,
     /// and makes of them what is returned, and what it is as bytes; on the others `read` reads
@@ -105,10 +113,19 @@ impl Collective {
         link.send_owned(0, GATHER, bytes);
         link.flush();
         if link.rank() != 0 {
-            let answer = link.wait(|| lock(&self.open).answers.remove(&number))?;
+            let tell = || {
+                "rank 0's answer: not all ranks have come to the same call, or rank 0 is not done \
+                 with it"
+                    .to_owned()
+            };
+            let answer = link.wait(tell, || lock(&self.open).answers.remove(&number))?;
             return read(&answer);
         }
-        let all = link.wait(|| {
+        let tell = || {
+            let missing = self.missing(number);
+            format!("ranks {missing:?}, which have not come to the same call")
+        };
+        let all = link.wait(tell, || {
             let mut open = lock(&self.open);
             let parts = open.parts.get(&number)?;
             if parts.iter().any(Option::is_none) {

@@ -16,6 +16,7 @@ use super::backoff::Backoff;
 use super::engine::{Engine, Handler};
 use super::fault::Fault;
 use super::outbox::Outbox;
+use super::patience::Patience;
 use super::record::RECORD_BYTES_MAX;
 use super::transport::Transport;
 use crate::error::Error;
@@ -309,9 +310,14 @@ impl Link {
     }
 
     /// Polls until `ready` gives something, or something goes wrong somewhere. Looks often at
-    /// first, then sleeps between looks.
-    pub(crate) fn wait<T>(&self, mut ready: impl FnMut() -> Option<T>) -> Result<T, Error> {
+    /// first, then sleeps between looks. `tell` says what this rank waits for.
+    pub(crate) fn wait<T>(
+        &self,
+        tell: impl Fn() -> String,
+        mut ready: impl FnMut() -> Option<T>,
+    ) -> Result<T, Error> {
         let mut backoff = self.backoff();
+        let mut patience = Patience::new();
         loop {
             if let Some(found) = ready() {
                 return Ok(found);
@@ -319,6 +325,7 @@ impl Link {
             if let Some(error) = self.fault.get() {
                 return Err(error);
             }
+            patience.look(|| format!("rank {} of {} waits for {}", self.rank, self.ranks, tell()));
             match self.poll() {
                 true => backoff.reset(),
                 false => backoff.pause(),
@@ -388,7 +395,8 @@ impl Link {
     /// Waits until all that was sent has left this rank.
     pub(super) fn wait_until_sent(&self) -> Result<(), Error> {
         self.flush();
-        self.wait(|| {
+        let tell = || "what it has sent to leave, before it ends".to_owned();
+        self.wait(tell, || {
             let mut engine = self.try_engine()?;
             match engine.is_sent() {
                 Ok(is_sent) => is_sent.then_some(()),

@@ -13,6 +13,7 @@ mod loom_tests;
 #[allow(unsafe_code, reason = "calls MPI; listed in the crate's root")]
 mod mpi;
 mod outbox;
+pub(crate) mod patience;
 pub(crate) mod plan;
 mod progress;
 pub(crate) mod random;

@@ -41,7 +41,8 @@ impl<'world> Mail<'world> {
     /// # Errors
     /// The run has failed on some rank.
     pub fn wait(&self, ready: impl Fn() -> bool) -> Result<(), Error> {
-        self.world.link().wait(|| ready().then_some(()))
+        let tell = || "messages".to_owned();
+        self.world.link().wait(tell, || ready().then_some(()))
     }
 }
 
