@@ -228,3 +228,42 @@ fn with_little_memory_and_failures_rows_are_right_or_told_of() {
         }
     }
 }
+
+/// Parts of a buffer that was split: one is read on a device that the CPU has just written, while
+/// another is being written on the CPU.
+#[test]
+fn parts_of_a_split_buffer_are_used_at_the_same_time_and_brought_by_themselves() {
+    within("split".to_owned(), || {
+        let devices = devices(Simulated::new(), Writes::Back);
+        let rows = Buffer::from(matrix(1)).split(COLUMNS);
+        assert_eq!(rows.len(), ROWS);
+        rows[0].write().fill(40);
+        // Held until the task on the device has ended: tasks on parts of one buffer would wait.
+        let mut other = rows[2].write();
+        Dual::new(&SUMS, &[COLUMNS])
+            .reads(&rows[0])
+            .updates(&rows[1])
+            .gpu(async |gpu| {
+                let arguments = [Arg::read(&rows[0]), Arg::update(&rows[1])];
+                gpu.launch(&ADD_ROW, [1, 1, 1], &arguments).await
+            })
+            .run(&devices)
+            .unwrap();
+        devices.wait();
+        other.fill(7);
+        drop(other);
+        let device = &devices.profile().devices[0];
+        assert_eq!(device.bytes_up, 2 * BYTES / ROWS as u64);
+        let mut wanted = matrix(1);
+        wanted[row(0)].fill(40);
+        wanted[row(1)].iter_mut().for_each(|x| *x += 40);
+        wanted[row(2)].fill(7);
+        let all: Buffer<u32> = rows.into_iter().collect();
+        assert_eq!(all.into_vec(), wanted);
+        let uneven = Buffer::from(matrix(1)).split(ROWS * COLUMNS - 1);
+        assert_eq!(uneven.iter().map(Buffer::len).collect::<Vec<_>>(), [29, 1]);
+        assert!(Buffer::<u32>::zeroed(0).split(3).is_empty());
+        let none: Buffer<u32> = [].into_iter().collect();
+        assert!(none.is_empty());
+    });
+}

@@ -118,6 +118,38 @@ impl<T: Element> Buffer<T> {
     pub fn into_vec(self) -> Vec<T> {
         guard::into_vec(self.shared)
     }
+
+    /// Splits the buffer into parts of so many elements each, the last of which may have fewer.
+    /// Each part is a buffer: tasks on two of them run at the same time, on whichever sides, and
+    /// only the parts that a task uses are brought to it. Collected in their order, parts are one
+    /// buffer again. Both copy the numbers once, on the host; they wait for tasks that use them.
+    ///
+    /// # Panics
+    /// If `len` is 0; and as [`Buffer::read`].
+    ///
+    /// ```
+    /// use roving_gpu::Buffer;
+    ///
+    /// let matrix = Buffer::from(vec![1.0_f32; 12]);
+    /// let rows: Vec<Buffer<f32>> = matrix.split(4);
+    /// rows[1].write().fill(2.0); // whatever tasks do with the others
+    /// let matrix: Buffer<f32> = rows.into_iter().collect();
+    /// assert_eq!(matrix.read()[3..9], [1.0, 2.0, 2.0, 2.0, 2.0, 1.0]);
+    /// ```
+    pub fn split(self, len: usize) -> Vec<Buffer<T>> {
+        assert!(len > 0, "parts of 0 elements: take 1 or more");
+        let all = self.into_vec();
+        let parts = all.chunks(len).map(|part| Buffer::from(part.to_vec()));
+        parts.collect()
+    }
+}
+
+/// One buffer of all the numbers: see [`Buffer::split`].
+impl<T: Element> FromIterator<Buffer<T>> for Buffer<T> {
+    fn from_iter<I: IntoIterator<Item = Buffer<T>>>(parts: I) -> Self {
+        let parts: Vec<Vec<T>> = parts.into_iter().map(Buffer::into_vec).collect();
+        Buffer::from(parts.concat())
+    }
 }
 
 impl<T: Element> From<Vec<T>> for Buffer<T> {
