@@ -11,6 +11,7 @@ use crate::device::Device;
 use crate::history::file;
 use crate::settled::Settled;
 use crate::shares::Shares;
+use crate::watch::Watch;
 
 pub(crate) struct Inner {
     pub(crate) common: Arc<Common>,
@@ -18,6 +19,8 @@ pub(crate) struct Inner {
     pub(crate) shares: Shares,
     pub(crate) settled: Settled,
     pub(crate) history_path: Option<PathBuf>,
+    /// Where somebody asks for it.
+    pub(crate) _watch: Option<Watch>,
 }
 
 impl Inner {
@@ -26,7 +29,9 @@ impl Inner {
         for device in &self.devices {
             // Mostly there is none.
             if device.poll_down(Waker::noop()).is_pending() {
-                block(poll_fn(|context| device.poll_down(context.waker())));
+                // Whoever watches the device says what is there.
+                let tell = || format!("the tasks on device `{}`", device.name);
+                block(tell, poll_fn(|context| device.poll_down(context.waker())));
             }
         }
     }

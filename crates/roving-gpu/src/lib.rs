@@ -173,6 +173,7 @@ mod simulated;
 mod stream_call;
 #[cfg(not(loom))]
 mod uses;
+mod watch;
 #[cfg(all(feature = "wgpu", not(loom)))]
 pub mod wgpu;
 

@@ -78,12 +78,17 @@ fn get<T: Element>(shared: &Arc<Shared<T>>, exclusive: bool) -> Arc<Host<T>> {
     // Mostly it can be had at once.
     let mut granted = shared.try_guard(exclusive, std::task::Waker::noop());
     if let Granted::Later = granted {
-        granted = block(poll_fn(|context| {
-            match shared.try_guard(exclusive, context.waker()) {
+        let tell = || {
+            let len = shared.len();
+            format!("a buffer of {len} elements, which a guard or a task on a device holds")
+        };
+        let guard = poll_fn(
+            |context| match shared.try_guard(exclusive, context.waker()) {
                 Granted::Later => Poll::Pending,
                 granted => Poll::Ready(granted),
-            }
-        }));
+            },
+        );
+        granted = block(tell, guard);
     }
     match granted {
         Granted::Yes(host) => host,

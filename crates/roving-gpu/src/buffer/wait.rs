@@ -4,6 +4,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
+use std::time::Instant;
+
+use roving::adapt;
 
 /// Wakes a thread that is parked.
 struct Unpark(Thread);
@@ -15,8 +18,9 @@ impl Wake for Unpark {
 }
 
 /// Blocks until the future has ended. A worker waits as it does for a root: it gives its core away.
-/// Another thread sleeps, without a pool.
-pub(crate) fn block<F>(future: F) -> F::Output
+/// Another thread sleeps, without a pool; where `ROVING_WATCH` asks for it, it says once what it
+/// waits for. A worker's pool does so itself.
+pub(crate) fn block<F>(tell: impl Fn() -> String, future: F) -> F::Output
 where
     F: Future + Send,
     F::Output: Send,
@@ -27,10 +31,21 @@ where
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
+    let (mut patience, begun) = (adapt::watch_patience(), Instant::now());
     loop {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;
         }
-        thread::park();
+        match patience {
+            None => thread::park(),
+            Some(most) => {
+                thread::park_timeout(most);
+                if begun.elapsed() >= most {
+                    let text = format!("roving-gpu: a thread has waited {most:?} for {}\n", tell());
+                    adapt::tell_standstill(&text);
+                    patience = None;
+                }
+            }
+        }
     }
 }

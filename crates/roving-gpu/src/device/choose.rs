@@ -6,6 +6,10 @@
 //! else to do, that of the lowest ([`takes`]). Both ask who would be done first, and both go by the
 //! mean of what is waiting, but by the longest of what they would begin: in a kind whose tasks of
 //! one size differ much, that one may be the last to end.
+//!
+//! Where each task is followed by another, the queue never shows them all. A queue that is refilled
+//! as fast as it is emptied is expected to go on so until as much again has come as is there: if
+//! that is wrong, a worker that took a task has delayed the end by no more than what was there.
 
 use super::queue::Load;
 use crate::history::Known;
@@ -69,6 +73,8 @@ pub(crate) struct Standing {
     pub(crate) flying: Took,
     /// All that is in its queue.
     pub(crate) queue: Load,
+    /// What is expected to follow: as much as is there now, or less; seconds.
+    pub(crate) coming: f64,
     pub(crate) workers: f64,
     /// It computes on the workers' cores. Then what matters is which side takes less of them, and
     /// not who is free.
@@ -107,7 +113,7 @@ pub(crate) fn takes(cpu: Known, device: Known, load: &Load, standing: &Standing)
         Known::Measured(cpu) => {
             let (alone, queue) = (load.alone(), standing.queue.overlapped());
             cpu.mean <= standing.flying.mean + alone
-                || cpu.most <= standing.flying.mean + alone.max(queue)
+                || cpu.most <= standing.flying.mean + alone.max(queue) + standing.coming
         }
     }
 }
@@ -133,6 +139,7 @@ mod tests {
         Standing {
             flying: measured(flying).took(),
             queue,
+            coming: 0.0,
             workers: 2.0,
             shares_cores: false,
             cores: 1.0,
@@ -231,6 +238,21 @@ mod tests {
         assert!(takes(cpu, device, &one, &standing(0.0, 11, one)));
         assert!(!takes(cpu, device, &one, &standing(0.0, 9, one)));
         assert!(takes(cpu, device, &one, &standing(0.5, 9, one)));
+    }
+
+    #[test]
+    fn workers_take_what_is_followed_by_more() {
+        let one = load(0.1, 1.0);
+        let (cpu, device) = both(&one);
+        // Eight rows of tasks, each of which follows from the one before it.
+        let mut rows = standing(0.0, 8, one);
+        assert!(!takes(cpu, device, &one, &rows));
+        rows.coming = 0.8;
+        assert!(takes(cpu, device, &one, &rows));
+        // At most as much again is expected to follow as is there.
+        let slow = load(0.1, 2.0);
+        let (cpu, device) = both(&slow);
+        assert!(!takes(cpu, device, &slow, &rows));
     }
 
     #[test]

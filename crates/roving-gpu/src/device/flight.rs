@@ -172,6 +172,7 @@ impl Device {
         }
         inside.flying = entry.load();
         state.flying.add(&inside.flying);
+        state.kinds.push(entry.kind);
     }
 
     /// The GPU side was polled and is not done. If it does not wait for the device, others must not
@@ -215,6 +216,10 @@ impl Device {
         }
         state.flying.remove(&inside.flying);
         state.flying_since = Instant::now();
+        state.replaced.ended();
+        if let Some(at) = state.kinds.iter().position(|kind| *kind == entry.kind) {
+            state.kinds.swap_remove(at);
+        }
     }
 
     /// Starts the uploads that it takes, or waits for those that others have started.

@@ -12,6 +12,7 @@ mod landing;
 mod locked;
 mod memory;
 pub(crate) mod queue;
+mod standing;
 mod submissions;
 mod table;
 
@@ -27,14 +28,13 @@ use crate::buffer::content::{Content, Place};
 use crate::buffer::hold::{Held, Use};
 use crate::common::{Common, HasQueue};
 use crate::error::{Cause, DeviceError};
-use crate::history::law::Took;
 use crate::history::{Known, Side};
 use crate::profile::DeviceProfile;
 use crate::profile::account::Account;
-use choose::Standing;
 use entry::{Cost, Entry, Phase, Task};
 use locked::Locked;
 use queue::{Load, Loads, Queue};
+use standing::Replaced;
 use submissions::Submissions;
 use table::Table;
 
@@ -66,6 +66,9 @@ struct State {
     flying: Loads,
     /// When the oldest of what is flying became the next to land.
     flying_since: Instant,
+    replaced: Replaced,
+    /// The kinds of the tasks that are flying, in no order.
+    kinds: Vec<&'static str>,
     /// Streams that are free.
     streams: Vec<usize>,
     /// Tasks that are on the device, and do not wait for anything else.
@@ -172,6 +175,8 @@ impl Device {
                 queue: Queue::new(),
                 flying: Loads::default(),
                 flying_since: Instant::now(),
+                replaced: Replaced::default(),
+                kinds: Vec::new(),
                 streams: (0..streams).rev().collect(),
                 aboard: 0,
                 ahead: 0,
@@ -361,37 +366,6 @@ impl Device {
         }
     }
 
-    /// Returns the rest of the work that the device has taken.
-    fn flying(&self, state: &State) -> Took {
-        let since = state.flying_since.elapsed().as_secs_f64();
-        let sum = &state.flying.sum;
-        Took {
-            mean: (sum.overlapped() - since).max(0.0),
-            most: (sum.overlapped_most() - since).max(0.0),
-        }
-    }
-
-    /// How many cores it takes away from workers that could use them, where so many other tasks
-    /// wait.
-    fn cores(&self, others: usize) -> f64 {
-        if !self.shares_cores {
-            return 1.0;
-        }
-        let wanted = 1 + self.common.running() + others;
-        wanted.min(self.common.workers()) as f64
-    }
-
-    fn standing(&self, state: &State) -> Standing {
-        let loads = state.queue.loads();
-        Standing {
-            flying: self.flying(state),
-            queue: loads.sum,
-            workers: self.common.workers() as f64,
-            shares_cores: self.shares_cores,
-            cores: self.cores(loads.count.saturating_sub(1)),
-        }
-    }
-
     /// Takes a task into the queue.
     pub(crate) fn enqueue(self: &Arc<Self>, entry: &Arc<Entry>, blocks: bool) -> Queued {
         self.with(|state, actions| {
@@ -414,6 +388,7 @@ impl Device {
                 *state.wanted.entry(one.content.id()).or_default() += 1;
             }
             state.queue.push(Arc::clone(entry));
+            state.replaced.came();
         });
         if entry.may_leave && self.common.decides() && entry.phase() == Phase::Queued {
             return self.see_to(entry, blocks);
@@ -517,7 +492,9 @@ impl Device {
         phase: Phase,
         actions: &mut Actions,
     ) {
-        state.queue.remove(entry);
+        if state.queue.remove(entry) {
+            state.replaced.left();
+        }
         self.no_longer_wanted(state, entry);
         let mut inside = entry.lock();
         self.end_sample(entry, &mut inside);
