@@ -51,7 +51,7 @@ impl State {
         taken
     }
 
-    /// What a rank without tasks waits for, in words.
+    /// Describes the wait of a rank without tasks.
     fn told(&self, link: &Link) -> String {
         let mut text = format!(
             "rank {} of {} has no task of a bag: ",

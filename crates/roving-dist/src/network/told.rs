@@ -13,7 +13,7 @@ use crate::world::patience::Patience;
 /// (`ROVING_WATCH`).
 pub(super) struct Standstill {
     patience: Patience,
-    /// What it waited for at the last look.
+    /// Its waits at the last look.
     before: Option<String>,
 }
 

@@ -73,7 +73,7 @@ pub(crate) struct Standing {
     pub(crate) flying: Took,
     /// All that is in its queue.
     pub(crate) queue: Load,
-    /// What is expected to follow: as much as is there now, or less; seconds.
+    /// The work that is expected to follow: as much as is there now, or less; seconds.
     pub(crate) coming: f64,
     pub(crate) workers: f64,
     /// It computes on the workers' cores. Then what matters is which side takes less of them, and

@@ -1,4 +1,4 @@
-//! What is under way on a device, when the next task is chosen.
+//! The work that is under way on a device, when the next task is chosen.
 
 use std::collections::BTreeMap;
 
