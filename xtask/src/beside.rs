@@ -12,6 +12,30 @@ use crate::Result;
 use crate::report::{Counts, Line, Report, Step};
 use crate::workspace::Workspace;
 
+/// How checks run.
+#[derive(Clone, Copy)]
+pub(crate) struct How {
+    /// A part for which something is missing is skipped.
+    pub(crate) no_install: bool,
+    /// Each check runs, whatever is kept of it.
+    pub(crate) anew: bool,
+}
+
+impl How {
+    /// By the words of a command, and by the variable that programs which test for others set.
+    pub(crate) fn new(no_install: bool, anew: bool) -> How {
+        let anew = anew || std::env::var_os("CI").is_some();
+        How { no_install, anew }
+    }
+
+    /// As words of a command.
+    fn words(self) -> impl Iterator<Item = &'static str> {
+        let words = [(self.no_install, "--no-install"), (self.anew, "--anew")];
+        let said = words.into_iter().filter(|(is_so, _)| *is_so);
+        said.map(|(_, word)| word)
+    }
+}
+
 /// A process that runs checks. It ends with this value.
 pub(crate) struct Beside {
     child: Child,
@@ -22,7 +46,7 @@ pub(crate) struct Beside {
 
 impl Beside {
     /// Starts the checks of these names.
-    pub(crate) fn start(workspace: &Workspace, names: &[&str], no_install: bool) -> Result<Beside> {
+    pub(crate) fn start(workspace: &Workspace, names: &[&str], how: How) -> Result<Beside> {
         let in_target = |name: &str| workspace.target.join(name);
         let (printed, told) = (in_target("beside.txt"), in_target("beside.json"));
         let file = || {
@@ -36,9 +60,7 @@ impl Beside {
         let mut command = Command::new(this);
         command.args(["test", "--only", &names.join(","), "--tell"]);
         command.arg(&told).current_dir(&workspace.root);
-        if no_install {
-            command.arg("--no-install");
-        }
+        command.args(how.words());
         command.stdin(Stdio::null()).stdout(out).stderr(err);
         let child = command.spawn().map_err(|error| error.to_string())?;
         println!("\n{} run beside the following", names.join(", "));
@@ -91,6 +113,7 @@ fn told(lines: &[Line]) -> String {
             "counts": [counts.passed, counts.failed, counts.skipped],
             "complaints": line.step.complaints,
             "skips": line.step.skips,
+            "kept": line.step.kept,
         })
     };
     Value::from_iter(lines.iter().map(line)).to_string()
@@ -119,8 +142,17 @@ fn line(value: &Value) -> Option<Line> {
             },
             complaints: texts("complaints")?,
             skips: texts("skips")?,
+            kept: kept(&value["kept"])?,
         },
     })
+}
+
+/// A pair, or nothing.
+fn kept(value: &Value) -> Option<Option<(u64, String)>> {
+    match value {
+        Value::Null => Some(None),
+        pair => Some(Some((pair[0].as_u64()?, pair[1].as_str()?.to_owned()))),
+    }
 }
 
 #[cfg(test)]
@@ -136,11 +168,16 @@ mod tests {
             Ok(())
         });
         report.step("loom", |_| Err("1 test \"failed\"".into()));
+        report.step("mutants", |step| {
+            step.keep(65, "a day");
+            Ok(())
+        });
         let mut other = Report::new();
         other.hear(heard(&told(report.lines())).unwrap());
         assert_eq!(other.sum(), report.sum());
         assert_eq!((other.sum().passed, other.sum().failed), (2, 1));
         assert_eq!(told(other.lines()), told(report.lines()));
+        assert_eq!(other.lines()[2].step.kept, Some((65, "a day".into())));
     }
 
     #[test]

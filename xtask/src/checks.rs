@@ -1,6 +1,6 @@
 //! The checks of `cargo xtask test`, in order, and those too small for a file of their own.
 
-use crate::beside::Beside;
+use crate::beside::{Beside, How};
 use crate::cargo_test::Tally;
 use crate::lint::{lint, plain, rustdoc};
 use crate::report::{Report, Step};
@@ -8,7 +8,7 @@ use crate::targets::{TARGETS, targets};
 use crate::workspace::Workspace;
 use crate::{
     Result, ceilings, docs, features, loom, miri, mutants, rayon, results, setup, suite, tidy,
-    tool, torture,
+    tool, torture, unchanged,
 };
 
 /// One check of `all`; the flag says that nothing may be installed.
@@ -67,10 +67,18 @@ const BESIDE: [&str; 6] = [
     "rayon-core",
 ];
 
+/// Of these, the ones whose outcome depends on files and tools alone, and which take long: they run
+/// only where something has changed.
+const REPEATABLE: [&str; 4] = ["miri", "loom", "mutants", "ceilings"];
+
 /// All of them, or those that are named.
-pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool, only: &[String]) {
+pub(crate) fn all(workspace: &Workspace, report: &mut Report, how: How, only: &[String]) {
     let run = |report: &mut Report, name, check: fn(&Workspace, &mut Step, bool) -> Result<()>| {
-        report.step(name, |step| check(workspace, step, no_install));
+        let check = |step: &mut Step| check(workspace, step, how.no_install);
+        report.step(name, |step| match !how.anew && REPEATABLE.contains(&name) {
+            true => unchanged::once(workspace, name, step, check),
+            false => check(step),
+        });
     };
     if !only.is_empty() {
         let named = |name: &str| only.iter().any(|only| only == name);
@@ -82,7 +90,7 @@ pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool, 
     // The first one installs what the others need.
     let ((first, prepare), others) = (CHECKS[0], &CHECKS[1..]);
     run(report, first, prepare);
-    let beside = Beside::start(workspace, &BESIDE, no_install);
+    let beside = Beside::start(workspace, &BESIDE, how);
     for (name, check) in others.iter().filter(|(name, _)| !BESIDE.contains(name)) {
         run(report, name, *check);
     }
@@ -95,7 +103,7 @@ pub(crate) fn all(workspace: &Workspace, report: &mut Report, no_install: bool, 
 
 /// `test` as CI calls it: a new process without standard input, colours or prompts.
 pub(crate) fn clean(workspace: &Workspace, no_install: bool) -> Result<bool> {
-    let mut command = workspace.cargo(&["xtask", "test"]);
+    let mut command = workspace.cargo(&["xtask", "test", "--anew"]);
     if no_install {
         command.arg("--no-install");
     }

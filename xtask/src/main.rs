@@ -34,6 +34,7 @@ mod targets;
 mod tidy;
 mod tool;
 mod torture;
+mod unchanged;
 mod valgrind;
 mod watchdog;
 mod workspace;
@@ -44,6 +45,7 @@ use std::process::ExitCode;
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
+use crate::beside::How;
 use crate::report::Report;
 use crate::workspace::Workspace;
 
@@ -70,6 +72,9 @@ enum Verb {
         /// Install nothing; skip what is missing and say so
         #[arg(long)]
         no_install: bool,
+        /// Run each check, also where nothing has changed since it passed. Always so under CI
+        #[arg(long)]
+        anew: bool,
         /// Writes what each check came to into this file, for who has started this
         #[arg(long, hide = true)]
         tell: Option<PathBuf>,
@@ -208,9 +213,10 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
         Verb::Test {
             only,
             no_install,
+            anew,
             tell,
         } => {
-            checks::all(workspace, &mut report, no_install, &only);
+            checks::all(workspace, &mut report, How::new(no_install, anew), &only);
             if let Some(path) = tell {
                 beside::tell(&report, &path)?;
             }

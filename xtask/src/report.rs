@@ -27,6 +27,8 @@ pub(crate) struct Step {
     pub(crate) counts: Counts,
     pub(crate) complaints: Vec<String>,
     pub(crate) skips: Vec<String>,
+    /// It was not run, since it has passed on the same files: how many tests, and when.
+    pub(crate) kept: Option<(u64, String)>,
 }
 
 impl Step {
@@ -38,6 +40,11 @@ impl Step {
     /// A part of the check is left out, with this reason. It counts as one skipped test.
     pub(crate) fn skip(&mut self, reason: impl Into<String>) {
         self.skips.push(reason.into());
+    }
+
+    /// The check need not run: so many tests passed then, and nothing that it reads has changed.
+    pub(crate) fn keep(&mut self, passed: u64, when: &str) {
+        self.kept = Some((passed, when.to_owned()));
     }
 
     /// Its tests. A check that failed without a failed test counts as one failed test.
@@ -52,6 +59,7 @@ impl Step {
     /// In one word.
     fn outcome(&self) -> &'static str {
         match (self.complaints.is_empty(), self.skips.is_empty()) {
+            _ if self.kept.is_some() => "kept",
             (false, _) => "FAILED",
             (true, false) if self.counts == Counts::default() => "skipped",
             (true, _) => "ok",
@@ -123,6 +131,12 @@ impl Report {
         for reason in &step.skips {
             println!("{name} skipped: {reason}");
         }
+        if let Some((passed, when)) = &step.kept {
+            println!(
+                "{name} is not run: it passed on {when} ({passed} tests), and none of the files \
+                      and tools that it uses has changed; `--anew` runs it"
+            );
+        }
         self.lines.push(Line {
             name: name.to_owned(),
             took: started.elapsed(),
@@ -156,8 +170,16 @@ impl Report {
     pub(crate) fn finish(&self) -> bool {
         let sum = self.sum();
         println!("\n{}", self.table());
+        let steps = self.lines.iter().map(|line| &line.step);
+        let kept: u64 = steps.filter_map(|step| Some(step.kept.as_ref()?.0)).sum();
+        let besides = match kept {
+            0 => String::new(),
+            _ => {
+                format!("; {kept} kept: they passed before, and nothing that they read has changed")
+            }
+        };
         println!(
-            "{} passed, {} failed, {} skipped",
+            "{} passed, {} failed, {} skipped{besides}",
             sum.passed, sum.failed, sum.skipped
         );
         sum.failed == 0
@@ -203,6 +225,12 @@ impl Report {
                 let _ = write!(
                     table,
                     "  {passed} passed, {failed} failed, {skipped} ignored"
+                );
+            }
+            if let Some((passed, when)) = &step.kept {
+                let _ = write!(
+                    table,
+                    "  {passed} passed on {when}, nothing has changed since"
                 );
             }
             for reason in step.complaints.iter().chain(&step.skips) {
