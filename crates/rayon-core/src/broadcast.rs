@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use roving::adapt::Target;
+use roving::raw::calls::Target;
 
 use crate::global::with_current;
 

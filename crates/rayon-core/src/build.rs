@@ -10,7 +10,8 @@ use std::process;
 use std::thread;
 
 use roving::Pool;
-use roving::adapt::{self, StandIn, Target};
+use roving::raw;
+use roving::raw::calls::{StandIn, Target};
 
 use crate::global::default_num_threads;
 use crate::{ThreadPool, current_thread_index, max_num_threads};
@@ -139,7 +140,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     /// ```
     pub fn build_global(self) -> Result<(), ThreadPoolBuildError> {
         let exists = || ThreadPoolBuildError::from(Reason::GlobalPoolExists);
-        let pool = adapt::set_global(|| self.build_pool(), exists)?;
+        let pool = raw::calls::set_global(|| self.build_pool(), exists)?;
         Target::of(&pool).wait_for_threads();
         Ok(())
     }
@@ -164,10 +165,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
             number => number,
         };
         let threads = threads.clamp(1, max_num_threads());
-        let mut builder = Pool::builder()
-            .workers(threads)
-            .name("rayon")
-            .stand_in(self.stand_in())
+        let builder = Pool::builder().workers(threads).name("rayon");
+        let mut builder = raw::calls::stand_in(builder, self.stand_in())
             .panic_handler(handle_panic(self.panic_handler.take()));
         if let Some(size) = self.stack_size {
             builder = builder.stack_size(size);

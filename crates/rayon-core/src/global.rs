@@ -3,7 +3,8 @@
 use std::env;
 
 use roving::Pool;
-use roving::adapt::{self, Home, Target};
+use roving::raw;
+use roving::raw::calls::{Home, Target};
 
 use crate::ThreadPoolBuilder;
 
@@ -50,7 +51,7 @@ pub(crate) fn default_num_threads() -> usize {
 /// assert!(rayon_core::max_num_threads() >= 256);
 /// ```
 pub fn max_num_threads() -> usize {
-    adapt::WORKERS_LIMIT
+    raw::calls::WORKERS_LIMIT
 }
 
 /// The number of threads of the current pool: the one that the calling thread works for, or the
@@ -74,7 +75,7 @@ pub fn current_num_threads() -> usize {
 /// assert_eq!(pool.install(rayon_core::current_thread_index), Some(0));
 /// ```
 pub fn current_thread_index() -> Option<usize> {
-    adapt::lent_index()
+    raw::waits::lent_index()
 }
 
 /// Whether the calling thread has tasks of its own that nobody has begun; `None` for a thread of no
@@ -87,5 +88,5 @@ pub fn current_thread_index() -> Option<usize> {
 /// });
 /// ```
 pub fn current_thread_has_pending_tasks() -> Option<bool> {
-    adapt::has_pending()
+    raw::waits::has_pending()
 }

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use roving::adapt::join_at;
+use roving::raw::calls::join_at;
 
 use crate::global::Global;
 

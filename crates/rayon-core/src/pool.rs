@@ -3,7 +3,7 @@
 use std::fmt;
 
 use roving::Pool;
-use roving::adapt::{Order, Target};
+use roving::raw::calls::{Order, Target};
 
 use crate::broadcast::{broadcast_in, spawn_broadcast_in};
 use crate::scope::{in_place_scope_fifo_in, in_place_scope_in};

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::ptr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use roving::adapt::{Target, scope_at};
+use roving::raw::calls::{Target, scope_at};
 
 use crate::BroadcastContext;
 use crate::global::{Global, with_current};

@@ -1,6 +1,6 @@
 //! Detached tasks.
 
-use roving::adapt::Order;
+use roving::raw::calls::Order;
 
 use crate::global::with_current;
 

@@ -1,6 +1,6 @@
 //! Running some pending task, because the caller says so.
 
-use roving::adapt;
+use roving::raw;
 
 /// The result of [`yield_now`] and [`yield_local`].
 ///
@@ -33,7 +33,7 @@ impl Yield {
 /// assert_eq!(rayon_core::yield_now(), None);
 /// ```
 pub fn yield_now() -> Option<Yield> {
-    adapt::run_one(false).map(Yield::of)
+    raw::waits::run_one(false).map(Yield::of)
 }
 
 /// As [`yield_now`], but only a task of the calling thread's own.
@@ -42,5 +42,5 @@ pub fn yield_now() -> Option<Yield> {
 /// assert_eq!(rayon_core::yield_local(), None);
 /// ```
 pub fn yield_local() -> Option<Yield> {
-    adapt::run_one(true).map(Yield::of)
+    raw::waits::run_one(true).map(Yield::of)
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use roving::adapt::foreign;
+use roving::raw::foreign;
 
 use crate::status::{Failure, NoMemory, Status, guard};
 use crate::task::Unsynced;

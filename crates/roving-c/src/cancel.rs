@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
 use roving::Cancel;
-use roving::adapt::foreign;
+use roving::raw::foreign;
 
 use crate::call::{Body, Border, free, function, required};
 use crate::status::{Failure, Status, guard};

@@ -3,7 +3,9 @@
 use std::ffi::c_void;
 use std::ops::Range;
 
-use roving::adapt::{Sink, feed_pieces, foreign, run_on_worker};
+use roving::raw::loops::{Sink, feed_pieces, run_on_worker};
+
+use roving::raw::foreign;
 
 use crate::call::{Border, Sendable, function, required, zeroed};
 use crate::status::{Failure, Status, guard};

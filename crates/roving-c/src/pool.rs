@@ -3,8 +3,8 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use roving::Pool;
-use roving::adapt::foreign::{self, Layout};
-use roving::adapt::run_on_worker;
+use roving::raw::foreign::{self, Layout};
+use roving::raw::loops::run_on_worker;
 
 use crate::call::{Body, Border, Sendable, free, required};
 use crate::status::{Failure, Status, guard};

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
 use roving::Scope;
-use roving::adapt::foreign;
+use roving::raw::foreign;
 
 use crate::call::{Border, Sendable, function, required, zeroed};
 use crate::status::{Failure, Status, guard};

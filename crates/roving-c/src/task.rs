@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::{process, ptr};
 
-use roving::adapt::foreign::{self, Code, Layout, Left, Opaque, Words};
+use roving::raw::foreign::{self, Code, Layout, Left, Opaque, Words};
 
 /// Compared with what the header believes.
 #[unsafe(no_mangle)]

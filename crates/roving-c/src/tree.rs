@@ -4,8 +4,8 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 
-use roving::adapt::foreign::{self, Opaque};
-use roving::adapt::trees::{self, Code, Tree, Words};
+use roving::raw::foreign::{self, Opaque};
+use roving::raw::trees::{self, Code, Tree, Words};
 
 use crate::call::Body;
 use crate::status::{Failure, Status, guard};

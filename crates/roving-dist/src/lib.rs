@@ -87,5 +87,4 @@ pub use network::{
 pub use world::World;
 pub use world::plan::Plan;
 
-#[doc(hidden)]
 pub mod raw;

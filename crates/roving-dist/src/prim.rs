@@ -15,10 +15,10 @@ pub(crate) use std::sync::{
 pub(crate) use std::sync::atomic::Ordering;
 
 #[cfg(loom)]
-pub(crate) use roving::prim::explore_within;
-pub(crate) use roving::prim::ord;
+pub(crate) use roving::raw::prim::explore_within;
+pub(crate) use roving::raw::prim::ord;
 #[cfg(not(loom))]
-pub(crate) use roving_flow::bridge::fence;
+pub(crate) use roving_flow::raw::fence;
 
 /// One half of a point in the manner of Dekker. `SeqCst`, but for mutants.
 #[cfg(loom)]
@@ -29,7 +29,7 @@ pub(crate) fn fence(ordering: Ordering) {
 }
 
 #[cfg(not(loom))]
-pub(crate) use roving::adapt::{tell_standstill, watch_patience};
+pub(crate) use roving::raw::reports::{tell_standstill, watch_patience};
 
 /// Nobody asks, where loom explores: clocks are none of its own.
 #[cfg(loom)]

@@ -4,7 +4,7 @@
 #[cfg(not(loom))]
 pub(crate) use {
     crate::meter::Meter,
-    roving::adapt::Place,
+    roving::raw::tasks::Place,
     roving::{CancelledError, is_cancelled},
 };
 

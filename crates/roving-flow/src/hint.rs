@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use roving::adapt;
+use roving::raw;
 
 use crate::channel::OUTSIDE;
 use crate::channel::words::{End, Words};
@@ -31,7 +31,8 @@ pub(crate) struct Hint {
 
 impl Hint {
     pub(crate) fn start(shared: &Arc<Shared>) -> Option<Hint> {
-        let patience = adapt::watch_patience().or(cfg!(debug_assertions).then_some(PATIENCE))?;
+        let patience =
+            raw::reports::watch_patience().or(cfg!(debug_assertions).then_some(PATIENCE))?;
         // Where a part of the network is elsewhere, somebody else looks at the whole.
         let is_part = shared.rest.get().is_some();
         if is_part
@@ -128,6 +129,6 @@ fn tell(shared: &Weak<Shared>, patience: Duration) {
     }
     if !text.is_empty() {
         let head = format!("roving-flow: a network has stood still for {patience:?}:\n");
-        adapt::tell_standstill(&(head + &text));
+        raw::reports::tell_standstill(&(head + &text));
     }
 }

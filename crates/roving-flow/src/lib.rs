@@ -62,7 +62,7 @@
 //
 // | module | reason |
 // |---|---|
-// | `bridge` | makes ports for an end whose own port is gone |
+// | `raw` | makes ports for an end whose own port is gone |
 // | `channel` | the memory that producer and consumer share |
 // | `meter` | polls the process that it times in place |
 // | `port` | each port is the only one at its end |
@@ -84,10 +84,6 @@ compile_error!("`--cfg loom` needs the feature `loom`: see `cargo xtask loom`");
 mod accounting;
 mod below;
 mod blocking;
-#[cfg(not(loom))]
-#[doc(hidden)]
-#[allow(unsafe_code)] // for `pub mod`, whose reason is in the list above
-pub mod bridge;
 #[cfg(not(loom))]
 mod cancel;
 #[allow(unsafe_code)]
@@ -125,6 +121,9 @@ mod ports;
 mod prim;
 #[allow(unsafe_code)]
 mod process;
+#[cfg(not(loom))]
+#[allow(unsafe_code)] // for `pub mod`, whose reason is in the list above
+pub mod raw;
 #[cfg(not(loom))]
 mod repeat;
 #[cfg(not(loom))]

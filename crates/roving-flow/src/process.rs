@@ -140,7 +140,7 @@ impl<F: Future<Output = ()>> Process<F> {
 
 #[cfg(not(loom))]
 fn keeps_trace() -> bool {
-    roving::adapt::keeps_trace()
+    roving::raw::reports::keeps_trace()
 }
 
 /// Loom explores networks that nobody watches.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use roving::Pool;
-use roving::adapt::OnCancel;
+use roving::raw::tasks::OnCancel;
 
 use crate::accounting::Accounts;
 use crate::error::Error;

@@ -4,7 +4,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::task::Waker;
 
-use roving::adapt::{Place, spawn_kept, spawn_placed};
+use roving::raw::tasks::{Place, spawn_kept, spawn_placed};
 use roving::task::Scope;
 
 use crate::accounting::{Accounted, Accounts};

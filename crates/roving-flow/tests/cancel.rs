@@ -190,7 +190,7 @@ fn what_runs_beside_a_cancelled_network_begins() {
             let outcome = token.run_partial(|| {
                 let mut network = Network::new();
                 network.process("waits", (), async |()| pending().await);
-                network.beside(async {
+                roving_flow::raw::beside(&mut network, async {
                     begun.fetch_add(1, SeqCst);
                 });
                 token.cancel();

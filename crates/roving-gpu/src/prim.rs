@@ -7,6 +7,6 @@ pub(crate) use loom::sync::{Mutex, MutexGuard, atomic::AtomicU32};
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
 #[cfg(loom)]
-pub(crate) use roving::prim::explore_within;
+pub(crate) use roving::raw::prim::explore_within;
 #[cfg(loom)]
 pub(crate) use std::sync::atomic::Ordering;

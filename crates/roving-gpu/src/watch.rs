@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use roving::adapt;
+use roving::raw::reports;
 
 use crate::device::Device;
 
@@ -19,7 +19,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn start(devices: &[Arc<Device>]) -> Option<Watch> {
-        let patience = adapt::watch_patience()?;
+        let patience = reports::watch_patience()?;
         let (over, ends) = mpsc::channel();
         let mut watched: Vec<_> = devices.iter().map(Watched::new).collect();
         let watch = move || {
@@ -77,7 +77,7 @@ impl Watched {
                     let text = format!(
                         "roving-gpu: no task on device `{name}` has ended for {patience:?}: {aboard}\n"
                     );
-                    adapt::tell_standstill(&text);
+                    reports::tell_standstill(&text);
                 }
             }
             _ => self.is_told = false,

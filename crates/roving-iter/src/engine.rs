@@ -5,7 +5,7 @@
 //! blocks of a few microseconds from its lower end. A block becomes an ordinary iterator of `std`,
 //! which a [`Consumer`] takes by one call: so the compiler sees a plain loop.
 
-use roving::adapt;
+use roving::raw;
 
 /// A part of the work of an iterator.
 pub trait Piece: Sized + Send {
@@ -163,7 +163,7 @@ where
     B: Companion,
     C: Consumer<P::Item, B>,
 {
-    adapt::feed_pieces(Along { piece, beside }, &Leaf(consumer), state)
+    raw::loops::feed_pieces(Along { piece, beside }, &Leaf(consumer), state)
 }
 
 /// A piece and its companion.
@@ -172,7 +172,7 @@ struct Along<P, B> {
     beside: B,
 }
 
-impl<P: Piece, B: Companion> adapt::Piece for Along<P, B> {
+impl<P: Piece, B: Companion> raw::loops::Piece for Along<P, B> {
     #[inline]
     fn units(&self) -> usize {
         self.piece.units()
@@ -204,7 +204,7 @@ impl<P: Piece, B: Companion> adapt::Piece for Along<P, B> {
 /// A consumer as a sink of pieces.
 struct Leaf<'c, C>(&'c C);
 
-impl<P, B, C> adapt::Sink<Along<P, B>> for Leaf<'_, C>
+impl<P, B, C> raw::loops::Sink<Along<P, B>> for Leaf<'_, C>
 where
     P: Piece,
     B: Companion,

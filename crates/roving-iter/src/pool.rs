@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::thread;
 
-use roving::adapt::Target;
+use roving::raw::calls::Target;
 use roving::{BuildError, Pool, PoolBuilder, Scope};
 
 /// A pool of workers: [`roving::Pool`] under Rayon's name.

@@ -14,6 +14,6 @@ pub(crate) use std::sync::{
 
 pub(crate) use std::sync::atomic::Ordering;
 
-pub(crate) use roving::prim::ord;
+pub(crate) use roving::raw::prim::ord;
 #[cfg(loom)]
-pub(crate) use roving::prim::{DataCell, explore_within};
+pub(crate) use roving::raw::prim::{DataCell, explore_within};

@@ -36,6 +36,7 @@
 //! | tests that find what depends on the order | [`testing`] |
 //! | a program that stands still | [`watch`] |
 //! | threads that the program starts itself; the end of the global pool | [`embed`] |
+//! | an interface of your own on these workers | [`raw`] |
 //! | how many tasks a thief takes, and other policies to compare | [`policy`] |
 //!
 //! # What holds
@@ -119,9 +120,6 @@
 #[cfg(all(loom, not(feature = "loom")))]
 compile_error!("`--cfg loom` needs the feature `loom`: see `cargo xtask loom`");
 
-#[cfg(not(loom))]
-#[doc(hidden)]
-pub mod adapt;
 pub mod context;
 mod forkjoin;
 mod inherit;
@@ -131,6 +129,11 @@ mod observe;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod pool;
+#[cfg(not(loom))]
+pub mod raw;
+#[cfg(loom)]
+#[path = "raw/explored.rs"]
+pub mod raw;
 #[cfg(not(loom))]
 mod replay;
 #[allow(unsafe_code)]
@@ -162,8 +165,6 @@ pub use {
 #[cfg(all(not(loom), roving_faults))]
 #[doc(hidden)]
 pub use machine::faults;
-#[doc(hidden)]
-pub use machine::prim;
 #[cfg(all(feature = "metrics", not(loom)))]
 pub use pool::metrics;
 #[cfg(not(loom))]

@@ -135,10 +135,10 @@ fn a_high_job_is_begun_while_workers_are_busy_with_others() {
 /// Where a worker that waits runs jobs on top of its frame, it takes none below its class.
 #[test]
 fn who_waits_takes_nothing_below_its_class() {
-    use roving::adapt::StandIn;
+    use roving::raw::calls::{StandIn, stand_in};
     watched(|| {
         let mut threads = Vec::new();
-        let pool = Pool::builder().workers(1).stand_in(StandIn::Nobody);
+        let pool = stand_in(Pool::builder().workers(1), StandIn::Nobody);
         let pool = pool.build_with(|worker| {
             threads.push(std::thread::spawn(move || worker.run()));
             Ok(())

@@ -166,14 +166,14 @@ fn a_worker_that_is_at_work_ends_its_task_first() {
 fn what_has_its_place_with_a_benched_worker_runs() {
     watched(|| {
         for pool in both(2) {
-            let place = roving::adapt::Place::new(Some(1));
+            let place = roving::raw::tasks::Place::new(Some(1));
             let seen = Mutex::new(Vec::new());
             pool.resize(1).unwrap();
             let (place, note) = (&place, &seen);
             pool.run(|s| async move {
                 let task = || async { note.lock().unwrap().push(()) };
                 let tasks: Vec<_> = (0..10)
-                    .map(|_| roving::adapt::spawn_placed(s, place, task()))
+                    .map(|_| roving::raw::tasks::spawn_placed(s, place, task()))
                     .collect();
                 for task in tasks {
                     task.await;

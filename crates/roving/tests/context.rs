@@ -272,7 +272,7 @@ fn an_in_place_pool_is_in_the_context_of_its_caller() {
             pool.spawn(|| expect(1));
             // As a thief of its own stack.
             join(
-                || assert_eq!(roving::adapt::run_one(true), Some(true)),
+                || assert_eq!(roving::raw::waits::run_one(true), Some(true)),
                 || expect(1),
             );
         });
@@ -323,7 +323,7 @@ fn a_job_that_is_run_on_top_is_not_in_that_context() {
                 let _ = join(|| sender.send(context::get()), || ());
             });
             context::with(Path(1), || {
-                while roving::adapt::run_one(false) == Some(true) {}
+                while roving::raw::waits::run_one(false) == Some(true) {}
                 expect(1);
             });
         });

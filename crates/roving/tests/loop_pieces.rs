@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 use common::{forever, pool, size, tries, wait_until, watched};
-use roving::adapt::{Piece, Sink, feed_pieces};
+use roving::raw::loops::{Piece, Sink, feed_pieces};
 use roving::{Pool, current_worker, scope};
 
 /// A range that tells somebody of each call: with the number of units, and where it is cut.

@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use common::{occupy_one, watched};
-use roving::adapt::{Place, spawn_placed};
 use roving::embed::WorkerThread;
+use roving::raw::tasks::{Place, spawn_placed};
 use roving::{Pool, current_worker, join};
 
 /// A pool of so many workers of which those that `is_there` says get a thread.

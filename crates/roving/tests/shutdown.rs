@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{occupy_one, pool, size, tries, wait_until, watched};
-use roving::adapt::{Order, Target};
+use roving::raw::calls::{Order, Target};
 use roving::{Pool, join};
 
 /// Counts how often it is dropped, and what had been run of it.
@@ -289,7 +289,7 @@ fn what_workers_have_queued_for_themselves_is_dropped() {
 
 struct NoHome;
 
-impl roving::adapt::Home for NoHome {
+impl roving::raw::calls::Home for NoHome {
     fn build() -> Pool {
         unreachable!("called on a worker")
     }

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{pool, size, watched, yield_now};
-use roving::adapt::{Place, spawn_placed};
+use roving::raw::tasks::{Place, spawn_placed};
 use roving::{Pool, current_worker, task};
 
 #[test]

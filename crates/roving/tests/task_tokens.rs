@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use common::{pool, tries, watched};
-use roving::adapt::{Place, spawn_kept, spawn_placed};
 use roving::policy::SpawnOrder;
+use roving::raw::tasks::{Place, spawn_kept, spawn_placed};
 use roving::task::{Scope, Task, block_on, scope};
 use roving::{Cancel, Pool, context};
 

@@ -15,7 +15,8 @@ use std::time::Duration;
 use common::{
     AMOUNTS, holds_within, pool, pool_that_steals, size, tries, wait_until, watched, yield_now,
 };
-use roving::adapt::{Place, StandIn, spawn_placed, yield_to_woken};
+use roving::raw::calls::{StandIn, stand_in};
+use roving::raw::tasks::{Place, spawn_placed, yield_to_woken};
 use roving::task::{Forked, block_on, fork, spawn};
 use roving::{Arena, Cancel, Pool, Priority};
 use signal::Signal;
@@ -424,9 +425,9 @@ fn a_task_that_was_woken_runs_while_its_waker_waits_for_it() {
             wakes_and_waits(&pool_that_steals(2, amount));
         }
         wakes_and_waits(&pool(1));
-        let for_jobs = Pool::builder().workers(1).stand_in(StandIn::ForJobs);
+        let for_jobs = stand_in(Pool::builder().workers(1), StandIn::ForJobs);
         wakes_and_waits(&for_jobs.build().unwrap());
-        let nobody = Pool::builder().workers(1).stand_in(StandIn::Nobody);
+        let nobody = stand_in(Pool::builder().workers(1), StandIn::Nobody);
         wakes_and_waits(&nobody.build().unwrap());
     });
 }

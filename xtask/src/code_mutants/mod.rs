@@ -104,7 +104,7 @@ const KILLERS: [(&str, &[&str]); 2] = [
             "deadlock",
             "ports",
             "ends",
-            "bridge",
+            "raw",
             "cancel",
             "determinism",
             "drawn_schedules",

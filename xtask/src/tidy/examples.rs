@@ -3,7 +3,8 @@
 //! An *example* is a code block of a documentation comment that `cargo test` runs: not one that is
 //! text, or must not compile, or is only compiled. An item is covered by an example of its own, by
 //! one of its file that names it, or as a type by one of a function that returns it; a method by
-//! one of its own, or by one of its type that calls it or, for that of a trait, has its own.
+//! one of its own, or by one of its type that calls it or, for that of a trait, has its own. Both
+//! are also covered by an example on the page of a module that exports the item.
 //!
 //! What this cannot see: an item that a macro makes, and one that shares the name of a public item
 //! without being one.
@@ -64,14 +65,16 @@ pub(crate) fn check(folder: &Path, sources: &[Source]) -> Vec<Finding> {
         if one.is_hidden || !public.items.contains(top) || !one.examples.is_empty() {
             continue;
         }
+        let page = public.pages.get(top).map_or("", String::as_str);
         let (is_covered, what) = match &one.of {
             Some(of) => (
-                calls(&of_type[of.as_str()], &one.name),
+                calls(&of_type[of.as_str()], &one.name) || calls(page, &one.name),
                 format!("`{of}::{}`", one.name),
             ),
             None => (
                 names(&of_file[one.source.path.as_path()], &one.name)
-                    || names(&returned, &one.name),
+                    || names(&returned, &one.name)
+                    || names(page, &one.name),
                 format!("`{}`", one.name),
             ),
         };
@@ -96,6 +99,8 @@ struct Public {
     /// The items with their modules: `join`, `task::fork`.
     paths: BTreeSet<String>,
     modules: Vec<PathBuf>,
+    /// The examples on the pages of the modules that export an item.
+    pages: BTreeMap<String, String>,
 }
 
 /// The public items of a crate, each with its module: `join`, `task::fork`.
@@ -132,6 +137,11 @@ fn public(folder: &Path, sources: &[Source]) -> Public {
             let own = own.filter(|one| one.of.is_none() && !one.is_hidden);
             names.extend(own.map(|one| one.name));
             public.modules.push(path);
+            let page = examples(&front(source));
+            for name in &names {
+                let pages = public.pages.entry(name.clone()).or_default();
+                pages.push_str(&page);
+            }
         }
         let path = |name: &String| format!("{module}{name}");
         public.paths.extend(names.iter().map(path));

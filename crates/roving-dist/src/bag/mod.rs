@@ -12,6 +12,7 @@ mod lifeline;
 mod local;
 mod message;
 mod rank;
+pub mod rules;
 mod segment;
 mod state;
 
@@ -24,13 +25,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use local::Local;
-
-/// The decisions of a rank, which `roving-model` takes by the same code.
-pub mod rules {
-    pub use super::engagement::{Engagement, Left, children};
-    pub use super::lifeline::{ATTEMPTS, BASE, Victims, lifelines};
-    pub use super::segment::LOOK;
-}
 
 use crate::checkpoint::{self, Checkpoints, Loaded, Which};
 use crate::error::Error;

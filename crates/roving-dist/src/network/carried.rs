@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 
-use roving_flow::bridge::{Side, each_port};
+use roving_flow::raw::{Side, each_port};
 use roving_flow::{In, Out, Ports};
 
 use sealed::Sealed;

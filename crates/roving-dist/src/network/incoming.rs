@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use roving_flow::In;
-use roving_flow::bridge::{self, Bridge, Ingress};
+use roving_flow::raw::{self, Bridge, Ingress};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::cut::Cut;
@@ -203,7 +203,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
     /// The bytes of all tokens before that port, on the thread of its process.
     fn copy_unread(&self, state: &mut State<T>, port: &mut In<T>) -> Vec<Vec<u8>> {
         let mut tokens = Vec::new();
-        while let Some(token) = bridge::take_unread(port) {
+        while let Some(token) = raw::take_unread(port) {
             tokens.push(token);
         }
         state.left += tokens.len() as u64;
@@ -352,7 +352,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
             unread: Vec::new(),
         };
         if let Some(port) = port.and_then(|port| port.downcast_mut::<In<T>>()) {
-            while let Some(token) = bridge::take_unread(port) {
+            while let Some(token) = raw::take_unread(port) {
                 let mut bytes = Vec::new();
                 if let Err(message) = encode(&token, &mut bytes) {
                     self.post.bad_token(self.channel, message);

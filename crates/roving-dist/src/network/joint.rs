@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use roving_flow::bridge::{Bridge, Side};
+use roving_flow::raw::{Bridge, Side};
 use roving_flow::{In, Out};
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -67,7 +67,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Joint for JointOf<T> {
         if self.second.is_some() {
             return None;
         }
-        let (out, input, bridge) = flow.bridged::<T>(name, self.capacity);
+        let (out, input, bridge) = roving_flow::raw::bridged::<T>(flow, name, self.capacity);
         if let Some(port) = port.downcast_mut::<In<T>>() {
             *port = input;
             self.second = Some(bridge);

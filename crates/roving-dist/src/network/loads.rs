@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use roving_flow::bridge::{Across, Figures};
+use roving_flow::raw::{Across, Figures};
 
 use super::message::{Control, Loads};
 use super::part::Part;

@@ -35,7 +35,7 @@ mod writers;
 use std::fmt::{self, Display, Write as _};
 use std::sync::Arc;
 
-use roving_flow::bridge::{Side, each_port};
+use roving_flow::raw::{self, Side, each_port};
 use roving_flow::{Canceller, In, Out, Placement, Ports};
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -209,7 +209,7 @@ impl<'env> Network<'env> {
         T: Serialize + DeserializeOwned + Send + 'static,
     {
         let name = format!("{}{name}", self.prefix);
-        let (out, input, bridge) = self.flow.bridged(&name, capacity);
+        let (out, input, bridge) = raw::bridged(&mut self.flow, &name, capacity);
         if self.joints.len() == CHANNELS_MAX {
             self.refuse(format!(
                 "channel `{name}` is one too many; at most {CHANNELS_MAX} are allowed: make fewer"

@@ -163,7 +163,7 @@ impl<'env> Network<'env> {
         if let Err(message) = rebalance.check() {
             self.refuse(message);
         }
-        self.flow.metered();
+        roving_flow::raw::metered(&mut self.flow);
         self.shape.set_rebalance(rebalance);
     }
 }

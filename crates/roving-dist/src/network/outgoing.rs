@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use postcard::ser_flavors::Flavor;
-use roving_flow::bridge::{self, Egress};
+use roving_flow::raw::{self, Egress};
 use roving_flow::{Out, TryRecvError};
 use serde::Serialize;
 
@@ -283,7 +283,7 @@ impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
         }
         state.is_live = false;
         if let Some(port) = port.and_then(|port| port.downcast_mut::<Out<T>>()) {
-            bridge::forget_room(port);
+            raw::forget_room(port);
         }
         Some(state.output())
     }

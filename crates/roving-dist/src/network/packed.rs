@@ -3,7 +3,7 @@
 
 use std::any::Any;
 
-use roving_flow::bridge::Side;
+use roving_flow::raw::Side;
 
 use super::carried::{Shelf, key};
 use super::cut::Record;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, TryLockError, Weak};
 
 use roving_flow::Live;
-use roving_flow::bridge::{Inside, Side, Verdict};
+use roving_flow::raw::{Inside, Side, Verdict};
 
 use super::cut::Cuts;
 use super::error::{Blocked, Ended};

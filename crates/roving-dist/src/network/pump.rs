@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use roving::adapt::yield_to_woken;
+use roving::raw::tasks::yield_to_woken;
 
 use super::part::Part;
 

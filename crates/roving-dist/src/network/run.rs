@@ -22,6 +22,8 @@ use super::shape::{Hello, Shape};
 use super::share::{Share, sum};
 use super::told::Standstill;
 use super::writers::Writers;
+use roving_flow::raw;
+
 use crate::checkpoint::{self, Which};
 use crate::unwind::lock;
 use crate::world::World;
@@ -157,7 +159,7 @@ impl<'env> Network<'env> {
         let crossings = Crossings::new(&mut joints, &shape, &post);
         let part = Arc::new(Part {
             post,
-            inside: flow.inside(),
+            inside: raw::inside(&flow),
             live: flow.live(),
             moves: Mutex::new(Moves::new(shape.ranks().to_vec())),
             cuts,
@@ -224,12 +226,12 @@ fn run_part(
     }
     // The network keeps this for as long as there is a handle of it, of which the part has some.
     let resting = Arc::downgrade(part);
-    flow.at_rest(move || {
+    raw::at_rest(&mut flow, move || {
         if let Some(part) = resting.upgrade() {
             part.rests();
         }
     });
-    flow.beside(pump(Arc::clone(part)));
+    raw::beside(&mut flow, pump(Arc::clone(part)));
     let _ended_at_the_end = End(&part.crossings);
     let Crossings { outgoing, incoming } = &part.crossings;
     outgoing

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use roving_flow::bridge::Side;
+use roving_flow::raw::Side;
 use roving_partition::{Graph, KWay, Partitioner, Problem};
 use serde::{Deserialize, Serialize};
 

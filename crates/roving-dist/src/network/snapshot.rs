@@ -1,7 +1,7 @@
 //! The graph of which process waits for which across ranks, as each rank saw its own part at one
 //! time.
 
-use roving_flow::bridge::{self, Side, Verdict, Waiting};
+use roving_flow::raw::{self, Side, Verdict, Waiting};
 use serde::{Deserialize, Serialize};
 
 /// The producer's end of a channel between ranks.
@@ -113,7 +113,7 @@ pub(super) fn judge(
     limit: Option<usize>,
     ends: impl Fn(u32) -> Option<Ends>,
 ) -> Vec<Verdict> {
-    let before = bridge::stuck(&whole(first, &ends));
+    let before = raw::stuck(&whole(first, &ends));
     if before.is_empty() {
         return Vec::new();
     }
@@ -127,12 +127,12 @@ pub(super) fn judge(
     if before != after {
         return Vec::new();
     }
-    bridge::verdicts(&before, limit)
+    raw::verdicts(&before, limit)
 }
 
 /// Whether there is anything stuck at all.
 pub(super) fn is_suspect(parts: &[Snapshot], ends: impl Fn(u32) -> Option<Ends>) -> bool {
-    !bridge::stuck(&whole(parts, ends)).is_empty()
+    !raw::stuck(&whole(parts, ends)).is_empty()
 }
 
 #[cfg(test)]

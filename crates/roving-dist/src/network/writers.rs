@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use roving_flow::bridge::{Side, Waiting};
+use roving_flow::raw::{Side, Waiting};
 
 use super::part::Part;
 

@@ -1,6 +1,6 @@
 //! The state of a network as its placement sees it.
 
-use roving::adapt::Place;
+use roving::raw::tasks::Place;
 
 use super::watch::ANYWHERE;
 use crate::channel::words::{End, Words};

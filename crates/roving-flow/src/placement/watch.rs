@@ -186,7 +186,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
     use std::sync::atomic::Ordering::Relaxed;
 
-    use roving::adapt::Place;
+    use roving::raw::tasks::Place;
 
     use super::*;
     use crate::meter::Spent;

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
-use roving::adapt;
+use roving::raw::reports;
 
 /// Wakes a thread that is parked.
 struct Unpark(Thread);
@@ -31,7 +31,7 @@ where
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
-    let (mut patience, begun) = (adapt::watch_patience(), Instant::now());
+    let (mut patience, begun) = (reports::watch_patience(), Instant::now());
     loop {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;
@@ -42,7 +42,7 @@ where
                 thread::park_timeout(most);
                 if begun.elapsed() >= most {
                     let text = format!("roving-gpu: a thread has waited {most:?} for {}\n", tell());
-                    adapt::tell_standstill(&text);
+                    reports::tell_standstill(&text);
                     patience = None;
                 }
             }

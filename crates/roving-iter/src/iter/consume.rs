@@ -18,7 +18,7 @@ where
     B: Companion,
     C: Consumer<I::Item, B>,
 {
-    roving::adapt::run_on_worker(move || {
+    roving::raw::loops::run_on_worker(move || {
         let state = consumer.begin();
         consumer.end(iter.drive(beside, &consumer, state))
     })

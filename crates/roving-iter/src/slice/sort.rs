@@ -14,7 +14,7 @@ const RUNS_A_WORKER: usize = 4;
 /// Calls `f` on a worker with the length of the runs into which a slice of that many items is to be
 /// parted.
 fn on_worker_with_run(len: usize, f: impl FnOnce(usize) + Send) {
-    roving::adapt::run_on_worker(|| {
+    roving::raw::loops::run_on_worker(|| {
         let workers = roving::current_workers();
         let run = match workers {
             0 | 1 => len,

@@ -1,6 +1,6 @@
 //! The simulated machine: how far its cores are from each other, and what things take on it.
 
-use roving::adapt::rules::PATIENCE;
+use roving::raw::rules::PATIENCE;
 
 use crate::ModelError;
 

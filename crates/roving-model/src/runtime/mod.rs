@@ -24,8 +24,8 @@ pub use outcome::{Outcome, Sample};
 
 use crate::{ModelError, Tree};
 use engine::Engine;
-use roving::adapt::rules::{AMOUNT_MAX, SPARES_MAX, Shown, WORKERS_LIMIT, least_of};
 use roving::policy::Amount;
+use roving::raw::rules::{AMOUNT_MAX, SPARES_MAX, Shown, WORKERS_LIMIT, least_of};
 use rules::Rules;
 
 /// Most simulated workers.

@@ -1,7 +1,7 @@
 //! The owner's side of a task stack: as `roving`'s, rule for rule.
 
-use roving::adapt::rules::{self, About};
 use roving::policy::Amount;
+use roving::raw::rules::{self, About};
 
 use super::engine::{Engine, span, ticks};
 use super::rules::SLOTS;

@@ -1,7 +1,7 @@
 //! The thief's side: whom it visits, what it takes, and when it had better not.
 
-use roving::adapt::rules::{self, WAKES_PER_CLAIM};
 use roving::policy::Amount;
+use roving::raw::rules::{self, WAKES_PER_CLAIM};
 
 use super::engine::{Engine, Kind, span, time_of};
 use super::machine::Distance;

@@ -1,6 +1,6 @@
 //! Waiting for a stolen task, sleeping, and who has which core.
 
-use roving::adapt::rules;
+use roving::raw::rules;
 
 use super::engine::{Engine, Kind, time_of};
 use super::seat::{Frame, Held, NOBODY, Seat, State};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use roving::adapt;
+use roving::raw;
 
 use super::node::Node;
 use crate::team::Code;
@@ -21,7 +21,7 @@ fn expected() -> MutexGuard<'static, Vec<(Weak<Node>, Code)>> {
 
 /// A task with an event begins.
 pub(super) fn expect(node: &Arc<Node>, code: Code) {
-    if adapt::watch_patience().is_some() {
+    if raw::reports::watch_patience().is_some() {
         let mut all = expected();
         all.retain(|(node, _)| node.strong_count() > 0);
         all.push((Arc::downgrade(node), code));
@@ -36,7 +36,7 @@ pub(super) struct Watched {
 /// A thread is about to sleep until tasks have ended that stand on no stack. If that lasts, those
 /// are named whose event alone is missing.
 pub(super) fn watch() -> Option<Watched> {
-    let patience = adapt::watch_patience()?;
+    let patience = raw::reports::watch_patience()?;
     let (held, dropped) = channel();
     let watch = move || {
         if dropped.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
@@ -61,7 +61,7 @@ fn tell(patience: Duration) {
         !is_missing
     });
     if !missing.is_empty() {
-        adapt::tell_standstill(&format!(
+        raw::reports::tell_standstill(&format!(
             "roving-omp: a thread has waited {patience:?} for tasks whose event has not come: their \
              code has run, and nobody has called omp_fulfill_event for them.\n  {}\n",
             missing.join("\n  ")

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use roving::adapt::hosted::{self, Frame};
+use roving::raw::hosted::{self, Frame};
 
 use super::Heritage;
 use super::node::Node;

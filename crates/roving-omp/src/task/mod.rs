@@ -19,7 +19,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use roving::adapt::hosted::{self, Frame};
+use roving::raw::hosted::{self, Frame};
 
 use self::depend::Children;
 use self::group::Group;

@@ -14,7 +14,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use roving::adapt::hosted;
+use roving::raw::hosted;
 
 use super::Heritage;
 use super::group::Group;

@@ -4,7 +4,7 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr;
 use std::sync::Arc;
 
-use roving::adapt::hosted;
+use roving::raw::hosted;
 
 use super::depend::{self, Children};
 use super::events;

@@ -13,7 +13,9 @@
 
 use std::sync::Once;
 
-use roving::adapt::{self, hosted};
+use roving::raw;
+
+use roving::raw::hosted;
 
 use super::Team;
 use super::thread::Thread;
@@ -47,10 +49,10 @@ impl Team {
     #[cold]
     fn tell_of_task(&self, thread: &Thread) {
         static ONCE: Once = Once::new();
-        if adapt::watch_patience().is_some() {
+        if raw::reports::watch_patience().is_some() {
             ONCE.call_once(|| {
                 let (num, threads) = (thread.num(), self.threads());
-                adapt::tell_standstill(&format!(
+                raw::reports::tell_standstill(&format!(
                     "roving-omp: thread {num} of {threads} has come to a barrier inside of a task. \
                      A barrier waits for all threads of a region, and a task is run by one of them, \
                      which cannot come to its own barrier meanwhile: the program cannot go on as it \

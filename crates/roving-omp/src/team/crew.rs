@@ -7,8 +7,7 @@ use std::sync::{Arc, Once};
 use std::thread::{self, JoinHandle};
 
 use roving::Pool;
-use roving::adapt::StandIn;
-use roving::adapt::hosted::{self, Hosted};
+use roving::raw::hosted::{self, Hosted};
 
 use super::region;
 use super::{Region, Team};
@@ -58,14 +57,10 @@ pub(crate) struct Crew {
 impl Crew {
     /// Starts a crew of so many threads, or of as many as the system gives.
     pub(crate) fn new(threads: usize, region: Region) -> Crew {
-        let pool = Pool::builder()
-            .workers(threads)
-            .stand_in(StandIn::Nobody)
-            .name("openmp")
-            .build_hosted();
-        let pool = pool.unwrap_or_else(|error| crate::env::stop(&error.to_string()));
+        let pool = Hosted::build(Pool::builder().workers(threads).name("openmp"))
+            .unwrap_or_else(|error| crate::env::stop(&error.to_string()));
         let shared = Arc::new(Shared {
-            team: Team::of_crew(region, Hosted::new(pool)),
+            team: Team::of_crew(region, pool),
             docks: (0..threads).map(|_| Dock::default()).collect(),
             ends: AtomicBool::new(false),
         });

@@ -13,7 +13,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use roving::adapt::hosted::Hosted;
+use roving::raw::hosted::Hosted;
 
 use self::site::Site;
 use self::thread::League;

@@ -2,7 +2,9 @@
 
 use std::ptr;
 
-use roving::adapt::{WORKERS_LIMIT, hosted};
+use roving::raw::calls::WORKERS_LIMIT;
+
+use roving::raw::hosted;
 
 use super::root;
 use super::thread::{League, Position, Progress, Thread};

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::ptr;
 
-use roving::adapt::hosted::Frame;
+use roving::raw::hosted::Frame;
 
 use super::crew::Crew;
 use super::site::Site;

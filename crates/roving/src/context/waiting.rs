@@ -82,6 +82,19 @@ fn entered() -> Tokens {
 }
 
 /// A registered callback for the cancellation of the place where it was created.
+///
+/// ```
+/// use std::sync::mpsc;
+/// use roving::raw::tasks::OnCancel;
+///
+/// let pool = roving::Pool::new(1)?;
+/// let request = roving::Cancel::new();
+/// let (told, ends) = mpsc::channel();
+/// let _callback = request.run_partial(|| OnCancel::new(&pool, move || told.send(()).unwrap()));
+/// request.cancel();
+/// assert_eq!(ends.recv(), Ok(()));
+/// # Ok::<(), roving::BuildError>(())
+/// ```
 pub struct OnCancel {
     tokens: Tokens,
 }

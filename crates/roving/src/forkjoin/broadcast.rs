@@ -195,7 +195,7 @@ fn post_in_place(registry: &Arc<Registry>, job: &dyn Fn(usize) -> Job) {
     });
 }
 
-/// See [`crate::adapt::Target::spawn_broadcast`].
+/// See [`crate::raw::calls::Target::spawn_broadcast`].
 pub(crate) fn spawn_broadcast_to<F>(registry: &Arc<Registry>, f: F)
 where
     F: Fn(usize) + Send + Sync + 'static,

@@ -9,23 +9,30 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::process;
 
-use crate::pool::Pool;
+use crate::pool::{BuildError, Pool, PoolBuilder};
 use crate::stack::line::current_line;
 use crate::stack::slot::{Further, Slot, fits};
 use crate::stats::Activity;
 use crate::workers::Worker;
 use crate::workers::sleep::Parts;
 use crate::workers::sleep::rest;
+use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::Thief;
 
-/// A pool made by [`build_hosted`](crate::PoolBuilder::build_hosted).
+/// A pool whose workers are whatever threads of the caller's come to its seats.
 #[derive(Debug)]
 pub struct Hosted(Pool);
 
 impl Hosted {
-    /// Takes the pool.
-    pub fn new(pool: Pool) -> Hosted {
-        Hosted(pool)
+    /// Builds such a pool. It starts no thread, and expects none.
+    ///
+    /// # Errors
+    /// As [`PoolBuilder::build`](crate::PoolBuilder::build), and where the builder asks for a share
+    /// of an arena.
+    pub fn build(builder: PoolBuilder) -> Result<Hosted, BuildError> {
+        // Threads that it may not start cannot stand in for those that wait.
+        let builder = builder.with_stand_in(StandIn::Nobody);
+        builder.build_hosted().map(Hosted)
     }
 
     /// How many seats there are.

@@ -23,8 +23,7 @@ pub(crate) mod os;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 pub(crate) mod overflow;
-#[doc(hidden)]
 #[allow(unsafe_code, reason = "listed in the root")]
-pub mod prim;
+pub(crate) mod prim;
 pub(crate) mod service;
 pub(crate) mod unwind;

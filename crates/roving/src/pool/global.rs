@@ -182,7 +182,8 @@ impl Closed {
     }
 }
 
-/// A guard of the global pool. Keep it briefly: a pool that is shut down waits for it.
+/// A guard of the global pool. Keep it briefly: a pool that is shut down waits for it. See
+/// [`set_global`](crate::raw::calls::set_global).
 pub struct Lease {
     shell: &'static Shell<Global>,
     global: *const Global,

@@ -1,7 +1,7 @@
 //! How much an owner shows, as functions of what it sees: the runtime and its simulator decide by
 //! these. Nothing here has a state, or looks at a clock.
 
-#![cfg_attr(loom, allow(unreachable_pub, reason = "`adapt` is not built for loom"))]
+#![cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 
 use std::time::Duration;
 

@@ -40,7 +40,7 @@ pub(crate) enum Further {
 
 /// The beginning of a coroutine whose code is not Rust: the function that runs it and all that it
 /// leaves on the stack of the calling thread, whose line pointer it gets. It never unwinds.
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`adapt` is not built for loom"))]
+#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 #[repr(C)]
 pub struct ForeignHead {
     pub(crate) run: unsafe extern "C" fn(wire: *const (), head: *mut ForeignHead),

@@ -10,6 +10,23 @@ use crate::workers::frames::frame;
 ///
 /// # Panics
 /// Outside of that token's root.
+///
+/// ```
+/// use roving::raw::tasks::spawn_kept;
+/// use roving::{Cancel, task};
+///
+/// let mut began = false;
+/// let request = Cancel::new();
+/// let ended = request.run_partial(|| {
+///     let (request, began) = (&request, &mut began);
+///     task::scope(|scope| async move {
+///         request.cancel();
+///         drop(spawn_kept(scope, async move { *began = true }));
+///     });
+/// });
+/// drop(ended);
+/// assert!(began, "though it was cancelled before");
+/// ```
 pub fn spawn_kept<'scope, F>(scope: Scope<'scope>, future: F) -> Forked<F::Output>
 where
     F: Future + Send + 'scope,

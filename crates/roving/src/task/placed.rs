@@ -7,10 +7,24 @@ use crate::workers::frames::frame;
 use crate::workers::frames::place::{Place, Placed};
 use crate::workers::frames::root::Root;
 
-/// Spawns a task that runs, whenever it becomes ready, on the worker that `place` names.
+/// Spawns a task that runs, whenever it becomes ready, on the worker that `place` names. While that
+/// worker is blocked, or waits inside of a call, the task runs on any.
 ///
 /// # Panics
 /// Outside of that token's root.
+///
+/// ```
+/// use roving::raw::tasks::{Place, spawn_placed};
+///
+/// let pool = roving::Pool::new(2)?;
+/// let place = Place::new(Some(1));
+/// let ran_on = pool.run(|scope| {
+///     let place = &place;
+///     async move { spawn_placed(scope, place, async { roving::current_worker() }).await }
+/// });
+/// assert_eq!(ran_on, Some(1));
+/// # Ok::<(), roving::BuildError>(())
+/// ```
 pub fn spawn_placed<'scope, F>(
     scope: Scope<'scope>,
     place: &'scope Place,

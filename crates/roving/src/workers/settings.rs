@@ -18,10 +18,10 @@ use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::amount::Amount;
 
 /// Most compensation threads of a pool.
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`adapt` is not built for loom"))]
+#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 pub const SPARES_MAX: usize = if cfg!(miri) { 16 } else { 256 };
 /// Most workers of a pool.
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`adapt` is not built for loom"))]
+#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 pub const WORKERS_LIMIT: usize = WORKERS_MAX - SPARES_MAX;
 
 /// Called with the index of a worker.

@@ -93,19 +93,14 @@ impl PoolBuilder {
         Ok(plan)
     }
 
-    /// Builds a pool whose workers are whatever threads of the caller's come to their seats, by
-    /// [`Hosted`](crate::adapt::hosted::Hosted). It starts none, and expects none.
-    ///
-    /// # Errors
-    /// As [`Self::build`].
-    #[doc(hidden)]
-    pub fn build_hosted(self) -> Result<Pool, BuildError> {
+    /// Builds a pool whose workers are whatever threads of the caller's come to their seats. It
+    /// starts none, and expects none.
+    pub(crate) fn build_hosted(self) -> Result<Pool, BuildError> {
         Pool::start_with(self.plan_given("build_hosted")?, None, |_, _| Ok(()))
     }
 
     /// Chooses how the pool replaces a worker that is parked in a wait.
-    #[doc(hidden)]
-    pub fn stand_in(mut self, stand_in: StandIn) -> PoolBuilder {
+    pub(crate) fn with_stand_in(mut self, stand_in: StandIn) -> PoolBuilder {
         self.stand_in = stand_in;
         self
     }

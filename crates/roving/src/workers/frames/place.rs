@@ -9,7 +9,7 @@ use crate::machine::prim::{AtomicU32, Ordering};
 /// task.
 ///
 /// ```
-/// use roving::adapt::Place;
+/// use roving::raw::tasks::Place;
 ///
 /// let place = Place::new(Some(1));
 /// place.set(None);

@@ -32,7 +32,7 @@ use crate::workers::sleep::roster;
 ///     if polls == 3 {
 ///         return Poll::Ready(());
 ///     }
-///     roving::adapt::yield_to_woken(context);
+///     roving::raw::tasks::yield_to_woken(context);
 ///     Poll::Pending
 /// }));
 /// assert_eq!(polls, 3);

@@ -7,7 +7,7 @@ use crate::machine::prim::{AtomicUsize, Mutex, Ordering, mutant, park};
 
 /// How a pool replaces a worker that is parked in a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`adapt` is not built for loom"))]
+#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 pub enum StandIn {
     /// A compensation thread takes its core, for tasks and jobs alike; half of the compensation
     /// threads, for jobs alone.

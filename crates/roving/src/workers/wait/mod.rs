@@ -85,10 +85,10 @@ pub(crate) struct Found {
 /// The approximate cost of a steal to thief and victim. A waiting worker waits for this long before
 /// it steals from its thief, as the awaited task may end meanwhile; so it never loses more than
 /// twice the least possible.
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`adapt` is not built for loom"))]
+#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 pub const THEFT_COST: Duration = Duration::from_micros(1);
 /// Most links from the awaited task to the one that is run.
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`adapt` is not built for loom"))]
+#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 pub const CHAIN_MAX: usize = 6;
 /// Most slots of one stack that are searched for further links.
 const LINKS_MAX: usize = 32;

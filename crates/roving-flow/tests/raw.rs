@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use roving::Pool;
-use roving_flow::bridge::{self, Side, Verdict, each_port, stuck, verdicts};
+use roving_flow::raw::{self, Side, Verdict, each_port, stuck, verdicts};
 use roving_flow::{Error, In, Merge, Network, Out, TryRecvError, TrySendError};
 
 /// Counts how often it is called.
@@ -25,7 +25,7 @@ fn pool() -> Pool {
 #[test]
 fn what_was_taken_out_still_counts_until_the_consumer_has_it() {
     let mut network = Network::new();
-    let (mut out, input, mut bridge) = network.bridged::<u32>("numbers", Some(2));
+    let (mut out, input, mut bridge) = raw::bridged::<u32>(&mut network, "numbers", Some(2));
     assert!(bridge.egress().is_none(), "there is a consumer");
     drop(input);
     let mut egress = bridge.egress().unwrap();
@@ -51,14 +51,14 @@ fn what_was_taken_out_still_counts_until_the_consumer_has_it() {
 #[test]
 fn a_producer_that_comes_back_goes_on_counting_and_forgets_the_room_that_it_saw() {
     let mut network = Network::new();
-    let (mut out, input, mut bridge) = network.bridged::<u32>("numbers", Some(4));
+    let (mut out, input, mut bridge) = raw::bridged::<u32>(&mut network, "numbers", Some(4));
     drop(input);
     let mut egress = bridge.egress().unwrap();
     // It sees room for four.
     out.try_send(1).unwrap();
     assert_eq!(egress.take(), Ok(1));
     assert_eq!((egress.sent(), egress.known_taken()), ((1, false), 0));
-    bridge::forget_room(&mut out);
+    raw::forget_room(&mut out);
     // Elsewhere it has sent nine more, and the consumer has taken seven in all.
     egress.resume(10, 7, Some(4));
     assert_eq!((egress.sent(), egress.known_taken()), ((10, false), 7));
@@ -69,7 +69,7 @@ fn a_producer_that_comes_back_goes_on_counting_and_forgets_the_room_that_it_saw(
     egress.taken_there(8);
     out.try_send(12).unwrap();
     // The channel has grown elsewhere.
-    bridge::forget_room(&mut out);
+    raw::forget_room(&mut out);
     assert_eq!(egress.take(), Ok(12));
     egress.resume(20, 20, Some(6));
     assert_eq!(egress.capacity(), Some(6));
@@ -80,7 +80,7 @@ fn a_producer_that_comes_back_goes_on_counting_and_forgets_the_room_that_it_saw(
 #[test]
 fn a_producer_that_comes_back_sends_no_more_than_there_is_room_for_now() {
     let mut network = Network::new();
-    let (mut out, input, mut bridge) = network.bridged::<u32>("numbers", Some(8));
+    let (mut out, input, mut bridge) = raw::bridged::<u32>(&mut network, "numbers", Some(8));
     drop(input);
     let mut egress = bridge.egress().unwrap();
     // The channel's memory has grown to its capacity, so the ninth message sees room for more.
@@ -89,7 +89,7 @@ fn a_producer_that_comes_back_sends_no_more_than_there_is_room_for_now() {
     egress.taken_there(8);
     out.try_send(8).unwrap();
     assert_eq!(egress.take(), Ok(8));
-    bridge::forget_room(&mut out);
+    raw::forget_room(&mut out);
     // Elsewhere it has sent seven more, and the consumer has taken ten of all.
     egress.resume(16, 10, Some(8));
     out.try_send(16).unwrap();
@@ -101,7 +101,7 @@ fn a_producer_that_comes_back_sends_no_more_than_there_is_room_for_now() {
 #[test]
 fn what_a_consumer_has_not_read_goes_with_it_and_it_goes_on_counting() {
     let mut network = Network::new();
-    let (out, mut input, mut bridge) = network.bridged::<u32>("numbers", Some(4));
+    let (out, mut input, mut bridge) = raw::bridged::<u32>(&mut network, "numbers", Some(4));
     drop(out);
     let mut ingress = bridge.ingress().unwrap();
     let (count, hook) = counted();
@@ -109,7 +109,7 @@ fn what_a_consumer_has_not_read_goes_with_it_and_it_goes_on_counting() {
     assert_eq!(input.try_recv(), Ok(1));
     ingress.hook(hook);
     let called = count.load(Ordering::SeqCst);
-    let left = [(); 3].map(|()| bridge::take_unread(&mut input));
+    let left = [(); 3].map(|()| raw::take_unread(&mut input));
     assert_eq!(left, [Some(2), Some(3), None]);
     assert_eq!(count.load(Ordering::SeqCst), called, "nobody is told");
     ingress.resume(9);
@@ -122,7 +122,7 @@ fn what_a_consumer_has_not_read_goes_with_it_and_it_goes_on_counting() {
 #[test]
 fn the_hook_of_an_egress_is_called_in_the_place_of_the_producer() {
     let mut network = Network::new();
-    let (mut out, input, mut bridge) = network.bridged::<u32>("numbers", None);
+    let (mut out, input, mut bridge) = raw::bridged::<u32>(&mut network, "numbers", None);
     drop(input);
     let mut egress = bridge.egress().unwrap();
     let (count, hook) = counted();
@@ -145,7 +145,7 @@ fn the_hook_of_an_egress_is_called_in_the_place_of_the_producer() {
 #[test]
 fn an_ingress_gives_any_number_and_hears_what_is_taken() {
     let mut network = Network::new();
-    let (out, mut input, mut bridge) = network.bridged::<u32>("numbers", Some(1));
+    let (out, mut input, mut bridge) = raw::bridged::<u32>(&mut network, "numbers", Some(1));
     assert!(bridge.ingress().is_none(), "there is a producer");
     assert!(!bridge.is_gone(Side::Producer));
     drop(out);
@@ -188,12 +188,12 @@ fn ports_say_which_channel_they_are_of() {
 fn a_network_at_rest_says_so_and_what_it_waits_for() {
     let told = Arc::new(AtomicUsize::new(0));
     let mut network = Network::new();
-    let (out, input, mut bridge) = network.bridged::<u32>("from elsewhere", None);
+    let (out, input, mut bridge) = raw::bridged::<u32>(&mut network, "from elsewhere", None);
     drop(out);
     let ingress = Mutex::new(bridge.ingress());
-    let inside = network.inside();
+    let inside = raw::inside(&network);
     let rests = Arc::clone(&told);
-    network.at_rest(move || {
+    raw::at_rest(&mut network, move || {
         rests.fetch_add(1, Ordering::SeqCst);
     });
     network.process("waits", input, async |mut input| {
@@ -202,7 +202,7 @@ fn a_network_at_rest_says_so_and_what_it_waits_for() {
     });
     let seen = Arc::clone(&told);
     let begun = inside.clone();
-    network.beside(async move {
+    raw::beside(&mut network, async move {
         // The process has been suspended by the time this is polled for the last time.
         std::future::poll_fn(|context| {
             let waits = begun.waits();
@@ -228,7 +228,7 @@ fn a_network_at_rest_says_so_and_what_it_waits_for() {
 
 #[test]
 fn a_circle_that_was_put_together_elsewhere_is_judged() {
-    let wait = |process: usize, channel, side, target, capacity| roving_flow::bridge::Waiting {
+    let wait = |process: usize, channel, side, target, capacity| roving_flow::raw::Waiting {
         process,
         channel,
         side,
@@ -268,7 +268,7 @@ fn a_circle_that_was_put_together_elsewhere_is_judged() {
 fn a_process_that_was_woken_is_in_no_deadlock() {
     let pool = pool();
     let mut network = Network::new();
-    let inside = network.inside();
+    let inside = raw::inside(&network);
     let (a, from_a) = network.bounded::<u32>("a", 4);
     let (b, from_b) = network.bounded::<u32>("b", 4);
     let (c, from_c) = network.bounded::<u32>("c", 4);
@@ -313,7 +313,7 @@ fn a_process_that_was_woken_is_in_no_deadlock() {
         std::future::pending::<()>().await;
     });
     let canceller = network.canceller();
-    network.beside(async move {
+    raw::beside(&mut network, async move {
         let mut turns = 0;
         std::future::poll_fn(|context| {
             turns += 1;
@@ -366,7 +366,7 @@ fn a_port_that_a_panic_before_the_process_has_dropped_is_closed_later() {
     let (out, input) = network.channel::<u32>("numbers");
     let input = Arc::new(Mutex::new(input));
     let seen = Arc::new(Mutex::new(None));
-    let inside = network.inside();
+    let inside = raw::inside(&network);
     {
         let (input, seen) = (Arc::clone(&input), Arc::clone(&seen));
         network.process("fails", out, move |out| -> std::future::Ready<()> {

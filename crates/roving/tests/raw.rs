@@ -259,7 +259,7 @@ fn what_the_last_task_broadcasts_is_not_lost() {
                     let _ = may_go_on.recv();
                     thread::sleep(Duration::from_millis(2));
                     let AssertUnwindSafe(sender) = { target };
-                    roving::adapt::Target::with_current::<NoHome, _>(|pool| {
+                    roving::raw::calls::Target::with_current::<NoHome, _>(|pool| {
                         pool.spawn_broadcast(move |index| sender.send(index).unwrap());
                     });
                 });
@@ -278,7 +278,7 @@ fn what_the_last_task_broadcasts_is_not_lost() {
 
 struct NoHome;
 
-impl roving::adapt::Home for NoHome {
+impl roving::raw::calls::Home for NoHome {
     fn build() -> Pool {
         unreachable!("called on a worker")
     }

@@ -1,72 +1,77 @@
-//! The hidden, unversioned interface for crates that adapt another runtime's interface to this one,
-//! such as the drop-in for Rayon and `roving-iter`. Semantic versioning covers nothing in it.
+//! Calls into a pool by an interface of one's own, which may have a global pool of its own: the
+//! seam of the drop-in for Rayon.
+//!
+//! ```
+//! use roving::raw::calls::{Home, Order, StandIn, Target, join_at, scope_at, stand_in};
+//!
+//! /// The global pool of another runtime.
+//! struct Other;
+//!
+//! impl Home for Other {
+//!     fn build() -> roving::Pool {
+//!         let builder = roving::Pool::builder().workers(2).name("other");
+//!         stand_in(builder, StandIn::ForJobs).build().expect("threads")
+//!     }
+//! }
+//!
+//! assert_eq!(join_at::<Other, _, _, _, _>(|_stolen| 1, |_stolen| 2), (1, 2));
+//! assert_eq!(Target::with_current::<Other, _>(|pool| pool.workers()), 2);
+//! let mut ran = false;
+//! scope_at::<Other, _, _>(|scope| scope.spawn(|_| ran = true));
+//! assert!(ran);
+//!
+//! let pool = roving::Pool::new(2)?;
+//! let target = Target::of(&pool);
+//! assert_eq!((target.workers(), target.is_current()), (2, false));
+//! target.wait_for_threads();
+//! assert!(target.install(|| target.is_current()));
+//! assert_eq!(target.broadcast(|index| index), [0, 1]);
+//!
+//! let (done, ends) = std::sync::mpsc::channel();
+//! let told = done.clone();
+//! target.spawn_broadcast(move |_| told.send(()).unwrap());
+//! target.spawn(Order::OldestFirst, move || done.send(()).unwrap());
+//! assert_eq!(ends.iter().count(), 3, "two workers, and one task");
+//!
+//! let mut sum = 0;
+//! target.in_place_scope(|scope| scope.spawn(|_| sum = 3));
+//! assert_eq!(sum, 3);
+//! # Ok::<(), roving::BuildError>(())
+//! ```
 
 use std::sync::Arc;
-use std::time::Duration;
 
-pub use crate::context::waiting::OnCancel;
 pub use crate::forkjoin::join::join_at;
-pub use crate::forkjoin::loops::pieces::{Piece, Sink, feed_pieces, run_on_worker};
 pub use crate::forkjoin::scope::scope_at;
 pub use crate::pool::global::Lease;
 pub use crate::pool::home::Home;
-pub use crate::task::kept::spawn_kept;
-pub use crate::task::placed::spawn_placed;
-pub use crate::workers::frames::place::Place;
-pub use crate::workers::frames::yielded::yield_to_woken;
+pub use crate::workers::settings::WORKERS_LIMIT;
 pub use crate::workers::sleep::spares::StandIn;
 
 use crate::forkjoin::broadcast::{broadcast_to, spawn_broadcast_to};
 use crate::forkjoin::detached::detached;
 use crate::forkjoin::scope::{Scope, in_place_scope_in};
-use crate::observe::{diagnostics, watch};
-use crate::pool::{Pool, global, install, with_registry_at};
+use crate::pool::{Pool, PoolBuilder, global, install, with_registry_at};
 use crate::workers::Worker;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
-use crate::workers::jobs::Jobs;
-use crate::workers::on_demand::OnDemand;
 use crate::workers::registry::Registry;
 use crate::workers::sleep::Parts;
-
-/// Tasks whose code is not Rust: the seam of `roving-c`.
-pub mod foreign {
-    pub use crate::forkjoin::foreign::{
-        Code, LAYOUT, Layout, Left, Opaque, Words, depth, has_pushed_above, pop, push, run, wire,
-    };
-}
-
-/// Workers whose loops are another runtime's: the seam of `roving-omp`.
-pub mod hosted {
-    pub use crate::forkjoin::hosted::{
-        Frame, Hosted, add, drain, is_worker, leave, open, show, sleep_until, steal,
-    };
-}
-
-/// Coroutines whose code is not Rust: the other seam of `roving-c`.
-pub mod trees {
-    pub use crate::forkjoin::trees::{
-        Code, Head, RUN, Tree, Words, push, push_unjoined, take_above, take_newest, top,
-    };
-}
-
-/// The decisions of the runtime that its simulator shares: functions of what is seen, and bounds.
-pub mod rules {
-    pub use crate::pool::builder::PATIENCE;
-    pub use crate::stack::policy::{
-        About, CREDIT_MAX, CREDIT_TIME, Shown, credit, split_taken_back,
-    };
-    pub use crate::workers::settings::{SPARES_MAX, WORKERS_LIMIT};
-    pub use crate::workers::sleep::parts::WAKES_PER_CLAIM;
-    pub use crate::workers::steal::amount::{AMOUNT_MAX, least_of, taken_of};
-    pub use crate::workers::steal::restraint::{look_away, was_worth};
-    pub use crate::workers::wait::{CHAIN_MAX, THEFT_COST};
-}
 
 /// Makes the pool that `build` returns the global one.
 ///
 /// # Errors
 /// There is one already (then `build` is not called), or what `build` returns.
+///
+/// ```
+/// use roving::Pool;
+/// use roving::raw::calls::{Lease, WORKERS_LIMIT, set_global};
+///
+/// let pool: Lease = set_global(|| Pool::new(2), || unreachable!("none yet"))?;
+/// assert!(pool.workers() <= WORKERS_LIMIT);
+/// assert!(set_global(|| unreachable!("there is one"), || "too late").is_err());
+/// # Ok::<(), roving::BuildError>(())
+/// ```
 pub fn set_global<E>(
     build: impl FnOnce() -> Result<Pool, E>,
     exists: impl FnOnce() -> E,
@@ -74,8 +79,10 @@ pub fn set_global<E>(
     global::set_built(build, exists)
 }
 
-/// The most workers that a pool can have.
-pub const WORKERS_LIMIT: usize = crate::workers::settings::WORKERS_LIMIT;
+/// Chooses how the pool replaces a worker that is parked in a wait.
+pub fn stand_in(builder: PoolBuilder, stand_in: StandIn) -> PoolBuilder {
+    builder.with_stand_in(stand_in)
+}
 
 /// The order in which a worker runs the detached tasks that it has spawned itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,51 +202,4 @@ impl std::fmt::Debug for Target<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Target").finish_non_exhaustive()
     }
-}
-
-/// Returns the index of the worker that the calling thread is, or stands in for. It is below the
-/// number of workers, unless more compensation threads ask than workers wait; no two threads get
-/// the same index at a time.
-#[inline]
-pub fn lent_index() -> Option<usize> {
-    Worker::with_current(|worker| {
-        worker.map(|worker| {
-            let lending = &worker.registry().lending;
-            worker.shown_index.get(lending, worker.is_spare())
-        })
-    })
-}
-
-/// Returns whether the calling worker has tasks that have not begun; `None` if the thread is no
-/// worker.
-#[inline]
-pub fn has_pending() -> Option<bool> {
-    Worker::with_current(|worker| worker.map(|worker| Jobs(worker).has_pending()))
-}
-
-/// Runs one pending task on top of the caller's frame, whatever it is: one of the calling worker's
-/// own or, unless `own_only`, of any worker. Returns whether there was one; `None` if the caller is
-/// no worker.
-#[inline]
-pub fn run_one(own_only: bool) -> Option<bool> {
-    Worker::with_current(|worker| worker.map(|worker| OnDemand(worker).run(own_only)))
-}
-
-/// Returns whether a pool of this process keeps a trace, so that spans are worth their names.
-#[inline]
-pub fn keeps_trace() -> bool {
-    crate::observe::trace::is_on()
-}
-
-/// The patience that `ROVING_WATCH` asks for.
-#[inline]
-pub fn watch_patience() -> Option<Duration> {
-    diagnostics::patience()
-}
-
-/// Gives a report of a standstill to [`watch::on_report`](crate::watch::on_report)'s function, or
-/// to standard error.
-#[inline]
-pub fn tell_standstill(text: &str) {
-    watch::tell(text);
 }

@@ -1,0 +1,3 @@
+//! As much of the seam as is built for the model checker.
+
+pub mod prim;
