@@ -185,6 +185,7 @@ pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: Kind, job: impl Fn(usi
 
 /// Runs a broadcast at once on the calling thread, which is the pool's only worker or plays all of
 /// its workers.
+#[inline]
 fn post_in_place(registry: &Arc<Registry>, job: &dyn Fn(usize) -> Job) {
     let mut jobs: Vec<_> = (0..registry.workers()).map(job).map(Some).collect();
     registry.kind.play_all(&mut |index| {

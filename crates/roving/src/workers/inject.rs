@@ -66,6 +66,7 @@ impl Queue {
     }
 
     /// The one after that many older ones.
+    #[inline]
     pub(crate) fn pop_at(&self, older: usize) -> Option<Job> {
         self.pop_with(|jobs| jobs.remove(older))
     }
@@ -187,6 +188,7 @@ impl Injector {
     }
 
     /// The one that comes after that many others, if the higher classes come first.
+    #[inline]
     pub(crate) fn pop_at(&self, others: usize) -> Option<Job> {
         let taken = self.with(|jobs| jobs.remove(others));
         taken.map(|(_, job)| job)

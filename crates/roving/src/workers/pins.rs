@@ -15,6 +15,7 @@ pub(crate) struct Pins {
 
 impl Pins {
     /// Asks the system which processors share a cache. That takes some 20 µs for each of them.
+    #[inline]
     pub(crate) fn of_machine(processors: Vec<usize>, workers: usize) -> Pins {
         Pins::new(processors, workers, last_cache)
     }
@@ -28,6 +29,7 @@ impl Pins {
     }
 
     /// `cache` says the same of processors that share one.
+    #[inline]
     pub(crate) fn new(
         processors: Vec<usize>,
         workers: usize,
@@ -83,6 +85,7 @@ impl Pins {
 
 /// The processors that share the last cache of this one, in the words of Linux; empty where the
 /// system says nothing.
+#[inline]
 fn last_cache(processor: usize) -> String {
     let list = |cache| {
         let name =

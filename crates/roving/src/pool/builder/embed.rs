@@ -84,6 +84,7 @@ impl PoolBuilder {
     }
 
     /// Of a pool whose threads are the user's, by the method with that name.
+    #[inline]
     fn plan_given(self, method: &'static str) -> Result<Plan, BuildError> {
         let (plan, arena) = self.plan(true)?;
         if arena.is_some() {
@@ -95,6 +96,7 @@ impl PoolBuilder {
 
     /// Builds a pool whose workers are whatever threads of the caller's come to their seats. It
     /// starts none, and expects none.
+    #[inline]
     pub(crate) fn build_hosted(self) -> Result<Pool, BuildError> {
         Pool::start_with(self.plan_given("build_hosted")?, None, |_, _| Ok(()))
     }

@@ -83,12 +83,12 @@ impl Queue {
 
     /// The owner takes over what others have sent: nothing, if it is away.
     pub(super) fn take_over(&self) {
-        let frames = {
+        let mut frames = {
             let mut arrivals = self.arrivals();
             arrivals.announced = false;
             mem::take(&mut arrivals.frames)
         };
-        self.own.borrow_mut().extend(frames);
+        self.own.borrow_mut().append(&mut frames);
     }
 
     /// The owner is away, until it has come back as often as it left.
