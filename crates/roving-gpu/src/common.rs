@@ -78,6 +78,8 @@ pub(crate) struct Common {
     pub(crate) devices: OnceLock<Arc<[Weak<dyn HasQueue>]>>,
     /// How many CPU sides are running.
     running: AtomicUsize,
+    /// How many wait for their buffers.
+    fetching: AtomicUsize,
     /// How many workers the pool has that was last seen.
     workers: AtomicUsize,
     /// A worker will look at the queues when it has nothing else to do.
@@ -108,6 +110,7 @@ impl Common {
             on_failure,
             devices: OnceLock::new(),
             running: AtomicUsize::new(0),
+            fetching: AtomicUsize::new(0),
             workers: AtomicUsize::new(thread::available_parallelism().map_or(1, NonZero::get)),
             will_look: AtomicBool::new(false),
             told: Mutex::default(),
@@ -130,6 +133,12 @@ impl Common {
     pub(crate) fn running(&self) -> usize {
         // Ordering: Relaxed: an estimate.
         self.running.load(Ordering::Relaxed)
+    }
+
+    /// How many workers have a CPU side: running, or waiting for its buffers.
+    pub(crate) fn engaged(&self) -> usize {
+        // Ordering: Relaxed: an estimate.
+        self.running() + self.fetching.load(Ordering::Relaxed)
     }
 
     pub(crate) fn workers(&self) -> usize {
@@ -253,6 +262,24 @@ impl Drop for Look {
             first.common().will_look.store(false, Ordering::Relaxed);
         }
         devices.for_each(|device| device.call());
+    }
+}
+
+/// A CPU side that waits for its buffers.
+pub(crate) struct Fetching<'a>(&'a Common);
+
+impl<'a> Fetching<'a> {
+    pub(crate) fn new(common: &'a Common) -> Self {
+        // Ordering: Relaxed: an estimate.
+        common.fetching.fetch_add(1, Ordering::Relaxed);
+        Fetching(common)
+    }
+}
+
+impl Drop for Fetching<'_> {
+    fn drop(&mut self) {
+        // Ordering: Relaxed: an estimate.
+        self.0.fetching.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use crate::buffer::hold::{Held, Use};
-use crate::common::{Common, Running};
+use crate::common::{Common, Fetching, Running};
 use crate::device::entry::{Entry, Phase, Task};
 use crate::device::{Device, Estimate, Queued};
 use crate::devices::Devices;
@@ -215,6 +215,7 @@ async fn bring_home(task: &Task, one: &Use) {
 
 /// The CPU side.
 async fn on_host<R>(common: &Common, task: &Task, cpu: CpuBox<'_, R>) -> (R, f64) {
+    let fetching = Fetching::new(common);
     for one in &task.uses {
         if one.access.reads() {
             bring_home(task, one).await;
@@ -229,6 +230,7 @@ async fn on_host<R>(common: &Common, task: &Task, cpu: CpuBox<'_, R>) -> (R, f64
         }
     }
     let running = Running::new(common, task.kind);
+    drop(fetching);
     let result = cpu();
     let (time, is_first) = running.ended(task.work);
     if is_first {

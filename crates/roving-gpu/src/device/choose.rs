@@ -101,9 +101,15 @@ pub(crate) fn admits(cpu: Known, device: Known, load: &Load, standing: &Standing
     }
 }
 
-/// Whether a worker that is free is to take a task, the last one in the queue: it is done with it
-/// before the device would be.
-pub(crate) fn takes(cpu: Known, device: Known, load: &Load, standing: &Standing) -> bool {
+/// Whether a worker that is free is to take a task, the last one in the queue, and can begin it
+/// after so many seconds: it is done with it before the device would be.
+pub(crate) fn takes(
+    cpu: Known,
+    device: Known,
+    load: &Load,
+    wait_s: f64,
+    standing: &Standing,
+) -> bool {
     match cpu {
         Known::Nothing => true,
         Known::AtLeast(_) => false,
@@ -112,8 +118,8 @@ pub(crate) fn takes(cpu: Known, device: Known, load: &Load, standing: &Standing)
         Known::Measured(cpu) if standing.shares_cores => cpu.mean <= load.alone() * standing.cores,
         Known::Measured(cpu) => {
             let (alone, queue) = (load.alone(), standing.queue.overlapped());
-            cpu.mean <= standing.flying.mean + alone
-                || cpu.most <= standing.flying.mean + alone.max(queue) + standing.coming
+            wait_s + cpu.mean <= standing.flying.mean + alone
+                || wait_s + cpu.most <= standing.flying.mean + alone.max(queue) + standing.coming
         }
     }
 }
@@ -173,6 +179,7 @@ mod tests {
             Known::AtLeast(0.1),
             Known::AtLeast(0.1),
             &none,
+            0.0,
             &standing
         ));
     }
@@ -181,7 +188,7 @@ mod tests {
     fn nobody_waits_for_a_sample() {
         let one = load(0.0, 1.0);
         let (cpu, device) = (measured(1.0), Known::AtLeast(0.1));
-        assert!(takes(cpu, device, &one, &standing(0.0, 2, one)));
+        assert!(takes(cpu, device, &one, 0.0, &standing(0.0, 2, one)));
         assert!(!admits(cpu, device, &one, &standing(0.0, 2, one)));
     }
 
@@ -192,7 +199,7 @@ mod tests {
             let (cpu, device) = both(&one);
             let alone = standing(0.0, 1, one);
             assert_eq!(admits(cpu, device, &one, &alone), fast);
-            assert_eq!(takes(cpu, device, &one, &alone), !fast);
+            assert_eq!(takes(cpu, device, &one, 0.0, &alone), !fast);
         }
     }
 
@@ -235,9 +242,9 @@ mod tests {
     fn workers_leave_the_end_to_a_fast_device() {
         let one = load(0.1, 1.0);
         let (cpu, device) = both(&one);
-        assert!(takes(cpu, device, &one, &standing(0.0, 11, one)));
-        assert!(!takes(cpu, device, &one, &standing(0.0, 9, one)));
-        assert!(takes(cpu, device, &one, &standing(0.5, 9, one)));
+        assert!(takes(cpu, device, &one, 0.0, &standing(0.0, 11, one)));
+        assert!(!takes(cpu, device, &one, 0.0, &standing(0.0, 9, one)));
+        assert!(takes(cpu, device, &one, 0.0, &standing(0.5, 9, one)));
     }
 
     #[test]
@@ -246,13 +253,27 @@ mod tests {
         let (cpu, device) = both(&one);
         // Eight rows of tasks, each of which follows from the one before it.
         let mut rows = standing(0.0, 8, one);
-        assert!(!takes(cpu, device, &one, &rows));
+        assert!(!takes(cpu, device, &one, 0.0, &rows));
         rows.coming = 0.8;
-        assert!(takes(cpu, device, &one, &rows));
+        assert!(takes(cpu, device, &one, 0.0, &rows));
         // At most as much again is expected to follow as is there.
         let slow = load(0.1, 2.0);
         let (cpu, device) = both(&slow);
-        assert!(!takes(cpu, device, &slow, &rows));
+        assert!(!takes(cpu, device, &slow, 0.0, &rows));
+    }
+
+    #[test]
+    fn workers_do_not_wait_for_what_the_device_has_to_write_first() {
+        let one = load(0.1, 1.0);
+        let (cpu, device) = both(&one);
+        let full = standing(2.0, 10, one);
+        for (wait_s, is_worth) in [(0.0, true), (1.9, true), (2.1, false)] {
+            assert_eq!(
+                takes(cpu, device, &one, wait_s, &full),
+                is_worth,
+                "{wait_s}"
+            );
+        }
     }
 
     #[test]
@@ -276,10 +297,10 @@ mod tests {
         assert!(admits(cpu, device, &one, &flying));
         let one = Load::default().priced(often_short(1.0), often_short(0.1));
         let (cpu, device) = (often_short(1.0), often_short(0.1));
-        assert!(takes(cpu, device, &one, &standing(0.0, 41, one)));
-        assert!(!takes(cpu, device, &one, &standing(0.0, 39, one)));
+        assert!(takes(cpu, device, &one, 0.0, &standing(0.0, 41, one)));
+        assert!(!takes(cpu, device, &one, 0.0, &standing(0.0, 39, one)));
         // One that is waited for in any case goes by the mean.
-        assert!(takes(cpu, device, &one, &standing(1.0, 1, one)));
+        assert!(takes(cpu, device, &one, 0.0, &standing(1.0, 1, one)));
     }
 
     #[test]
@@ -290,9 +311,9 @@ mod tests {
         for queued in [1, 100] {
             let mut shared = standing(0.0, queued, one);
             shared.shares_cores = true;
-            assert!(admits(cpu, device, &one, &shared) && !takes(cpu, device, &one, &shared));
+            assert!(admits(cpu, device, &one, &shared) && !takes(cpu, device, &one, 0.0, &shared));
             shared.cores = 2.0;
-            assert!(!admits(cpu, device, &one, &shared) && takes(cpu, device, &one, &shared));
+            assert!(!admits(cpu, device, &one, &shared) && takes(cpu, device, &one, 0.0, &shared));
         }
     }
 }

@@ -61,6 +61,8 @@ pub(crate) struct EntryState {
     pub(crate) flying: Load,
     /// It counts there.
     pub(crate) in_window: bool,
+    /// When it is expected to be done, since it counts there.
+    pub(crate) done_at: Option<Instant>,
     /// Where its buffers are, in the order of `uses`.
     pub(crate) memories: Vec<Memory>,
     /// Launches that are still to be given to the back-end.
@@ -172,6 +174,7 @@ impl Entry {
                 owns_stream: false,
                 flying: Load::default(),
                 in_window: false,
+                done_at: None,
                 memories: Vec::new(),
                 recorded: Vec::new(),
                 launches: Vec::new(),

@@ -37,10 +37,15 @@ impl Device {
     }
 
     /// Whether another task may be brought onto the device: on a stream of its own; or, where tasks
-    /// land ahead of their operations, as long as those aboard are done soon.
+    /// land ahead of their operations, as long as those aboard are done soon. A task that is behind
+    /// others on their stream is brought in any case; but where workers may take tasks, no more
+    /// than there are streams, for what is aboard is done in its order, and no worker can be
+    /// sooner.
     fn has_room(&self, state: &State) -> bool {
         let is_short = || state.flying.count < AHEAD_MAX && self.flying(state).mean < AHEAD_S;
-        !state.streams.is_empty() || (self.adapts && is_short())
+        let is_free = !state.streams.is_empty();
+        let is_left = !self.common.decides() || state.flying.count < self.streams;
+        (is_free && is_left) || (self.adapts && is_short())
     }
 
     fn wants(&self, entry: &Entry, standing: &choose::Standing) -> bool {
@@ -171,6 +176,8 @@ impl Device {
             state.flying_since = Instant::now();
         }
         inside.flying = entry.load();
+        let takes_s = self.flying(state).mean + inside.flying.alone();
+        inside.done_at = Instant::now().checked_add(Duration::from_secs_f64(takes_s));
         state.flying.add(&inside.flying);
         state.kinds.push(entry.kind);
     }

@@ -14,9 +14,10 @@ impl Place for Device {
         let fetched = self.with(|state, actions| {
             let (id, version) = (content.id(), content.versions().0);
             let (memory, stream) = match state.table.get_mut(id) {
-                Some(copy) if copy.version == Some(version) => {
-                    (copy.memory.clone(), copy.written_on().unwrap_or(0))
-                }
+                Some(copy) if copy.version == Some(version) => (
+                    copy.memory.clone(),
+                    copy.writer().map_or(0, |writer| writer.lock().stream),
+                ),
                 _ => {
                     let error = state.lost.as_ref().map(ToString::to_string);
                     let reason = error.unwrap_or_else(|| "its copy there is gone".to_owned());

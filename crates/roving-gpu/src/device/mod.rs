@@ -426,7 +426,14 @@ impl Device {
         let history = &self.common.history;
         let cpu = history.known(entry.kind, Side::Cpu, entry.work);
         let device = self.known(entry.kind, entry.work);
-        choose::takes(cpu, device, &entry.load(), &self.standing(state))
+        let standing = self.standing(state);
+        choose::takes(
+            cpu,
+            device,
+            &entry.load(),
+            self.wait_s(state, entry),
+            &standing,
+        )
     }
 
     /// Where nothing flies, each task is one that the device wants or one that a worker takes, as

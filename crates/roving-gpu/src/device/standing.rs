@@ -1,8 +1,10 @@
 //! The work that is under way on a device, when the next task is chosen.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use super::choose::Standing;
+use super::entry::Entry;
 use super::{Device, State};
 use crate::history::law::Took;
 
@@ -68,6 +70,17 @@ impl Device {
         (state.replaced.ended, (!aboard.is_empty()).then_some(told))
     }
 
+    /// How long a worker that took the task would wait until tasks that have landed ahead have
+    /// written what it reads; seconds.
+    pub(super) fn wait_s(&self, state: &State, entry: &Entry) -> f64 {
+        let read = entry.uses.iter().filter(|one| one.access.reads());
+        let writers = read.filter_map(|one| state.table.get(one.content.id())?.writer());
+        let done_at = writers.filter_map(|writer| writer.lock().done_at).max();
+        done_at.map_or(0.0, |at| {
+            at.saturating_duration_since(Instant::now()).as_secs_f64()
+        })
+    }
+
     /// Returns the rest of the work that the device has taken.
     pub(super) fn flying(&self, state: &State) -> Took {
         let since = state.flying_since.elapsed().as_secs_f64();
@@ -90,12 +103,18 @@ impl Device {
 
     pub(super) fn standing(&self, state: &State) -> Standing {
         let loads = state.queue.loads();
-        let there = loads.count + state.flying.count;
+        // What follows comes by a worker that polls the tasks which have ended. The last one that
+        // is free does not leave the device without.
+        let is_refilled = self.common.engaged() + 1 < self.common.workers();
         let there_s = loads.sum.overlapped() + state.flying.sum.overlapped();
+        let coming = match is_refilled {
+            true => state.replaced.share(loads.count + state.flying.count) * there_s,
+            false => 0.0,
+        };
         Standing {
             flying: self.flying(state),
             queue: loads.sum,
-            coming: state.replaced.share(there) * there_s,
+            coming,
             workers: self.common.workers() as f64,
             shares_cores: self.shares_cores,
             cores: self.cores(loads.count.saturating_sub(1)),

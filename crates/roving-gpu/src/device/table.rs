@@ -43,10 +43,10 @@ impl Resident {
         self.version == Some(version) || arrives.is_some_and(|one| one.version == version)
     }
 
-    /// The stream on which it was written last, by a task that has landed ahead.
-    pub(crate) fn written_on(&self) -> Option<usize> {
+    /// The task that has landed ahead and has written it last.
+    pub(crate) fn writer(&self) -> Option<&Entry> {
         let last = self.ahead.iter().rev().find(|(_, writes)| *writes);
-        last.map(|(entry, _)| entry.lock().stream)
+        last.map(|(entry, _)| &**entry)
     }
 
     /// It is valid, and the host's is not.
@@ -80,6 +80,10 @@ impl Table {
             bytes_max,
             clock: 0,
         }
+    }
+
+    pub(crate) fn get(&self, id: u64) -> Option<&Resident> {
+        self.copies.get(&id)
     }
 
     pub(crate) fn get_mut(&mut self, id: u64) -> Option<&mut Resident> {
