@@ -1,4 +1,4 @@
-//! Iterators that end early, and those that are empty, huge, nested or cancelled.
+//! Iterators that end early, and those that are empty, huge or nested.
 
 mod common;
 
@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use common::size;
-use roving::Cancel;
 use roving_iter::iter::repeat_n;
 use roving_iter::prelude::*;
 
@@ -101,46 +100,6 @@ fn the_last_of_many_leaves_out_those_before() {
 }
 
 #[test]
-fn a_cancelled_iterator_ends() {
-    for workers in 1..4 {
-        let pool = roving::Pool::new(workers).unwrap();
-        let cancel = Cancel::new();
-        let calls = Calls::new();
-        let outcome = pool.install(|| {
-            cancel.run(|| {
-                (0..HUGE).into_par_iter().for_each(|_| {
-                    if calls.count() == 1_000 {
-                        cancel.cancel();
-                    }
-                });
-            })
-        });
-        assert!(outcome.is_err());
-        assert!(calls.all() > 1_000);
-    }
-}
-
-#[test]
-fn a_cancelled_collection_drops_what_it_has() {
-    let cancel = Cancel::new();
-    let token = std::sync::Arc::new(());
-    let outcome = cancel.run(|| {
-        let all: Vec<_> = (0..size(1_000_000_usize, 1_000))
-            .into_par_iter()
-            .map(|n| {
-                if n == 70 {
-                    cancel.cancel();
-                }
-                std::sync::Arc::clone(&token)
-            })
-            .collect();
-        all.len()
-    });
-    assert!(outcome.is_err());
-    assert_eq!(std::sync::Arc::strong_count(&token), 1);
-}
-
-#[test]
 fn nothing_and_one() {
     assert_eq!(Vec::<u8>::new().par_iter().max(), None);
     assert_eq!((0..0).into_par_iter().collect::<Vec<u32>>(), []);
@@ -225,6 +184,18 @@ fn a_vector_of_more_than_there_is_memory_for_panics_at_once() {
     overflows(|| more.into_par_iter().map(made).collect::<Vec<u8>>());
     let chain = (0..usize::MAX).into_par_iter().chain(0..5);
     overflows(|| chain.map(made).collect::<Vec<u8>>());
+    // Two vectors at once.
+    type Two = (Vec<()>, Vec<u8>);
+    fn pair<T>(_: T) -> ((), u8) {
+        unreachable!("a pair was made")
+    }
+    let pairs = |range: std::ops::Range<usize>| range.into_par_iter().map(pair);
+    overflows(|| -> Two { pairs(0..usize::MAX).unzip() });
+    overflows(|| pairs(1..usize::MAX).collect::<Two>());
+    overflows(|| <Two>::default().par_extend(pairs(0..usize::MAX)));
+    overflows(|| pairs(2..usize::MAX).unzip_into_vecs(&mut vec![], &mut vec![]));
+    let parted = |range| -> (Vec<u8>, Vec<u8>) { collect(range).partition(|n| n % 2 == 0) };
+    overflows(|| parted(0..usize::MAX));
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::hash::{BuildHasher, Hash};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::consume::{Fill, Push, PushText, Unzip, run};
-use super::{IntoParallelIterator, ParallelIterator};
+use super::consume::{Fill, Part, Push, PushText, Unzip, run};
+use super::{Either, IntoParallelIterator, ParallelIterator};
 use crate::memory::append_filled;
 
 /// A collection or other value that can be made from the items of a parallel iterator.
@@ -49,6 +49,48 @@ pub(super) fn into_vec<I: ParallelIterator>(iter: I) -> Vec<I::Item> {
 /// If a vector cannot have so many, before the first item is made.
 pub(super) fn append_exact<I: ParallelIterator>(vec: &mut Vec<I::Item>, iter: I) {
     append_filled(vec, iter.span(), |slots| run(iter, slots, Fill::new()));
+}
+
+/// Puts the halves of pairs into two vectors, in their order.
+///
+/// # Panics
+/// As [`append_exact`].
+pub(super) fn unzipped<I, A, B>(iter: I) -> (Vec<A>, Vec<B>)
+where
+    I: ParallelIterator<Item = (A, B)>,
+    A: Send,
+    B: Send,
+{
+    if iter.is_exact() {
+        assert_room(iter.span(), size_of::<A>().max(size_of::<B>()));
+    }
+    run(iter, (), Unzip)
+}
+
+/// Puts what `f` makes of each item into one of two vectors, in their order.
+///
+/// # Panics
+/// As [`append_exact`]: one of the two has at least half of the items.
+pub(super) fn parted<I, P, L, R>(iter: I, f: P) -> (Vec<L>, Vec<R>)
+where
+    I: ParallelIterator,
+    L: Send,
+    R: Send,
+    P: Fn(I::Item) -> Either<L, R> + Send + Sync,
+{
+    if iter.is_exact() {
+        let half = iter.span().div_ceil(2);
+        assert_room(half, size_of::<L>().min(size_of::<R>()));
+    }
+    run(iter, (), Part(f))
+}
+
+/// # Panics
+/// If no vector can have so many items of that size; as it would itself.
+fn assert_room(len: usize, size: usize) {
+    let bytes = len.checked_mul(size);
+    let has_room = bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok());
+    assert!(has_room, "capacity overflow");
 }
 
 impl<T: Send> FromParallelIterator<T> for Vec<T> {
@@ -142,7 +184,7 @@ where
     FromB: FromParallelIterator<B>,
 {
     fn from_par_iter<I: IntoParallelIterator<Item = (A, B)>>(iter: I) -> Self {
-        let (a, b) = run(iter.into_par_iter(), (), Unzip);
+        let (a, b) = unzipped(iter.into_par_iter());
         (FromA::from_par_iter(a), FromB::from_par_iter(b))
     }
 }

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
 use std::hash::{BuildHasher, Hash};
 
-use super::collect::{append_exact, into_text, into_vec};
-use super::consume::{Unzip, run};
+use super::collect::{append_exact, into_text, into_vec, unzipped};
 use super::{IntoParallelIterator, ParallelIterator};
 
 /// A collection to which the items of a parallel iterator can be added.
@@ -57,7 +56,7 @@ where
     FromB: ParallelExtend<B>,
 {
     fn par_extend<I: IntoParallelIterator<Item = (A, B)>>(&mut self, iter: I) {
-        let (a, b) = run(iter.into_par_iter(), (), Unzip);
+        let (a, b) = unzipped(iter.into_par_iter());
         self.0.par_extend(a);
         self.1.par_extend(b);
     }

@@ -6,9 +6,9 @@ use std::marker::PhantomData;
 use std::mem;
 
 use super::attempt::{Try, sealed::Try as _};
+use super::collect::{parted, unzipped};
 use super::consume::{
-    Count, FindAny, FindFirst, FindLast, ForEach, Part, Product, Reduce, Sum, TryForEach,
-    TryReduce, Unzip, run,
+    Count, FindAny, FindFirst, FindLast, ForEach, Product, Reduce, Sum, TryForEach, TryReduce, run,
 };
 use super::map::{Cloning, Copying, InitFn, InspectFn, MapFn, UpdateFn, WithFn};
 use super::{
@@ -824,7 +824,7 @@ pub trait ParallelIterator: Sized + Send {
         FromA: Default + Send + ParallelExtend<A>,
         FromB: Default + Send + ParallelExtend<B>,
     {
-        let (a, b) = run(self, (), Unzip);
+        let (a, b) = unzipped(self);
         extended(a, b)
     }
 
@@ -873,7 +873,7 @@ pub trait ParallelIterator: Sized + Send {
         R: Send,
         P: Fn(Self::Item) -> Either<L, R> + Send + Sync,
     {
-        let (a, b) = run(self, (), Part(f));
+        let (a, b) = parted(self, f);
         extended(a, b)
     }
 

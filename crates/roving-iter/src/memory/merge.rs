@@ -18,11 +18,14 @@ use std::ops::Range;
 use std::ptr;
 use std::slice;
 
+use roving::raw::loops::Heed;
+
 /// Merges of fewer items are not parted.
 const MERGE_LEAST: usize = 4096;
 
-/// Sorts `home` stably in runs of at most `run` items, which are merged.
-pub(crate) fn sort_runs<T, F>(home: &mut [T], run: usize, compare: &F)
+/// Sorts `home` stably in runs of at most `run` items, which are merged. Before each run and each
+/// merge it looks whether it is to end: as if a comparison had panicked there.
+pub(crate) fn sort_runs<T, F>(home: &mut [T], run: usize, heed: Heed, compare: &F)
 where
     T: Send,
     F: Fn(&T, &T) -> Ordering + Sync,
@@ -39,6 +42,7 @@ where
     let sort = Sort {
         memory,
         run: run.max(1),
+        heed,
         compare,
     };
     // SAFETY: both memories have room for `home.len()` items, those of `home` are initialized, and
@@ -97,6 +101,7 @@ impl<T> Memory<T> {
 struct Sort<'f, T, F> {
     memory: Memory<T>,
     run: usize,
+    heed: Heed,
     compare: &'f F,
 }
 
@@ -122,6 +127,7 @@ where
     unsafe fn range(&self, range: Range<usize>, to: Side) {
         let (start, len) = (range.start, range.len());
         if len <= self.run {
+            self.heed.look();
             // SAFETY: by the conditions, the range lies inside home, is initialized, and is this
             // call's alone.
             let run = unsafe { slice::from_raw_parts_mut(self.memory.home.add(start), len) };
@@ -176,6 +182,7 @@ where
     /// inside as well: as many items as both have, from `runs.to` on. Nobody else uses the runs on
     /// side `from`, nor that range of the other side.
     unsafe fn merge(&self, from: Side, runs: Runs) {
+        self.heed.look();
         let Runs { left, right, to } = runs.clone();
         if left.len() + right.len() <= MERGE_LEAST {
             // SAFETY: the conditions are the same.

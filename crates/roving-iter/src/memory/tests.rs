@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use roving::raw::loops::Heed;
+
 use super::{Filled, append_filled, own_all, sort_nearly_sorted, sort_runs};
 use crate::engine::Companion;
 
@@ -113,7 +115,7 @@ fn runs_are_merged_stably() {
             a.1.as_bytes().first().cmp(&b.1.as_bytes().first())
         };
         sorted.sort_by(first);
-        pool.install(|| sort_runs(&mut items, 4, &first));
+        pool.install(|| sort_runs(&mut items, 4, Heed::of_caller(), &first));
         assert_eq!(items, sorted);
     }
 }
@@ -131,7 +133,7 @@ fn a_comparison_that_panics_leaves_all_items() {
             a.cmp(b)
         };
         let mut items = texts(40);
-        let sort = || pool.install(|| sort_runs(&mut items, 3, &compare));
+        let sort = || pool.install(|| sort_runs(&mut items, 3, Heed::of_caller(), &compare));
         let outcome = catch_unwind(AssertUnwindSafe(sort));
         assert_eq!(outcome.is_err(), calls.into_inner() > at);
         items.sort();

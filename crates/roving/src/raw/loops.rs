@@ -1,8 +1,9 @@
 //! Loops over whatever can be cut: the seam of `roving-iter`. A [`Piece`] is cut while other
-//! workers ask for some of it, and a [`Sink`] takes what is cut, block by block.
+//! workers ask for some of it, and a [`Sink`] takes what is cut, block by block. Work that is made of
+//! joins, as a sort is, ends early as a loop does by a [`Heed`].
 //!
 //! ```
-//! use roving::raw::loops::{Piece, Sink, feed_pieces, run_on_worker};
+//! use roving::raw::loops::{Heed, Piece, Sink, feed_pieces, run_on_worker};
 //!
 //! /// The numbers of a range.
 //! struct Numbers(std::ops::Range<usize>);
@@ -51,6 +52,18 @@
 //!
 //! let sum = run_on_worker(|| feed_pieces(Numbers(0..100_000), &Sum, 0));
 //! assert_eq!(sum, 4_999_950_000);
+//!
+//! let cancel = roving::Cancel::new();
+//! let outcome = cancel.run(|| {
+//!     let heed = Heed::of_caller();
+//!     assert!(heed.is_due(), "there is a token");
+//!     heed.look();
+//!     cancel.cancel();
+//!     heed.look();
+//!     unreachable!("it unwinds, as a loop does");
+//! });
+//! assert_eq!(outcome, Err(roving::CancelledError));
 //! ```
 
+pub use crate::forkjoin::loops::early::Heed;
 pub use crate::forkjoin::loops::pieces::{Piece, Sink, feed_pieces, run_on_worker};

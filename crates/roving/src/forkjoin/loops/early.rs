@@ -28,12 +28,9 @@ const HEEDS_TOKENS: usize = 1;
 const ENDS: usize = 2;
 
 impl Early {
-    /// For a loop that the calling thread is about to begin. A thread that is unwinding already
-    /// cannot unwind from the loop as well, and a program that aborts on panic not at all: such a
-    /// loop runs to its end.
+    /// For a loop that the calling thread is about to begin.
     pub(super) fn new() -> Early {
-        let has_token = node::with_current(|node| node.is_some_and(node::Node::has_token));
-        let heeds = has_token && cfg!(panic = "unwind") && !thread::panicking();
+        let heeds = Heed::of_caller().0;
         Early {
             ends: AtomicUsize::new(if heeds { HEEDS_TOKENS } else { 0 }),
             is_cancelled: AtomicBool::new(false),
@@ -106,8 +103,40 @@ impl Early {
         // Ordering: Relaxed, as in `sees_cancelled_token`.
         if self.is_cancelled.load(Ordering::Relaxed) {
             drop(result);
-            panic::resume_unwind(Box::new(CancelledError));
+            leave();
         }
         result
     }
+}
+
+/// Whether work that a thread begins ends early where its token is cancelled.
+#[derive(Clone, Copy, Debug)]
+pub struct Heed(bool);
+
+impl Heed {
+    /// For work that the calling thread is about to begin, on whatever threads. It heeds no token
+    /// where there is none. A thread that is unwinding already cannot unwind from the work as well,
+    /// and a program that aborts on panic not at all: such work runs to its end.
+    pub fn of_caller() -> Heed {
+        let has_token = node::with_current(|node| node.is_some_and(node::Node::has_token));
+        Heed(has_token && cfg!(panic = "unwind") && !thread::panicking())
+    }
+
+    /// Whether there is a token to look at.
+    pub fn is_due(self) -> bool {
+        self.0
+    }
+
+    /// Unwinds with [`CancelledError`], without a message, if the token has been cancelled.
+    #[inline]
+    pub fn look(self) {
+        if self.0 && node::is_cancelled() {
+            leave();
+        }
+    }
+}
+
+#[cold]
+fn leave() -> ! {
+    panic::resume_unwind(Box::new(CancelledError))
 }

@@ -12,7 +12,7 @@
 //! | `early` | how all of these end before their range does |
 
 #[cfg(not(loom))]
-mod early;
+pub(crate) mod early;
 #[allow(unsafe_code, reason = "listed at the crate's root")]
 mod meet;
 #[cfg(not(loom))]
