@@ -4,8 +4,10 @@
 //! needs somebody who starts it once more; this is that. It restarts where a rank was lost, and
 //! never where the program has failed by itself, because it would fail again.
 
-use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+mod termination;
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -80,6 +82,7 @@ pub(crate) fn run(args: &LaunchArgs) -> Result<(), Failure> {
         number_in("--restart", text, 0..=RESTARTS_MAX, "leave it out for none")
     })?;
     let start = Instant::now();
+    termination::listen();
     for restart in 0.. {
         let begun = Instant::now();
         let why = match run_once(args, ranks)? {
@@ -158,39 +161,54 @@ fn run_once(args: &LaunchArgs, ranks: u64) -> Result<RunEnd, Failure> {
     let (sender, lines) = mpsc::channel();
     let said = child.stderr.take();
     // It ends with the pipe; until then, what comes late is printed, too.
-    thread::spawn(move || said.map(|said| pass_on(said, &sender)));
+    thread::spawn(move || said.map(|said| pass_on(said, io::stderr(), &sender)));
     let mut signs = Vec::new();
     let status = wait_for(&mut child, &lines, &mut signs)
         .map_err(|error| Failure::Run(format!("launch: waiting for mpirun: {error}")))?;
+    if termination::is_asked() && !status.success() {
+        say(
+            "told to end (SIGTERM), and mpirun has ended. The last checkpoint is still there: the \
+             same command goes on from it",
+        );
+        termination::end();
+    }
     while let Ok(sign) = lines.recv_timeout(WORDS_MAX) {
         signs.push(sign);
     }
     Ok(judge(status, &signs))
 }
 
-/// Waits for the end of `mpirun`, and ends it where it does not end after a rank was lost. The
-/// ranks that it has left run on or are ended by MPI, and harm nothing: the next run takes their
-/// directory.
+/// Waits for the end of `mpirun`, and ends it where it does not end after a rank was lost, or after
+/// it was told to. The ranks that it has left run on or are ended by MPI, and harm nothing: the
+/// next run takes their directory.
 fn wait_for(
     child: &mut Child,
     said: &Receiver<Sign>,
     signs: &mut Vec<Sign>,
 ) -> io::Result<ExitStatus> {
-    let mut lost: Option<Instant> = None;
+    let (mut lost, mut told): (Option<Instant>, Option<Instant>) = (None, None);
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
+        }
+        if told.is_none() && termination::is_asked() {
+            termination::pass_on(child);
+            told = Some(Instant::now());
         }
         if let Ok(sign) = said.try_recv() {
             lost.get_or_insert_with(Instant::now);
             signs.push(sign);
             continue;
         }
-        if lost.is_some_and(|lost| lost.elapsed() > END_MAX) {
+        let ends = [(lost, "a rank was lost"), (told, "it was told to")];
+        let mut late = ends
+            .iter()
+            .filter(|(since, _)| since.is_some_and(|since| since.elapsed() > END_MAX));
+        if let Some((_, after)) = late.next() {
             let seconds = END_MAX.as_secs();
             say(&format!(
-                "mpirun has not ended {seconds} s after a rank was lost, and is killed: a machine \
-                 may be cut off"
+                "mpirun has not ended {seconds} s after {after}, and is killed: a machine may be \
+                 cut off"
             ));
             child.kill()?;
             return child.wait();
@@ -199,18 +217,39 @@ fn wait_for(
     }
 }
 
-/// Prints what the run says on standard error, and passes on what it says of lost ranks.
-fn pass_on(said: ChildStderr, signs: &Sender<Sign>) {
-    let (mut said, mut line) = (BufReader::new(said), Vec::new());
-    while said.read_until(b'\n', &mut line).unwrap_or(0) > 0 {
-        // Nobody may be there who reads it: the run goes on.
-        let _ = io::stderr().write_all(&line);
-        if let Some(sign) = sign_of(&String::from_utf8_lossy(&line)) {
+/// So many bytes of a line are looked at. No sign is longer.
+const LINE_MAX: usize = 4096;
+
+/// Prints what the run says, at once, whether its line has ended or not, and passes on what it says
+/// of lost ranks.
+fn pass_on(mut said: impl Read, mut to: impl Write, signs: &Sender<Sign>) {
+    let (mut bytes, mut line) = ([0; LINE_MAX], Vec::new());
+    let look = |line: &[u8]| {
+        if let Some(sign) = sign_of(&String::from_utf8_lossy(line)) {
             // The run may have been judged already.
             let _ = signs.send(sign);
         }
-        line.clear();
+    };
+    loop {
+        let new = match said.read(&mut bytes) {
+            Ok(0) => break,
+            Ok(count) => &bytes[..count],
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(_) => break,
+        };
+        // Nobody may be there who reads it: the run goes on.
+        let _ = to.write_all(new);
+        // A program that counts in one line returns to its beginning.
+        let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        for piece in new.split_inclusive(is_end) {
+            line.extend(piece.iter().take(LINE_MAX - line.len()));
+            if piece.last().is_some_and(is_end) {
+                look(&line);
+                line.clear();
+            }
+        }
     }
+    look(&line);
 }
 
 /// A line about a lost rank.
@@ -334,6 +373,37 @@ mod tests {
     const ENDED: &str =
         "mpirun noticed that process rank 1 with PID 0 on node vm exited on signal 9 (Killed).";
     const SILENT: &str = "roving: rank 2 of 3: has been silent for 2s: its process 7 is dead";
+
+    #[test]
+    fn each_byte_is_passed_on_at_once_and_each_line_is_looked_at() {
+        struct Shown(Sender<Vec<u8>>);
+        impl Write for Shown {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.send(bytes.to_vec()).unwrap();
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let (said, mut says) = io::pipe().unwrap();
+        let ((to, shown), (sender, signs)) = (mpsc::channel(), mpsc::channel());
+        let thread = thread::spawn(move || pass_on(said, Shown(to), &sender));
+        let long = "x".repeat(3 * LINE_MAX);
+        let (begin, rest) = SILENT.split_at(20);
+        for piece in ["50 %", "\r60 %", "\r", begin, rest, "\n", ENDED, &long] {
+            says.write_all(piece.as_bytes()).unwrap();
+            let mut seen = Vec::new();
+            while seen.len() < piece.len() {
+                seen.extend(shown.recv().unwrap());
+            }
+            assert_eq!(seen, piece.as_bytes(), "the pipe is still open");
+        }
+        drop(says);
+        thread.join().unwrap();
+        let found: Vec<Author> = signs.iter().map(|sign| sign.by).collect();
+        assert_eq!(found, [Author::Ranks, Author::Noticed]);
+    }
 
     #[test]
     fn lines_of_the_ranks_and_of_mpirun_are_signs() {

@@ -8,6 +8,7 @@
 //! | module | reason |
 //! |---|---|
 //! | `duals/kernels/mod.rs` | kernels in CUDA C++ are taken as they are |
+//! | `launch/termination.rs` | handles a signal, and sends one |
 //! | `duals/math/real.rs` | calls a matrix product that takes pointers |
 //! | `workloads/uts/sha_ni.rs` | calls a function with target features from one without |
 //! | `workloads/part.rs` | rejoins neighbouring parts of a slice |

@@ -444,6 +444,34 @@ fn ranks_that_come_back_to_a_search_that_was_resumed_change_nothing() {
     assert_eq!(left, 0, "a run that has ended leaves nothing");
 }
 
+/// Who sends SIGTERM to `launch`, as a job's scheduler does, ends all of it.
+#[cfg(unix)]
+#[test]
+fn a_launch_that_is_told_to_end_ends_its_ranks() {
+    use std::os::unix::process::ExitStatusExt as _;
+    let directory = empty("told-to-end");
+    let program = [&[env!("CARGO_BIN_EXE_roving")][..], &search_of(&directory)].concat();
+    let Some(mut command) = launch(&["-n", "2", "--restart", "5"], &program) else {
+        return;
+    };
+    let child = command.spawn().expect("the command starts");
+    let begun = Instant::now();
+    let wait_for = |ranks: usize| {
+        while ranks_of(&directory).len() != ranks {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{ranks} ranks");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    wait_for(2);
+    send("-TERM", child.id());
+    let output = child.wait_with_output().unwrap();
+    let warned = text(&output.stderr);
+    assert_eq!(output.status.signal(), Some(15), "{warned}");
+    assert!(!warned.contains("starting again"), "{warned}");
+    assert!(warned.contains("roving launch: told to end"), "{warned}");
+    wait_for(0);
+}
+
 #[test]
 fn the_restarts_have_a_limit() {
     let program = ["sh", "-c", "kill -9 $$"];
