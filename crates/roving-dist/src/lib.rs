@@ -71,6 +71,10 @@ mod error;
 #[cfg(not(loom))]
 mod network;
 mod prim;
+#[cfg(all(test, loom))]
+#[path = "network/slot.rs"]
+mod slot;
+mod tray;
 mod unwind;
 mod world;
 

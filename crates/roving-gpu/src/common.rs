@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::num::NonZero;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::choice::{Choice, Writes};
 use crate::error::{Cause, DeviceError};
 use crate::history::{History, Side};
+use crate::look::Look;
 use crate::profile::explained::{Expected, Explained};
 use crate::profile::trace::Recorder;
 use crate::profile::{KindProfile, Why};
@@ -83,7 +84,7 @@ pub(crate) struct Common {
     /// How many workers the pool has that was last seen.
     workers: AtomicUsize,
     /// A worker will look at the queues when it has nothing else to do.
-    will_look: AtomicBool,
+    look: Look,
     told: Mutex<Told>,
 }
 
@@ -112,7 +113,7 @@ impl Common {
             running: AtomicUsize::new(0),
             fetching: AtomicUsize::new(0),
             workers: AtomicUsize::new(thread::available_parallelism().map_or(1, NonZero::get)),
-            will_look: AtomicBool::new(false),
+            look: Look::new(),
             told: Mutex::default(),
         }
     }
@@ -157,13 +158,10 @@ impl Common {
 
     /// Has a worker look at the queues when it has nothing else to do.
     pub(crate) fn look(&self) {
-        // Ordering: Relaxed: who finds it set knows that somebody will lock the devices later than
-        // now; the locks order the rest.
-        if self.will_look.swap(true, Ordering::Relaxed) {
-            return;
+        if self.look.ask() {
+            let look = DueLook(self.devices.get().cloned());
+            roving::spawn(move || drop(look));
         }
-        let look = Look(self.devices.get().cloned());
-        roving::spawn(move || drop(look));
     }
 
     /// Something was measured for the first time.
@@ -252,14 +250,13 @@ fn living(all: Option<&Arc<[Weak<dyn HasQueue>]>>) -> impl Iterator<Item = Arc<d
 /// A look at the queues of all devices, which is due: the drop is the look. So it comes also where
 /// its job is dropped unrun, because whoever asked for it was cancelled: the tasks of others rely
 /// on it.
-struct Look(Option<Arc<[Weak<dyn HasQueue>]>>);
+struct DueLook(Option<Arc<[Weak<dyn HasQueue>]>>);
 
-impl Drop for Look {
+impl Drop for DueLook {
     fn drop(&mut self) {
         let mut devices = living(self.0.as_ref()).peekable();
         if let Some(first) = devices.peek() {
-            // Ordering: Relaxed: as where it is set; before the devices are locked.
-            first.common().will_look.store(false, Ordering::Relaxed);
+            first.common().look.begin();
         }
         devices.for_each(|device| device.call());
     }

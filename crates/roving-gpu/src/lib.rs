@@ -154,6 +154,7 @@ mod inner;
 mod kernel;
 #[cfg(not(loom))]
 mod kind;
+mod look;
 #[cfg(not(loom))]
 mod on;
 #[cfg(not(loom))]

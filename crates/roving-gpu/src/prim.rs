@@ -1,12 +1,14 @@
-//! The only door to locks of what loom explores here: `std`, or loom when built with `--cfg loom`,
-//! so that the same code runs and is explored.
+//! The only door to locks and words of what loom explores here: `std`, or loom when built with
+//! `--cfg loom`, so that the same code runs and is explored.
 
 #[cfg(loom)]
-pub(crate) use loom::sync::{Mutex, MutexGuard, atomic::AtomicU32};
+pub(crate) use loom::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicBool, AtomicU32},
+};
 #[cfg(not(loom))]
-pub(crate) use std::sync::{Mutex, MutexGuard};
+pub(crate) use std::sync::{Mutex, MutexGuard, atomic::AtomicBool};
 
 #[cfg(loom)]
 pub(crate) use roving::raw::prim::explore_within;
-#[cfg(loom)]
 pub(crate) use std::sync::atomic::Ordering;

@@ -67,8 +67,18 @@ const EXEMPT: [(Rule, &str, &str); 5] = [
 
 /// The crates whose atomic accesses need their comments.
 const ORDERED: [&str; 2] = ["roving", "roving-flow"];
-/// The crates whose shared words are listed.
-const LISTED: [&str; 3] = ["roving", "roving-flow", "roving-omp"];
+/// The crates whose shared words are listed: all that programs are built with.
+const LISTED: [&str; 9] = [
+    "rayon-core",
+    "roving",
+    "roving-c",
+    "roving-dist",
+    "roving-flow",
+    "roving-gpu",
+    "roving-iter",
+    "roving-omp",
+    "roving-partition",
+];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
@@ -309,28 +319,34 @@ fn check_shared(workspace: &Workspace, known: &pages::Known) -> Result<Vec<Findi
         if !LISTED.contains(&package.name.as_str()) {
             continue;
         }
+        let mut declared = shared::Declared::new();
         let folder = package.dir.join("src");
-        let sources = sources(&folder)?;
-        let below = |source: &Source| {
-            let path = source.path.strip_prefix(&folder).unwrap_or(&source.path);
-            path.to_string_lossy().into_owned()
-        };
-        let sources: Vec<(String, &Source)> = sources
-            .iter()
-            .filter(|source| !is_for_tests(&source.path))
-            .filter(|source| !exempt(workspace, Rule::Orderings, &source.path))
-            .map(|source| (below(source), source))
-            .collect();
-        let functions = &known.functions;
+        for source in &sources(&folder)? {
+            let is_left_out = exempt(workspace, Rule::Orderings, &source.path);
+            if !is_left_out && !is_for_tests(&source.path) {
+                let file = below(&folder, &source.path);
+                declared.insert(file, shared::declared(source));
+            }
+        }
+        let folder = package.dir.join("include");
+        for header in &files(&folder, &["h", "hpp"]) {
+            let words = shared::declared_in_header(&read(header)?);
+            declared.insert(below(&folder, header), words);
+        }
         found.extend(shared::check(
             &path,
             &page,
             &package.name,
-            &sources,
-            functions,
+            &declared,
+            &known.functions,
         ));
     }
     Ok(found)
+}
+
+fn below(folder: &Path, path: &Path) -> String {
+    let path = path.strip_prefix(folder).unwrap_or(path);
+    path.to_string_lossy().into_owned()
 }
 
 fn exempt(workspace: &Workspace, rule: Rule, path: &Path) -> bool {

@@ -21,9 +21,38 @@ struct Row<'t> {
     test: &'t str,
 }
 
+/// The atomics that a header of C++ declares: fields as `Type::field`, all others by name.
+pub(super) fn declared_in_header(text: &str) -> BTreeSet<String> {
+    let mut of = "";
+    let mut found = BTreeSet::new();
+    for line in text.lines() {
+        let code = line.trim_start();
+        let head = ["class ", "struct "]
+            .iter()
+            .find_map(|kind| code.strip_prefix(kind));
+        if let Some(name) = head {
+            of = word(name);
+        } else if line.starts_with('}') {
+            of = "";
+        }
+        // Neither what is borrowed nor a parameter.
+        if let Some((_, declared)) = code.split_once("std::atomic<")
+            && let Some((_, name)) = declared.rsplit_once("> ")
+            && code.ends_with(';')
+            && !name.starts_with(['&', '*'])
+        {
+            found.insert(match (of, word(name)) {
+                ("", name) => name.to_owned(),
+                (of, name) => format!("{of}::{name}"),
+            });
+        }
+    }
+    found
+}
+
 /// The atomics that a file declares, outside of its tests: fields as `Type::field`, the other types
 /// and statics by name.
-fn declared(source: &Source) -> BTreeSet<String> {
+pub(super) fn declared(source: &Source) -> BTreeSet<String> {
     let tests = source.test_lines();
     let mut found = BTreeSet::new();
     // The struct whose fields these lines are, and the depth of its braces.
@@ -116,13 +145,16 @@ fn rows(page: &str) -> BTreeMap<&str, Vec<Row<'_>>> {
     found
 }
 
-/// Compares the list of one crate with its files (path below `src`, and text), both ways, and its
-/// tests with those that exist.
+/// The words that files declare, by the file's path below `src` or `include`.
+pub(super) type Declared = BTreeMap<String, BTreeSet<String>>;
+
+/// Compares the list of one crate with what its files declare, both ways, and its tests with those
+/// that exist.
 pub(super) fn check(
     path: &Path,
     page: &str,
     package: &str,
-    sources: &[(String, &Source)],
+    declared: &Declared,
     functions: &BTreeSet<String>,
 ) -> Vec<Finding> {
     let rows = rows(page).remove(package).unwrap_or_default();
@@ -144,20 +176,17 @@ pub(super) fn check(
                 found.push(Finding::new(path, row.line, text));
             }
         }
-        let source = sources.iter().find(|(file, _)| *file == row.file);
-        let declared = source
-            .map(|(_, source)| declared(source))
-            .unwrap_or_default();
+        let of_file = declared.get(&row.file);
         for word in &row.words {
-            if !declared.contains(*word) {
+            if !of_file.is_some_and(|words| words.contains(*word)) {
                 let text = format!("`{}` of {package} declares no atomic `{word}`", row.file);
                 found.push(Finding::new(path, row.line, text));
             }
             listed.insert((row.file.clone(), (*word).to_owned()));
         }
     }
-    for (file, source) in sources {
-        for word in declared(source) {
+    for (file, words) in declared {
+        for word in words {
             if !listed.contains(&(file.clone(), word.clone())) {
                 let text = format!("no row of {package} names the atomic `{word}` of `{file}`");
                 found.push(Finding::new(path, 1, text));
@@ -196,9 +225,9 @@ mod tests {
         let source = Source::new("a.rs".into(), CODE);
         let page = format!("# Page\n{HEADING}\n### `roving`\n{list}");
         let functions = ["loom_a".to_owned()].into();
-        let sources = [("a.rs".to_owned(), &source)];
+        let declared = [("a.rs".to_owned(), declared(&source))].into();
         let path = Path::new("page.md");
-        let found = check(path, &page, "roving", &sources, &functions);
+        let found = check(path, &page, "roving", &declared, &functions);
         found.into_iter().map(|finding| finding.text).collect()
     }
 
@@ -207,6 +236,15 @@ mod tests {
         let source = Source::new("a.rs".into(), CODE);
         let declared: Vec<String> = declared(&source).into_iter().collect();
         assert_eq!(declared, ["ON", "Two::one", "Word"]);
+    }
+
+    #[test]
+    fn the_atomics_of_a_header_are_found() {
+        let text = "class one : public two {\n    std::atomic<stage> stage_{stage::none};\n\
+                    \x20   bool has() { return stage_.load(std::memory_order_relaxed); }\n};\n\
+                    void f(std::atomic<int> &lent);\nstd::atomic<bool> on_{false};\n";
+        let found: Vec<String> = declared_in_header(text).into_iter().collect();
+        assert_eq!(found, ["on_", "one::stage_"]);
     }
 
     #[test]

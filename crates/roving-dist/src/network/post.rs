@@ -1,6 +1,5 @@
 //! The sending side of a rank's part of a network, and the thread that flushes it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
@@ -9,6 +8,7 @@ use roving_flow::Canceller;
 use super::error::Ended;
 use super::message::{Control, Head};
 use crate::bell::Bell;
+use crate::tray::Tray;
 use crate::unwind::lock;
 use crate::world::link::Link;
 
@@ -20,12 +20,10 @@ pub(super) struct Post {
     link: Arc<Link>,
     tag: u32,
     /// Channels whose producers are to hear what was taken.
-    listed: Mutex<Vec<u32>>,
-    is_listed: AtomicBool,
+    listed: Tray<u32>,
     /// Messages of this rank to itself, in their order. Handed over by the pump: whoever sends may
     /// hold locks.
-    own: Mutex<Vec<Vec<u8>>>,
-    is_own: AtomicBool,
+    own: Tray<Vec<u8>>,
     /// The pump's.
     pub(super) bell: Bell,
     /// Why the network ends, as far as that is known here; what ends its part here.
@@ -44,10 +42,8 @@ impl Post {
         Post {
             link: Arc::clone(link),
             tag,
-            listed: Mutex::default(),
-            is_listed: AtomicBool::new(false),
-            own: Mutex::default(),
-            is_own: AtomicBool::new(false),
+            listed: Tray::new(),
+            own: Tray::new(),
             bell: Bell::new(),
             ended: Mutex::default(),
             canceller,
@@ -86,26 +82,18 @@ impl Post {
 
     /// To this rank: handled soon, after all that was sent to it before, and never on this stack.
     fn send_own(&self, bytes: Vec<u8>) {
-        lock(&self.own).push(bytes);
-        // Ordering: Relaxed; whoever clears it takes the lock afterwards, and sees the message.
-        self.is_own.store(true, Ordering::Relaxed);
+        self.own.put(bytes);
         self.nudge();
     }
 
     /// Whether this rank has sent something to itself; a hint.
     pub(super) fn has_own(&self) -> bool {
-        // Ordering: Relaxed; looked at again before the pump sleeps, and every few milliseconds.
-        self.is_own.load(Ordering::Relaxed)
+        self.own.has_some()
     }
 
     /// Takes what this rank has sent to itself. By one thread at a time, so that it stays in order.
     pub(super) fn take_own(&self) -> Vec<Vec<u8>> {
-        // Ordering: Relaxed, both; the lock orders the messages.
-        if !self.is_own.load(Ordering::Relaxed) {
-            return Vec::new();
-        }
-        self.is_own.store(false, Ordering::Relaxed);
-        std::mem::take(&mut lock(&self.own))
+        self.own.take()
     }
 
     /// At once if nobody else is at it.
@@ -135,20 +123,13 @@ impl Post {
 
     /// That channel has something to tell its producer.
     pub(super) fn list(&self, channel: u32) {
-        lock(&self.listed).push(channel);
-        // Ordering: Relaxed; whoever clears it takes the lock afterwards, and sees the list.
-        self.is_listed.store(true, Ordering::Relaxed);
+        self.listed.put(channel);
         self.nudge();
     }
 
     /// Takes the list of [`Self::list`].
     pub(super) fn take_listed(&self) -> Vec<u32> {
-        // Ordering: Relaxed, both; the lock orders the list itself.
-        if !self.is_listed.load(Ordering::Relaxed) {
-            return Vec::new();
-        }
-        self.is_listed.store(false, Ordering::Relaxed);
-        std::mem::take(&mut lock(&self.listed))
+        self.listed.take()
     }
 
     /// There is something for the pump to do: it is woken if it sleeps.
@@ -160,8 +141,8 @@ impl Post {
     #[must_use]
     pub(super) fn sleep(&self, waker: &Waker) -> bool {
         self.bell.sleep(waker);
-        // Ordering: Relaxed, both; after the fence.
-        !self.is_listed.load(Ordering::Relaxed) && !self.is_own.load(Ordering::Relaxed)
+        // After the fence.
+        !self.listed.has_some() && !self.own.has_some()
     }
 
     /// Ends the network on all ranks.

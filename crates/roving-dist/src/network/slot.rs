@@ -1,11 +1,10 @@
 //! The slot of a movable process on each rank, which receives the messages about its moves.
 
 use std::future::poll_fn;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::PoisonError;
 use std::task::{Poll, Waker};
 
-use crate::unwind::lock;
+use crate::prim::{AtomicU8, Mutex, MutexGuard, Ordering};
 
 /// The data that comes to a host with its process.
 pub(super) struct Coming {
@@ -58,6 +57,10 @@ pub(super) enum Resumed {
 }
 
 impl Slot {
+    fn waits(&self) -> MutexGuard<'_, Waits> {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Asks it to stop.
     pub(super) fn ask(&self) {
         // Ordering: Relaxed; a request that is seen one step later is as good.
@@ -69,7 +72,7 @@ impl Slot {
         // Ordering: Relaxed, as above. One that waits sees it under the lock: either it looks again
         // after this, or it has left its waker.
         self.asked.fetch_or(RECORD, Ordering::Relaxed);
-        if let Some(waker) = lock(&self.waits).waker.take() {
+        if let Some(waker) = self.waits().waker.take() {
             waker.wake();
         }
     }
@@ -92,7 +95,7 @@ impl Slot {
 
     /// The process was recorded as this, before the network runs; none when it had ended.
     pub(super) fn resume(&self, body: Option<(Vec<u8>, Vec<u64>)>) {
-        lock(&self.waits).resumed = Some(match body {
+        self.waits().resumed = Some(match body {
             Some((state, layout)) => Resumed::Between(Coming { state, layout }),
             None => Resumed::Ended,
         });
@@ -100,21 +103,21 @@ impl Slot {
 
     /// Takes what was resumed.
     pub(super) fn take_resumed(&self) -> Option<Resumed> {
-        lock(&self.waits).resumed.take()
+        self.waits().resumed.take()
     }
 
     /// The process has come, and begins when it is told to.
     pub(super) fn put(&self, coming: Coming) {
-        lock(&self.waits).coming = Some(coming);
+        self.waits().coming = Some(coming);
     }
 
     /// Takes what was put there.
     pub(super) fn take(&self) -> Option<Coming> {
-        lock(&self.waits).coming.take()
+        self.waits().coming.take()
     }
 
     pub(super) fn tell(&self, event: Event) {
-        let mut waits = lock(&self.waits);
+        let mut waits = self.waits();
         waits.event = Some(event);
         // Under the lock, so that there is no waker left when the process sees the event.
         if let Some(waker) = waits.waker.take() {
@@ -126,7 +129,7 @@ impl Slot {
     /// but its channels is never taken for one that waits for ever.
     pub(super) async fn event(&self) -> Event {
         poll_fn(|context| {
-            let mut waits = lock(&self.waits);
+            let mut waits = self.waits();
             if let Some(event) = waits.event.take() {
                 waits.waker = None;
                 return Poll::Ready(event);
@@ -139,5 +142,72 @@ impl Slot {
             Poll::Pending
         })
         .await
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use std::future::Future as _;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    use std::task::{Context, Wake};
+
+    use super::*;
+    use crate::prim::explore_within;
+
+    /// Nothing loom need see: read when the other thread has ended.
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            // Ordering: Relaxed; read after the end of the thread that writes it.
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn poll(slot: &Slot, woken: &Arc<Woken>) -> Option<Event> {
+        let waker = Waker::from(Arc::clone(woken));
+        match pin!(slot.event()).poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(event) => Some(event),
+            Poll::Pending => None,
+        }
+    }
+
+    /// A process that waits is told that it stays, and asked to be recorded, at any moment: it
+    /// hears of both, or is woken to hear of what is left.
+    #[test]
+    fn loom_a_process_that_waits_hears_of_all_that_it_is_told() {
+        explore_within(None, || {
+            let slot = Arc::new(Slot::default());
+            let there = Arc::clone(&slot);
+            let thread = loom::thread::spawn(move || {
+                there.tell(Event::Stay);
+                there.ask_to_record();
+            });
+            let mut heard = Vec::new();
+            let mut waits = None;
+            // Each time with a waker of its own, as a process that moves from thread to thread.
+            for _ in 0..2 {
+                let woken = Arc::new(Woken::default());
+                let event = poll(&slot, &woken);
+                waits = event.is_none().then_some(woken);
+                heard.extend(event);
+            }
+            thread.join().unwrap();
+            // Ordering: Relaxed; the thread has been joined.
+            let is_woken = waits.is_none_or(|woken| woken.0.load(Ordering::Relaxed));
+            assert!(
+                is_woken || heard.len() == 2,
+                "nobody would come to hear of the rest"
+            );
+            let rest =
+                std::iter::repeat_with(|| poll(&slot, &Arc::default()).expect("it is there"));
+            heard.extend(rest.take(2 - heard.len()));
+            let is_any = |which: fn(&Event) -> bool| heard.iter().any(which);
+            assert!(is_any(|one| matches!(one, Event::Record)));
+            assert!(is_any(|one| matches!(one, Event::Stay)));
+        });
     }
 }

@@ -21,6 +21,7 @@ use super::record::RECORD_BYTES_MAX;
 use super::transport::Transport;
 use crate::error::Error;
 use crate::prim::{AtomicBool, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence, ord};
+use crate::tray::Tray;
 
 /// The longest sleep of a thread that waits for a message.
 pub(crate) const SLEEP_MAX: Duration = Duration::from_micros(500);
@@ -48,8 +49,7 @@ pub(crate) struct Link {
     own_dirty: AtomicBool,
     engine: Mutex<Engine>,
     /// Tags that were opened and closed since the last poll.
-    changes: Mutex<Vec<(u32, Option<Handler>)>>,
-    changed: AtomicBool,
+    changes: Tray<(u32, Option<Handler>)>,
     /// How often somebody has polled.
     polls: AtomicU64,
     next_tag: AtomicU32,
@@ -75,8 +75,7 @@ impl Link {
             dirty: AtomicBool::new(false),
             own_dirty: AtomicBool::new(false),
             engine: Mutex::new(Engine::new(transport)),
-            changes: Mutex::default(),
-            changed: AtomicBool::new(false),
+            changes: Tray::new(),
             polls: AtomicU64::new(0),
             next_tag: AtomicU32::new(FIRST_TAG),
             fault,
@@ -104,21 +103,13 @@ impl Link {
     /// From now on `handler` is called for each message with this tag, those that came before
     /// included. It runs on whatever thread polls, must not block or wait, and may send.
     pub(crate) fn open(&self, tag: u32, handler: impl FnMut(usize, &[u8]) + Send + 'static) {
-        self.change(tag, Some(Box::new(handler)));
+        self.changes.put((tag, Some(Box::new(handler))));
     }
 
     /// From some time on the tag's handler is called no more, and dropped. Messages with it are,
     /// too.
     pub(crate) fn close(&self, tag: u32) {
-        self.change(tag, None);
-    }
-
-    fn change(&self, tag: u32, handler: Option<Handler>) {
-        let changes = self.changes.lock();
-        let mut changes = changes.unwrap_or_else(PoisonError::into_inner);
-        changes.push((tag, handler));
-        // Ordering: Relaxed; a hint to look under the lock, and looked at again by the next poll.
-        self.changed.store(true, Ordering::Relaxed);
+        self.changes.put((tag, None));
     }
 
     /// Sends a message: soon, with others, or at once after a [`Link::flush`]. Never blocks.
@@ -200,9 +191,8 @@ impl Link {
             let polls = self.polls.load(Ordering::Relaxed) + 1;
             // Ordering: Relaxed, as above.
             self.polls.store(polls, Ordering::Relaxed);
-            // Ordering: Relaxed; what changed is read under the lock.
-            if self.changed.load(Ordering::Relaxed) {
-                self.apply_changes(engine);
+            for (tag, handler) in self.changes.take() {
+                engine.change(tag, handler);
             }
             loop {
                 self.send_dirty(engine)?;
@@ -213,19 +203,6 @@ impl Link {
             }
         });
         is_any
-    }
-
-    fn apply_changes(&self, engine: &mut Engine) {
-        let changes = {
-            let changes = self.changes.lock();
-            let mut changes = changes.unwrap_or_else(PoisonError::into_inner);
-            // Ordering: Relaxed; written under the lock.
-            self.changed.store(false, Ordering::Relaxed);
-            std::mem::take(&mut *changes)
-        };
-        for (tag, handler) in changes {
-            engine.change(tag, handler);
-        }
     }
 
     fn send_dirty(&self, engine: &mut Engine) -> Result<(), Error> {
@@ -427,9 +404,6 @@ impl Link {
         engine
             .unwrap_or_else(PoisonError::into_inner)
             .forget_handlers();
-        let changes = self.changes.lock();
-        drop(std::mem::take(
-            &mut *changes.unwrap_or_else(PoisonError::into_inner),
-        ));
+        drop(self.changes.take());
     }
 }
