@@ -372,6 +372,33 @@ fn loom_a_deadlock_is_found_by_who_waits_or_ends_last() {
     });
 }
 
+/// A thread outside wakes a process, which goes on before the thread has counted that, and waits for
+/// itself. Either may be the last to act.
+#[test]
+fn loom_a_deadlock_is_found_by_a_thread_outside_that_has_woken_who_waits() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut to_it, mut from_outside) = net.channel(1);
+        let (to_itself, mut from_itself) = net.channel::<u32>(1);
+        give_in(&from_outside, 0);
+        give_out(&to_itself, 0);
+        give_in(&from_itself, 0);
+        let shared = net.begin(1);
+        let thread = thread::spawn(move || {
+            to_it.send_blocking(7).unwrap();
+            to_it
+        });
+        let body = async move {
+            assert_eq!(from_outside.recv().await, Some(7));
+            drop((from_itself.recv().await, to_itself));
+        };
+        Worker::new(&shared, 0, body).work();
+        // Its end would wake as well.
+        drop(thread.join().unwrap());
+        assert!(matches!(end(&shared), Some(Failure::Deadlock(_))));
+    });
+}
+
 /// While somebody waits for room, deadlocks are looked for when they form.
 #[test]
 fn loom_a_look_forgets_no_process_that_waits_for_room() {

@@ -190,7 +190,7 @@ impl<'p> Turn<'p> {
     #[inline(always)]
     pub(crate) fn tell(words: &Words, end: End) {
         if words.is_waiting(end) {
-            words.wake_now(end);
+            words.wake_seen::<false>(end);
         } else {
             Turn::owe(words, end);
         }
@@ -199,7 +199,7 @@ impl<'p> Turn<'p> {
     /// Something was done in a channel of which whoever waits at `end` may have to hear, and there
     /// was no fence after it.
     #[inline(always)]
-    fn owe(words: &Words, end: End) {
+    pub(crate) fn owe(words: &Words, end: End) {
         Turn::with_current(|turn| {
             let Some(turn) = turn else {
                 pay(words, end);

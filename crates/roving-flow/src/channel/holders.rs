@@ -7,6 +7,7 @@ use super::Channel;
 use super::words::{Claim, End, Words};
 use crate::prim::{Arc, AtomicU32, Mutex, OnceLock, Ordering, lock, ord};
 use crate::shared::Shared;
+use crate::turn::Turn;
 use crate::unwind::{Payload, go_on};
 
 /// The fields of a channel that rarely change.
@@ -257,20 +258,24 @@ impl Words {
         self.hook_is_there(end);
     }
 
-    /// Wakes whoever waits at that end.
+    /// Wakes whoever waits at that end. After a fence.
     #[inline]
     pub(crate) fn wake(&self, end: End) {
         if self.is_waiting(end) {
-            self.wake_now(end);
+            self.wake_seen::<true>(end);
         }
     }
 
+    /// Somebody was seen to wait at that end, who is woken. Whoever has stopped to wait meanwhile
+    /// sees what it would be told before it waits again, if there was a fence after that was
+    /// published: without one, it is looked at again.
     #[inline(never)]
-    pub(crate) fn wake_now(&self, end: End) {
+    pub(crate) fn wake_seen<const AFTER_FENCE: bool>(&self, end: End) {
         let shared = self.shared();
         let line = shared.lines.mine();
         match self.claim(end, line.index) {
-            Claim::Nobody => {}
+            Claim::Nobody if AFTER_FENCE => {}
+            Claim::Nobody => Turn::owe(self, end),
             Claim::Process => {
                 line.woke();
                 shared.wake(self.process(end));

@@ -378,8 +378,7 @@ impl Words {
         let order = ord("claim", Ordering::Acquire);
         match word.compare_exchange(phase, next, order, Ordering::Relaxed) {
             Ok(_) => claim,
-            // It waits no more, or another has claimed it; what it would be told it has seen, or
-            // will see before it waits again.
+            // It waits no more, or another has claimed it.
             Err(_) => Claim::Nobody,
         }
     }

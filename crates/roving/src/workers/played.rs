@@ -54,3 +54,18 @@ impl Played {
         result
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_with_what_is_waited_for() {
+        let played = Played::default();
+        played.while_waiting(true, || {
+            played.while_waiting(false, || assert!(!played.waits()));
+            assert!(played.waits(), "the wait further out goes on");
+        });
+        assert!(!played.waits());
+    }
+}
