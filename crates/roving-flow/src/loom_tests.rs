@@ -372,8 +372,8 @@ fn loom_a_deadlock_is_found_by_who_waits_or_ends_last() {
     });
 }
 
-/// A thread outside wakes a process, which goes on before the thread has counted that, and waits for
-/// itself. Either may be the last to act.
+/// A thread outside wakes a process, which goes on before the thread has counted that, and waits
+/// for itself. Either may be the last to act.
 #[test]
 fn loom_a_deadlock_is_found_by_a_thread_outside_that_has_woken_who_waits() {
     explore_within(PREEMPTIONS, || {

@@ -1,6 +1,6 @@
 //! Loops over whatever can be cut: the seam of `roving-iter`. A [`Piece`] is cut while other
-//! workers ask for some of it, and a [`Sink`] takes what is cut, block by block. Work that is made of
-//! joins, as a sort is, ends early as a loop does by a [`Heed`].
+//! workers ask for some of it, and a [`Sink`] takes what is cut, block by block. Work that is made
+//! of joins, as a sort is, ends early as a loop does by a [`Heed`].
 //!
 //! ```
 //! use roving::raw::loops::{Heed, Piece, Sink, feed_pieces, run_on_worker};
