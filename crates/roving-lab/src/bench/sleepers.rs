@@ -1,6 +1,8 @@
 //! The row about many workers: leaves that sleep need no core, so few cores show how many workers
 //! share work.
 
+use std::path::Path;
+
 use super::Scale;
 use super::record::{
     Bound::{AtLeast, AtMost},
@@ -12,11 +14,18 @@ use crate::input::Failure;
 use crate::rivals::Runtime;
 use crate::shapes::shape::{KINDS, Kind, Leaves, Until};
 use crate::sleepers::field::{Cell, Settings, measure};
-use crate::sleepers::verdict::{self, Judged, judge, judge_form, mean, near_predictions, worst};
-use crate::sleepers::{FORMS, ROUNDS, WORKERS, command};
+use crate::sleepers::kept::Kept;
+use crate::sleepers::verdict::{
+    self, Judged, fitted_c, judge, judge_form, mean, near_predictions, worst,
+};
+use crate::sleepers::{FORMS, ROUNDS, WORKERS, command, networks};
 
+/// The cells of a row that was cut off lie here until it is whole.
+const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/sleepers");
 /// Workers where the machine is busy, or the pools count on the cores that there are.
 const FEWER_WORKERS: [usize; 3] = [8, 16, 64];
+/// Workers for which the start from a quiet pool is judged.
+const START_WORKERS: [usize; 2] = [16, 64];
 const FEWER_SHAPES: [&str; 7] = [
     "flat-uneven",
     "loop-uneven",
@@ -55,7 +64,7 @@ pub(super) fn sleepers(scale: &Scale) -> Result<Drawn, Failure> {
     };
     let all = if scale.quick { fewer } else { all };
     let mut record = Record::default();
-    let mut files = Vec::new();
+    let (mut files, mut done) = (Vec::new(), Vec::new());
     let cases = [
         ("cells.csv", "", &all),
         ("load-cells.csv", ", two programs spin beside it", &loaded),
@@ -66,7 +75,8 @@ pub(super) fn sleepers(scale: &Scale) -> Result<Drawn, Failure> {
         ),
     ];
     for (file, about, settings) in cases {
-        let (cells, absent) = measure(settings)?;
+        let mut kept = Kept::in_file(Path::new(KEPT).join(file), settings);
+        let (cells, absent) = measure(settings, &mut kept)?;
         record.absent.extend(absent);
         note(&mut record, &cells, about);
         claims(&mut record, &judge(&cells), about);
@@ -84,7 +94,10 @@ pub(super) fn sleepers(scale: &Scale) -> Result<Drawn, Failure> {
         }
         let csv: Csv = verdict::csv(&cells, &command(settings));
         files.push((file, csv.text()));
+        done.push(kept);
     }
+    claims_of_networks(&mut record, scale.rounds(ROUNDS))?;
+    done.into_iter().for_each(Kept::forget);
     Ok((record, files))
 }
 
@@ -128,50 +141,12 @@ fn claims_of_drop_in(record: &mut Record, cells: &[Cell], about: &str) {
 
 /// Adds the claims: the bounds to be reached.
 fn claims(record: &mut Record, judged: &[Judged<'_>], about: &str) {
-    let ended = |one: &&Judged<'_>| one.ours.kind.until == Until::Ended;
-    let shapes: Vec<Judged<'_>> = judged.iter().filter(ended).cloned().collect();
-    let starts: Vec<Judged<'_>> = judged.iter().filter(|one| !ended(one)).cloned().collect();
-    let few: Vec<Judged<'_>> = shapes
-        .iter()
-        .filter(|one| one.ours.workers <= 16)
-        .cloned()
-        .collect();
-    let over_best = |one: &Judged<'_>| one.over_best();
-    let is_plain = about.is_empty();
-    let mut claim = |what: &str, found: Option<(f64, String)>, must: f64, stretch: f64| {
-        if let Some((value, cell)) = found {
-            let what = format!("{what}{about}: worst, {cell}");
-            record.claim(what, "×", value, AtMost(must), AtMost(stretch));
-        }
-    };
-    let must = if is_plain { 1.03 } else { 1.05 };
-    claim(
-        "sleeping leaves: our time / that of the best rival",
-        worst(&shapes, over_best),
-        must,
-        1.0,
-    );
-    if is_plain {
-        let list = |one: &Judged<'_>| Some(one.ours.over_list());
-        claim(
-            "sleeping leaves, up to 16 workers: over the list schedule",
-            worst(&few, list),
-            1.1,
-            1.05,
-        );
-        let tasks = |one: &Judged<'_>| one.over_tasks();
-        claim(
-            "sleeping leaves, up to 16 workers: closures / our tasks",
-            worst(&few, tasks),
-            1.05,
-            1.02,
-        );
-        claim(
-            "until all are at work: our time / rayon's",
-            worst(&starts, |one| one.over(Runtime::Rayon)),
-            1.0,
-            0.7,
-        );
+    let shapes = those(judged, |one| one.ours.kind.until == Until::Ended);
+    let must = if about.is_empty() { 1.03 } else { 1.05 };
+    let what = format!("sleeping leaves: our time / that of the best rival{about}");
+    claim_worst(record, &what, &shapes, |one| one.over_best(), (must, 1.0));
+    if about.is_empty() {
+        claims_without_load(record, judged, &shapes);
     }
     if let Some(mean) = mean(shapes.iter().filter_map(Judged::over_best)) {
         let what =
@@ -180,8 +155,61 @@ fn claims(record: &mut Record, judged: &[Judged<'_>], about: &str) {
             what,
             "×",
             mean,
-            AtMost(if is_plain { 0.97 } else { 1.05 }),
+            AtMost(if about.is_empty() { 0.97 } else { 1.05 }),
             AtMost(0.9),
         );
     }
+}
+
+/// What is promised of a machine that does nothing else.
+fn claims_without_load(record: &mut Record, judged: &[Judged<'_>], shapes: &[Judged<'_>]) {
+    let few = those(shapes, |one| one.ours.workers <= 16);
+    let what = "sleeping leaves, up to 16 workers: over the list schedule";
+    let list = |one: &Judged<'_>| Some(one.ours.over_list());
+    claim_worst(record, what, &few, list, (1.1, 1.05));
+    let what = "sleeping leaves, up to 16 workers: closures / our tasks";
+    claim_worst(record, what, &few, |one| one.over_tasks(), (1.05, 1.02));
+    let starts = those(judged, |one| one.ours.kind.until == Until::Begun);
+    for one in &starts {
+        if let Some(over) = one.over(Runtime::Rayon) {
+            let what = format!("{}, until all are at work: our time / rayon's", one.name());
+            record.single(&what, "×", over);
+        }
+    }
+    let many = those(&starts, |one| START_WORKERS.contains(&one.ours.workers));
+    let what = "until all are at work, 16 and 64 workers: our time / rayon's";
+    let over_rayon = |one: &Judged<'_>| one.over(Runtime::Rayon);
+    claim_worst(record, what, &many, over_rayon, (1.0, 0.7));
+    if let Some(c) = fitted_c(shapes) {
+        let what = "sleeping leaves: c of work / P + c · span, least squares over all shapes";
+        record.claim(what, "×", c, AtMost(3.0), AtMost(1.5));
+    }
+}
+
+fn those<'c>(all: &[Judged<'c>], are: impl Fn(&Judged<'c>) -> bool) -> Vec<Judged<'c>> {
+    all.iter().filter(|one| are(one)).cloned().collect()
+}
+
+/// Claims that the greatest value is small enough.
+fn claim_worst(
+    record: &mut Record,
+    what: &str,
+    judged: &[Judged<'_>],
+    value: impl Fn(&Judged<'_>) -> Option<f64>,
+    (must, stretch): (f64, f64),
+) {
+    if let Some((value, cell)) = worst(judged, value) {
+        let what = format!("{what}: worst, {cell}");
+        record.claim(what, "×", value, AtMost(must), AtMost(stretch));
+    }
+}
+
+/// Networks whose processes sleep.
+fn claims_of_networks(record: &mut Record, rounds: usize) -> Result<(), Failure> {
+    for one in networks::measure(rounds)? {
+        let (name, workers) = (one.name, networks::WORKERS);
+        let what = format!("{name} of processes that sleep, {workers} workers: over the bound");
+        record.claim(what, "×", one.over_bound(), AtMost(1.15), AtMost(1.05));
+    }
+    Ok(())
 }

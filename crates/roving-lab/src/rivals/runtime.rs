@@ -133,6 +133,13 @@ impl Runtime {
         }
     }
 
+    /// The one of that name, as tables have it.
+    pub(crate) fn named(name: &str) -> Option<Runtime> {
+        let ours = Runtime::OURS.into_iter().chain([Runtime::DropIn]);
+        let mut all = ours.chain(Runtime::RIVALS);
+        all.find(|runtime| runtime.name() == name)
+    }
+
     /// Reads `--against`: names with commas between them, or `all`.
     pub(crate) fn parse_list(text: &str) -> Result<Vec<Runtime>, BadInput> {
         if text.trim() == "all" {

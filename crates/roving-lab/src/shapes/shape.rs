@@ -182,8 +182,12 @@ fn even(_: usize) -> Part {
 }
 
 /// From 0.3 to 3.3 ms.
+pub(crate) fn uneven_us(number: usize) -> u32 {
+    300 + (hash(number as u64) % 3_001) as u32
+}
+
 fn uneven(number: usize) -> Part {
-    Part::Leaf(300 + (hash(number as u64) % 3_001) as u32)
+    Part::Leaf(uneven_us(number))
 }
 
 /// Many short ones and ever fewer long ones.

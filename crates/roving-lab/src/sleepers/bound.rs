@@ -5,9 +5,30 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use crate::shapes::shape::Part;
 
-/// No schedule is shorter: the greater one of work over workers, and span. In µs.
-pub(crate) fn greedy_us(whole: &Part, workers: usize) -> f64 {
-    (whole.work_us() as f64 / workers as f64).max(whole.span_us() as f64)
+/// What is known of a shape before it runs, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Bounds {
+    /// All leaves, divided by the workers.
+    pub(crate) share: f64,
+    /// The longest way through it.
+    pub(crate) span: f64,
+    /// See [`list_us`].
+    pub(crate) list: f64,
+}
+
+impl Bounds {
+    pub(crate) fn of(whole: &Part, workers: usize) -> Bounds {
+        Bounds {
+            share: whole.work_us() as f64 / workers as f64 / 1e6,
+            span: whole.span_us() as f64 / 1e6,
+            list: list_us(whole, workers) as f64 / 1e6,
+        }
+    }
+
+    /// No schedule is shorter.
+    pub(crate) fn greedy(&self) -> f64 {
+        self.share.max(self.span)
+    }
 }
 
 /// How long a scheduler without costs takes that keeps every worker at work while any leaf is
@@ -109,8 +130,11 @@ mod tests {
         assert_eq!((list_us(&flat, 2), list_us(&flat, 1)), (5, 6));
         let phases = Part::Series(vec![flat.clone(), flat]);
         assert_eq!((list_us(&phases, 2), list_us(&phases, 3)), (10, 8));
-        assert_eq!(greedy_us(&phases, 2), 8.0);
-        assert_eq!(greedy_us(&phases, 1), 12.0);
+        let greedy_us = |workers| Bounds::of(&phases, workers).greedy() * 1e6;
+        assert_eq!(
+            [1, 2].map(|workers| greedy_us(workers).round()),
+            [12.0, 8.0]
+        );
     }
 
     #[test]
@@ -118,9 +142,10 @@ mod tests {
         for kind in &KINDS {
             for workers in [1, 2, 7, 64] {
                 let whole = kind.for_workers(workers).whole();
-                let (list, greedy) = (list_us(&whole, workers) as f64, greedy_us(&whole, workers));
-                let most = whole.work_us() as f64 / workers as f64 + whole.span_us() as f64;
-                assert!(list >= greedy && list <= most, "{} on {workers}", kind.name);
+                let bounds = Bounds::of(&whole, workers);
+                let (list, rounded) = (bounds.list, 1e-9);
+                let within = bounds.greedy() - rounded..bounds.share + bounds.span + rounded;
+                assert!(within.contains(&list), "{} on {workers}", kind.name);
             }
         }
     }

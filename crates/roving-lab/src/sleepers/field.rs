@@ -5,7 +5,8 @@ use std::fs;
 use std::process::{Child, Command};
 use std::rc::Rc;
 
-use super::bound;
+use super::bound::Bounds;
+use super::kept::Kept;
 use super::ours::Ours;
 use super::predict::{self, Machine};
 use crate::input::Failure;
@@ -37,31 +38,36 @@ pub(crate) struct Cell {
     pub(crate) kind: &'static Kind,
     pub(crate) workers: usize,
     pub(crate) form: Runtime,
-    pub(crate) times: Times,
-    /// Of the whole process, where the system says it.
-    pub(crate) cpu: Times,
-    /// See [`bound::greedy_us`]. In seconds, as the next one.
-    pub(crate) greedy: f64,
-    /// See [`bound::list_us`].
-    pub(crate) list: f64,
-    /// The simulator's time for our closures, where it knows the shape. In seconds, too.
+    pub(crate) runs: usize,
+    /// The median time in seconds, as all times here.
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    /// The median processor time of the whole process; not a number where the system does not say
+    /// it.
+    pub(crate) cpu: f64,
+    pub(crate) bounds: Bounds,
+    /// The simulator's time for our closures, where it knows the shape.
     pub(crate) predicted: Option<f64>,
 }
 
 impl Cell {
     /// The predicted time over the measured one.
     pub(crate) fn prediction(&self) -> Option<f64> {
-        Some(self.predicted? / self.times.median())
+        Some(self.predicted? / self.median)
     }
 
     /// How many times as long as a scheduler without costs.
     pub(crate) fn over_list(&self) -> f64 {
-        self.times.median() / self.list
+        self.median / self.bounds.list
     }
 }
 
-/// Measures all cells, and says which runtimes took no part.
-pub(crate) fn measure(settings: &Settings) -> Result<(Vec<Cell>, Vec<String>), Failure> {
+/// Measures all cells that are not kept from a run that was cut off, and says which runtimes took
+/// no part.
+pub(crate) fn measure(
+    settings: &Settings,
+    kept: &mut Kept,
+) -> Result<(Vec<Cell>, Vec<String>), Failure> {
     // Else each leaf sleeps some 50 µs longer than it was asked to. Threads inherit it. Where it
     // cannot be written, all leaves of all runtimes are longer.
     let _ = fs::write("/proc/self/timerslack_ns", "1");
@@ -71,12 +77,17 @@ pub(crate) fn measure(settings: &Settings) -> Result<(Vec<Cell>, Vec<String>), F
     // Beside programs that compute the probes take minutes, and find no costs.
     let predictable = settings.leaves.spin == 0.0 && !settings.crowded && settings.load == 0;
     let costs = predictable.then(probes::costs).transpose()?;
+    // Nothing of it is fitted to a run that is to be predicted.
+    let machine = costs.map(Machine::new);
     for &workers in &settings.workers {
         let team = team(settings, workers, &mut absent)?;
-        // Nothing of it is fitted to a run that is to be predicted.
-        let machine = costs.map(|costs| Machine::new(costs, workers));
-        for kind in &settings.kinds {
-            cells.extend(measure_shape(settings, workers, kind, &team, machine)?);
+        for &kind in &settings.kinds {
+            let mut row = kept.of(kind, workers);
+            if row.is_empty() {
+                row = measure_shape(settings, workers, kind, &team, machine)?;
+                kept.keep(&row)?;
+            }
+            cells.extend(row);
         }
     }
     Ok((cells, absent))
@@ -152,8 +163,7 @@ fn measure_shape(
     };
     let series = interleave_within(&mut lanes.collect::<Vec<_>>(), rounds);
     let series = series.map_err(|why| Failure::Run(format!("{}: {why}", kind.name)))?;
-    let greedy = bound::greedy_us(&whole, workers) / 1e6;
-    let list = bound::list_us(&whole, workers) as f64 / 1e6;
+    let bounds = Bounds::of(&whole, workers);
     let predicted = machine.and_then(|machine| predict::predicted(shape, workers, &machine));
     let predicted = predicted.map(|time| time.as_secs_f64());
     let cells = series.into_iter().zip(team).zip(used);
@@ -161,10 +171,11 @@ fn measure_shape(
         kind,
         workers,
         form: *form,
-        times: series.times,
-        cpu: cpu.into_inner(),
-        greedy,
-        list,
+        runs: series.times.len(),
+        median: series.times.median(),
+        min: series.times.min(),
+        cpu: cpu.into_inner().median(),
+        bounds,
         predicted: predicted.filter(|_| *form == Runtime::Roving),
     });
     Ok(cells.collect())

@@ -2,11 +2,14 @@
 
 mod bound;
 pub(crate) mod field;
+pub(crate) mod kept;
+pub(crate) mod networks;
 mod ours;
 mod predict;
 pub(crate) mod verdict;
 
 use self::field::{Settings, measure};
+use self::kept::Kept;
 use self::verdict::{picture, table};
 use crate::compare::args::{CompareArgs, OUT, parse_workers_list};
 
@@ -91,7 +94,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let settings = settings(args)?;
     let out = args.out.clone().unwrap_or_else(|| OUT.into());
     make_directory(&out)?;
-    let (cells, absent) = measure(&settings)?;
+    let (cells, absent) = measure(&settings, &mut Kept::nowhere())?;
     show(format_args!("{}", table(&cells)))?;
     for why in absent {
         show(format_args!("left out: {why}\n"))?;

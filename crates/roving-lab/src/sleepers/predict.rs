@@ -3,8 +3,11 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use roving::raw::rules;
 use roving_model::{Costs, Runtime, Step, Then, Tree};
 
+use crate::machine::cpu_time;
+use crate::settings::cores;
 use crate::shapes::shape::{Entry, Part, Shape, Until};
 
 /// Simulated runs of each cell, each with a seed of its own.
@@ -20,37 +23,64 @@ const STEP_US: u64 = 137;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Machine {
     pub(crate) costs: Costs,
-    /// How much longer a leaf takes than it was asked to.
+    pub(crate) cores: usize,
+    /// How much longer a leaf takes than it was asked to, where a core is free.
     pub(crate) late: Duration,
 }
 
 impl Machine {
-    /// With as many threads asleep as there are workers.
-    pub(crate) fn new(costs: Costs, workers: usize) -> Machine {
-        let late = lateness(workers);
-        Machine { costs, late }
+    /// Probes how threads sleep, as many as there are cores.
+    pub(crate) fn new(costs: Costs) -> Machine {
+        let cores = cores();
+        let naps = Naps::measure(cores);
+        let costs = Costs {
+            nap: naps.core.map_or(costs.nap, |time| time.as_nanos() as f64),
+            ..costs
+        };
+        Machine {
+            costs,
+            cores,
+            late: naps.late,
+        }
     }
 }
 
-/// The mean time by which threads that sleep wake too late, so many at a time.
-fn lateness(threads: usize) -> Duration {
-    let sleeps = |thread: u64| {
-        let each = (0..SLEEPS).map(|place| {
-            let time = Duration::from_micros(LEAST_US + (thread + place) % SLEEPS * STEP_US);
-            let start = Instant::now();
-            thread::sleep(time);
-            start.elapsed().saturating_sub(time)
+/// What it takes to sleep, in the mean.
+#[derive(Debug)]
+struct Naps {
+    /// How much too late threads wake.
+    late: Duration,
+    /// The time of a core for that, where the system says it.
+    core: Option<Duration>,
+}
+
+impl Naps {
+    /// Of so many threads at a time.
+    fn measure(threads: usize) -> Naps {
+        let sleeps = |thread: u64| {
+            let each = (0..SLEEPS).map(|place| {
+                let time = Duration::from_micros(LEAST_US + (thread + place) % SLEEPS * STEP_US);
+                let start = Instant::now();
+                thread::sleep(time);
+                start.elapsed().saturating_sub(time)
+            });
+            each.sum::<Duration>()
+        };
+        let before = cpu_time();
+        let sum = thread::scope(|scope| {
+            let started: Vec<_> = (0..threads as u64)
+                .map(|thread| scope.spawn(move || sleeps(thread)))
+                .collect();
+            let late = started.into_iter().filter_map(|one| one.join().ok());
+            late.sum::<Duration>()
         });
-        each.sum::<Duration>()
-    };
-    let sum = thread::scope(|scope| {
-        let started: Vec<_> = (0..threads as u64)
-            .map(|thread| scope.spawn(move || sleeps(thread)))
-            .collect();
-        let late = started.into_iter().filter_map(|one| one.join().ok());
-        late.sum::<Duration>()
-    });
-    sum.div_f64((threads as u64 * SLEEPS) as f64)
+        let each = (threads as u64 * SLEEPS) as f64;
+        let used = || Some(cpu_time()?.saturating_sub(before?));
+        Naps {
+            late: sum.div_f64(each),
+            core: used().map(|used| used.div_f64(each)),
+        }
+    }
 }
 
 /// The median of simulated runs. Nothing for what the simulator does not know: two pools.
@@ -62,8 +92,14 @@ pub(crate) fn predicted(shape: &Shape, workers: usize, machine: &Machine) -> Opt
             late_ns: machine.late.as_nanos() as f64,
         },
     };
+    let patience = rules::patience(workers, machine.cores);
+    let costs = Costs {
+        patience: patience.as_nanos() as f64,
+        ..machine.costs
+    };
     let run = |seed| {
-        let pool = Runtime::new(workers).sleeping(true).costs(machine.costs);
+        let pool = Runtime::new(workers).sleeping(true).cores(machine.cores);
+        let pool = pool.costs(costs);
         let outcome = pool.seed(seed).run(&program).ok()?;
         Some(match shape.kind.until {
             Until::Ended => outcome.time_ns,
@@ -158,7 +194,11 @@ mod tests {
     #[test]
     fn no_prediction_is_below_the_span_and_most_are_near_the_list_schedule() {
         let machine = Machine {
-            costs: Costs::default(),
+            costs: Costs {
+                nap: 0.0,
+                ..Costs::default()
+            },
+            cores: 64,
             late: Duration::ZERO,
         };
         let mut ratios = Vec::new();
@@ -192,6 +232,11 @@ mod tests {
 
     #[test]
     fn who_sleeps_wakes_no_earlier_than_asked() {
-        assert!(lateness(2) < Duration::from_secs(1));
+        let naps = Naps::measure(2);
+        let second = Duration::from_secs(1);
+        assert!(
+            naps.late < second && naps.core.is_none_or(|core| core < second),
+            "{naps:?}"
+        );
     }
 }

@@ -26,18 +26,16 @@ pub(crate) struct Judged<'c> {
 
 impl Judged<'_> {
     pub(crate) fn over_best(&self) -> Option<f64> {
-        self.best
-            .map(|best| self.ours.times.median() / best.times.median())
+        self.best.map(|best| self.ours.median / best.median)
     }
 
     pub(crate) fn over_tasks(&self) -> Option<f64> {
-        self.tasks
-            .map(|tasks| self.ours.times.median() / tasks.times.median())
+        self.tasks.map(|tasks| self.ours.median / tasks.median)
     }
 
     /// Our time over that of another runtime in this cell.
     pub(crate) fn over(&self, other: Runtime) -> Option<f64> {
-        Some(self.ours.times.median() / self.beside(other)?.times.median())
+        Some(self.ours.median / self.beside(other)?.median)
     }
 
     /// The cell of another runtime for the same shape and workers.
@@ -52,11 +50,11 @@ impl Judged<'_> {
 
     /// Our processor time over that of another runtime, where both are known.
     pub(crate) fn cpu_over(&self, other: Runtime) -> Option<f64> {
-        let ratio = self.ours.cpu.median() / self.beside(other)?.cpu.median();
+        let ratio = self.ours.cpu / self.beside(other)?.cpu;
         ratio.is_finite().then_some(ratio)
     }
 
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("{} on {}", self.ours.kind.name, self.ours.workers)
     }
 }
@@ -76,7 +74,7 @@ pub(crate) fn judge_form(cells: &[Cell], form: Runtime) -> Vec<Judged<'_>> {
                     && std::ptr::eq(cell.kind, ours.kind)
                     && counts(cell.form)
             });
-            others.min_by(|a, b| a.times.median().total_cmp(&b.times.median()))
+            others.min_by(|a, b| a.median.total_cmp(&b.median))
         };
         Judged {
             ours,
@@ -96,6 +94,15 @@ pub(crate) fn near_predictions(cells: &[Cell]) -> Option<(usize, usize)> {
     let ratios: Vec<f64> = ended.filter_map(Cell::prediction).collect();
     let near = ratios.iter().filter(|ratio| (**ratio - 1.0).abs() <= 0.1);
     (!ratios.is_empty()).then(|| (near.count(), ratios.len()))
+}
+
+/// Blumofe and Leiserson: a run takes work / P + c · span. The c of the least squares over all
+/// shapes and numbers of workers; nothing without cells.
+pub(crate) fn fitted_c(judged: &[Judged<'_>]) -> Option<f64> {
+    let sum = |of: fn(&Cell) -> f64| judged.iter().map(|one| of(one.ours)).sum::<f64>();
+    let rest = sum(|cell| (cell.median - cell.bounds.share) * cell.bounds.span);
+    let c = rest / sum(|cell| cell.bounds.span * cell.bounds.span);
+    c.is_finite().then_some(c)
 }
 
 /// The geometric mean; none of nothing.
@@ -135,12 +142,12 @@ pub(crate) fn table(cells: &[Cell]) -> String {
             text,
             "{:>5} workers {:>9.2} ms  rival {:.2} ({:<6}) tasks {:<5} list {:.2} cpu {:.2}",
             one.ours.workers,
-            one.ours.times.median() * 1e3,
+            one.ours.median * 1e3,
             one.over_best().unwrap_or(f64::NAN),
             best.form.name(),
             tasks,
             one.ours.over_list(),
-            one.ours.cpu.median() / best.cpu.median(),
+            one.ours.cpu / best.cpu,
         );
     }
     let mut order: Vec<(f64, String)> = judged
@@ -173,6 +180,10 @@ fn means(text: &mut String, cells: &[Cell], judged: &[Judged<'_>]) {
         if let Some(mean) = mean(judged.iter().filter_map(|one| one.over(rival))) {
             let _ = writeln!(text, "geometric mean over {}: {mean:.3}", rival.name());
         }
+    }
+    let ended = |one: &&Judged<'_>| one.ours.kind.until == Until::Ended;
+    if let Some(c) = fitted_c(&judged.iter().filter(ended).cloned().collect::<Vec<_>>()) {
+        let _ = writeln!(text, "work / P + c · span: c = {c:.2}");
     }
     if let Some((near, all)) = near_predictions(cells) {
         let _ = writeln!(text, "simulator: within 10 % in {near} of {all} cells");
@@ -220,12 +231,12 @@ pub(crate) fn csv(cells: &[Cell], command: &str) -> Csv {
             cell.workers.to_string(),
             cell.form.name().into(),
             cell.form.version().into(),
-            cell.times.len().to_string(),
-            ms(cell.times.median()),
-            ms(cell.times.min()),
-            ms(cell.cpu.median()),
-            ms(cell.greedy),
-            ms(cell.list),
+            cell.runs.to_string(),
+            ms(cell.median),
+            ms(cell.min),
+            ms(cell.cpu),
+            ms(cell.bounds.greedy()),
+            ms(cell.bounds.list),
             format!("{:.4}", cell.over_list()),
             cell.predicted.map_or_else(String::new, ms),
             command.into(),
@@ -268,4 +279,36 @@ pub(crate) fn picture(cells: &[Cell]) -> Result<Option<String>, String> {
     let (x, y) = ("workers", "times the bound");
     let title = "Leaves that sleep: makespan over the list schedule's";
     plot::curves(title, x, y, &curves).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bound::Bounds;
+    use super::*;
+    use crate::shapes::shape::KINDS;
+
+    #[test]
+    fn the_fitted_c_is_that_of_the_cells() {
+        let cell = |share: f64, span: f64, c: f64| Cell {
+            kind: &KINDS[0],
+            workers: 2,
+            form: Runtime::Roving,
+            runs: 1,
+            median: share + c * span,
+            min: share,
+            cpu: f64::NAN,
+            bounds: Bounds {
+                share,
+                span,
+                list: share,
+            },
+            predicted: None,
+        };
+        let same = [cell(1.0, 0.1, 1.5), cell(3.0, 0.2, 1.5)];
+        assert!((fitted_c(&judge(&same)).unwrap() - 1.5).abs() < 1e-9);
+        // A long span says more: 0.1² · 1 + 0.2² · 2 over 0.1² + 0.2².
+        let two = [cell(1.0, 0.1, 1.0), cell(3.0, 0.2, 2.0)];
+        assert!((fitted_c(&judge(&two)).unwrap() - 1.8).abs() < 1e-9);
+        assert_eq!(fitted_c(&[]), None);
+    }
 }

@@ -44,7 +44,8 @@ pub(super) struct Prices {
     line: ByDistance,
     finish: ByDistance,
     pub(super) unpark: u64,
-    pub(super) wake: u64,
+    wake: u64,
+    pub(super) nap: u64,
 }
 
 impl Prices {
@@ -62,6 +63,7 @@ impl Prices {
             finish: costs.finish,
             unpark: ticks(costs.unpark),
             wake: ticks(costs.wake),
+            nap: ticks(costs.nap),
         }
     }
 
@@ -167,13 +169,14 @@ impl<'t, T: Tree> Engine<'t, T> {
         let mut free = Bits::new(rules.cores);
         (1..rules.cores).for_each(|core| free.insert(core));
         let core = |core: usize| if core == 0 { 0 } else { NOBODY };
+        let cores = rules.cores as u32;
         let seat = |worker: usize| {
             let state = if worker == 0 {
                 State::Ready
             } else {
                 State::Asleep
             };
-            Seat::new(worker as u32, state)
+            Seat::new(worker as u32 % cores, state)
         };
         Engine {
             tree,
@@ -304,7 +307,7 @@ impl<'t, T: Tree> Engine<'t, T> {
         let passed = time.saturating_sub(seat.accounted);
         seat.accounted = seat.accounted.max(time);
         match seat.state {
-            State::Running => self.busy_ticks += passed,
+            State::Running | State::Napping => self.busy_ticks += passed,
             State::Waiting | State::Looking | State::EnRoute | State::Restrained => {
                 self.steal_ticks += passed;
             }
@@ -316,8 +319,9 @@ impl<'t, T: Tree> Engine<'t, T> {
     pub(super) fn turn_to(&mut self, who: u32, time: u64, state: State) {
         self.account(who, time);
         let seat = &mut self.seats[who as usize];
-        self.busy -= usize::from(seat.state == State::Running);
-        self.busy += usize::from(state == State::Running);
+        let is_busy = |state| matches!(state, State::Running | State::Napping);
+        self.busy -= usize::from(is_busy(seat.state));
+        self.busy += usize::from(is_busy(state));
         seat.state = state;
         seat.turn = seat.turn.wrapping_add(1) & (u32::MAX >> KIND_BITS);
     }
@@ -331,7 +335,10 @@ impl<'t, T: Tree> Engine<'t, T> {
         }
         self.outcome.work_ns += ns;
         self.seats[who as usize].then = then;
-        self.work_until(who, time, time + ticks(ns));
+        match self.rules.naps && ns > 0.0 {
+            true => self.nap(who, time, ticks(ns)),
+            false => self.work_until(who, time, time + ticks(ns)),
+        }
     }
 
     /// The thread runs until `due`, and what follows then.
@@ -422,6 +429,13 @@ impl<'t, T: Tree> Engine<'t, T> {
     pub(super) fn distance(&self, a: u32, b: u32) -> Distance {
         let (a, b) = (self.seats[a as usize].core, self.seats[b as usize].core);
         self.rules.topology.distance(a, b)
+    }
+
+    /// When a thread that is unparked now runs: at once after the one that has its core, as far as
+    /// the system is concerned; a core that is idle has to wake up itself.
+    pub(super) fn woken_at(&self, time: u64) -> u64 {
+        let wakes_core = !self.rules.naps || self.free.next_from(0).is_some();
+        time + self.prices.unpark + if wakes_core { self.prices.wake } else { 0 }
     }
 
     pub(super) fn is_spare(&self, who: u32) -> bool {

@@ -110,6 +110,8 @@ pub struct Costs {
     pub unpark: f64,
     /// From that until it runs.
     pub wake: f64,
+    /// The time of a core that a task takes which sleeps: to fall asleep, and to go on.
+    pub nap: f64,
 }
 
 impl Default for Costs {
@@ -139,13 +141,14 @@ impl Default for Costs {
             },
             unpark: 3000.0,
             wake: 20_000.0,
+            nap: 5000.0,
         }
     }
 }
 
 impl Costs {
     /// Every figure with its name.
-    fn all(&self) -> [(&'static str, f64); 18] {
+    fn all(&self) -> [(&'static str, f64); 19] {
         [
             ("join", self.join),
             ("publish", self.publish),
@@ -165,6 +168,7 @@ impl Costs {
             ("finish.far", self.finish.far),
             ("unpark", self.unpark),
             ("wake", self.wake),
+            ("nap", self.nap),
         ]
     }
 

@@ -52,6 +52,7 @@ const WORKERS_MAX: usize = 1 << 22;
 pub struct Runtime {
     workers: usize,
     sleeping: bool,
+    cores: Option<usize>,
     amount: Amount,
     topology: Topology,
     near_first: bool,
@@ -65,6 +66,7 @@ impl Runtime {
         Runtime {
             workers,
             sleeping: false,
+            cores: None,
             amount: Amount::One,
             topology: Topology::default(),
             near_first: false,
@@ -73,8 +75,9 @@ impl Runtime {
         }
     }
 
-    /// Whether tasks sleep instead of computing, so that each thread can run at any time, those
-    /// included that stand in for others.
+    /// Whether tasks sleep instead of computing, and leave their core to others meanwhile. Then each
+    /// thread has a core, those included that stand in for others, unless [`Self::cores`] says how
+    /// many there are.
     ///
     /// ```
     /// use roving_model::{Fib, Runtime};
@@ -86,6 +89,24 @@ impl Runtime {
     #[must_use]
     pub fn sleeping(self, sleeping: bool) -> Runtime {
         Runtime { sleeping, ..self }
+    }
+
+    /// So many threads run at a time, where tasks [sleep](Self::sleeping): those that steal, wake and
+    /// look around take turns at the cores.
+    ///
+    /// ```
+    /// use roving_model::{Fib, Runtime};
+    /// let fib = Fib { n: 12, call_ns: 1e6 };
+    /// let pool = Runtime::new(64).sleeping(true);
+    /// assert!(pool.cores(2).run(&fib)?.time_ns > pool.run(&fib)?.time_ns);
+    /// # Ok::<(), roving_model::ModelError>(())
+    /// ```
+    #[must_use]
+    pub fn cores(self, cores: usize) -> Runtime {
+        Runtime {
+            cores: Some(cores),
+            ..self
+        }
     }
 
     /// How much a thief takes: one task unless said otherwise.
@@ -186,7 +207,12 @@ impl Runtime {
             .div_ceil(2);
         Ok(Rules {
             workers,
-            cores: workers + if self.sleeping { spares } else { 0 },
+            cores: match (self.sleeping, self.cores) {
+                (false, _) => workers,
+                (true, None) => workers + spares,
+                (true, Some(cores)) => cores.clamp(1, workers + spares),
+            },
+            naps: self.sleeping,
             spares,
             target: workers,
             amount,

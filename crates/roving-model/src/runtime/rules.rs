@@ -13,6 +13,8 @@ pub(super) struct Rules {
     pub(super) workers: usize,
     /// How many threads can run at a time.
     pub(super) cores: usize,
+    /// Tasks sleep, and leave their core to others meanwhile.
+    pub(super) naps: bool,
     /// Compensation threads that run tasks.
     pub(super) spares: usize,
     /// How many threads there should be that are not parked in a wait.

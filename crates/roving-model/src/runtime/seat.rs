@@ -87,6 +87,8 @@ pub(super) enum Frame {
 pub(super) enum State {
     /// Runs a task.
     Running,
+    /// Its task sleeps, and so does the thread.
+    Napping,
     /// Looks for the end of a stolen task.
     Waiting,
     /// Sleeps until a stolen task has ended.

@@ -142,6 +142,51 @@ fn a_worker_whose_task_is_away_gives_its_core_to_a_spare_thread() {
     );
 }
 
+/// Tasks that sleep need a core to fall asleep and to go on, so few cores let no more through.
+#[test]
+fn threads_take_turns_at_the_cores_that_there_are() {
+    let flat = Flat {
+        tasks: 3200,
+        task_ns: 1e6,
+        spawn_ns: 5.0,
+    };
+    let costs = Costs {
+        nap: 50_000.0,
+        ..Costs::default()
+    };
+    let pool = Runtime::new(64).sleeping(true).costs(costs);
+    let time = |cores| pool.cores(cores).run(&flat).unwrap().time_ns;
+    let least = |cores| 3200.0 * 50_000.0 / f64::from(cores);
+    let by_workers = 3200.0 * 1e6 / 64.0;
+    assert!((1.0..1.1).contains(&(time(1) / least(1))), "{}", time(1));
+    assert!((1.0..1.2).contains(&(time(2) / least(2))), "{}", time(2));
+    assert!(
+        (1.0..1.1).contains(&(time(64) / by_workers)),
+        "{}",
+        time(64)
+    );
+    let all = pool.run(&flat).unwrap().time_ns;
+    assert!((0.9..1.1).contains(&(time(64) / all)), "{all}");
+}
+
+/// A worker that is parked in a wait gets a thread in its place also where no core is free at that
+/// moment: the others only wait for one.
+#[test]
+fn who_sleeps_in_a_task_has_no_core_that_others_could_use() {
+    let text = "roving-tree 1\n0 1\n1 1\n2 4000000\n2 9000000\n1 1\n2 2000000\n2 100000\n";
+    let tree = Recorded::read(text.as_bytes()).unwrap();
+    let pool = Runtime::new(3).sleeping(true);
+    for cores in [1, 2, 3] {
+        let outcome = pool.cores(cores).run(&tree).unwrap();
+        assert!(
+            outcome.parks_waiting > 0 && outcome.spares > 0,
+            "{outcome:?}"
+        );
+        let time = outcome.time_ns;
+        assert!((9e6..9.5e6).contains(&time), "{cores} cores: {outcome:?}");
+    }
+}
+
 #[test]
 fn many_workers_on_little_work() {
     let outcome = Runtime::new(20_000).run(&TREE).unwrap();

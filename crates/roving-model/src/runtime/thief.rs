@@ -21,7 +21,8 @@ impl<T: Tree> Engine<'_, T> {
             return self.begin(who, job, time);
         }
         let next = self.ready.front().copied();
-        if next.is_some_and(|next| !self.seats[next as usize].frames.is_empty()) {
+        let has_frames = |next: u32| !self.seats[next as usize].frames.is_empty();
+        if !self.rules.naps && next.is_some_and(has_frames) {
             // Somebody else can use the core.
             self.want_core(who, time);
             return self.release_core(self.seats[who as usize].core, time);
@@ -318,9 +319,8 @@ impl<T: Tree> Engine<'_, T> {
             }
             State::Parked => {
                 self.outcome.wakes += 1;
-                let unparked = time + self.prices.unpark;
-                self.plan(victim, unparked + self.prices.wake, Kind::Resume);
-                unparked
+                self.plan(victim, self.woken_at(time), Kind::Resume);
+                time + self.prices.unpark
             }
             _ => time,
         }

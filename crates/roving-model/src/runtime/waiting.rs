@@ -100,7 +100,8 @@ impl<T: Tree> Engine<'_, T> {
         self.active -= 1;
         let core = self.seats[who as usize].core;
         self.release_core(core, time);
-        if self.free.contains(core as usize) && self.active < self.rules.target {
+        let has_core = self.rules.naps || self.free.contains(core as usize);
+        if has_core && self.active < self.rules.target {
             self.bring_in_one(core, time);
         }
     }
@@ -118,12 +119,11 @@ impl<T: Tree> Engine<'_, T> {
         self.outcome.wakes += 1;
         self.seats[spare as usize].core = core;
         self.turn_to(spare, time, State::Waking);
-        self.occupy(spare);
-        self.plan(
-            spare,
-            time + self.prices.unpark + self.prices.wake,
-            Kind::Woken,
-        );
+        let woken = self.woken_at(time);
+        if !self.rules.naps {
+            self.occupy(spare);
+        }
+        self.plan(spare, woken, Kind::Woken);
     }
 
     /// A compensation thread that is one too many goes off duty.
@@ -147,6 +147,9 @@ impl<T: Tree> Engine<'_, T> {
         self.turn_to(who, time, State::Ready);
         self.seats[who as usize].midstep = false;
         if !self.take_core(who) {
+            if self.rules.naps {
+                return self.ready.push_back(who);
+            }
             let core = self.seats[who as usize].core;
             self.make_way(self.cores[core as usize], time);
             if !self.take_core(who) {
@@ -252,16 +255,36 @@ impl<T: Tree> Engine<'_, T> {
         self.outcome.wakes += 1;
         let who = sleeper as u32;
         self.turn_to(who, time, State::Waking);
-        self.plan(
-            who,
-            time + self.prices.unpark + self.prices.wake,
-            Kind::Woken,
-        );
+        self.plan(who, self.woken_at(time), Kind::Woken);
         true
+    }
+
+    /// The thread's task sleeps for so long, the core's own time for that included.
+    pub(super) fn nap(&mut self, who: u32, time: u64, length: u64) {
+        self.turn_to(who, time, State::Napping);
+        self.release_core(self.seats[who as usize].core, time);
+        let asleep = length.saturating_sub(self.prices.nap);
+        self.plan(who, time + asleep, Kind::Woken);
+    }
+
+    /// The thread's task has slept.
+    fn rise(&mut self, who: u32, time: u64) {
+        let has_core = self.take_core(who);
+        if !has_core {
+            self.want_core(who, time);
+        }
+        let seat = &mut self.seats[who as usize];
+        (seat.midstep, seat.due) = (true, self.prices.nap);
+        if has_core {
+            self.run_ready(who, time);
+        }
     }
 
     /// An unparked thread runs.
     pub(super) fn woken(&mut self, who: u32, time: u64) {
+        if self.seats[who as usize].state == State::Napping {
+            return self.rise(who, time);
+        }
         let seat = &mut self.seats[who as usize];
         (seat.since, seat.spent, seat.until, seat.midstep) = (0, 0, 0, false);
         let core = seat.core as usize;

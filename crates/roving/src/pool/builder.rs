@@ -38,6 +38,15 @@ pub const PATIENCE: Duration = Duration::from_micros(if cfg!(miri) { 2 } else { 
 /// block, the cores are free only as long as those that look for work leave them so.
 const PATIENCE_CROWDED: Duration = Duration::from_micros(if cfg!(miri) { 1 } else { 10 });
 
+/// How long one of so many workers looks around where that many cores are there for them.
+#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
+pub fn patience(workers: usize, cores: usize) -> Duration {
+    match workers > cores {
+        true => PATIENCE_CROWDED,
+        false => PATIENCE,
+    }
+}
+
 impl Pool {
     /// Creates a pool of `workers` workers, with the defaults of [`Pool::builder`] for the rest.
     ///
@@ -331,10 +340,6 @@ impl PoolBuilder {
             // A schedule that is drawn is the same on any machine.
             (Some(_), true) => Pins::alone(allowed),
         };
-        let patience = match workers > shared {
-            true => PATIENCE_CROWDED,
-            false => PATIENCE,
-        };
         let kind = self.kind(given, schedule);
         let settings = Apart::new(Box::new(Settings {
             workers,
@@ -344,7 +349,7 @@ impl PoolBuilder {
             spares: SPARES_MAX,
             stand_in: self.stand_in,
             slots: self.slots,
-            patience,
+            patience: patience(workers, shared),
             amount: self.amount,
             spawn_order: self.spawn_order,
             migrate: self.migrate,

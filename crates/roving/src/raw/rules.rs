@@ -33,11 +33,12 @@
 //! assert!(look_away(1).0 > look_away(0).0);
 //! // What it may do while its own task is away, and when it parks.
 //! assert!(CHAIN_MAX > 1 && THEFT_COST < PATIENCE);
+//! assert!(patience(4, 2) < patience(4, 4));
 //! // How many it wakes for what it leaves; how many there can be.
 //! assert!(WAKES_PER_CLAIM < WORKERS_LIMIT && SPARES_MAX < WORKERS_LIMIT);
 //! ```
 
-pub use crate::pool::builder::PATIENCE;
+pub use crate::pool::builder::{PATIENCE, patience};
 pub use crate::stack::policy::{About, CREDIT_MAX, CREDIT_TIME, Shown, credit, split_taken_back};
 pub use crate::workers::settings::{SPARES_MAX, WORKERS_LIMIT};
 pub use crate::workers::sleep::parts::WAKES_PER_CLAIM;
