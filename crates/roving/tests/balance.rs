@@ -198,3 +198,36 @@ fn a_thief_wakes_two_for_what_it_leaves() {
         );
     });
 }
+
+/// Who pushes a burst wakes some sleepers itself: it woke one, and all others had to wait until
+/// that one had come, woken two, and so on.
+#[test]
+fn who_pushes_a_burst_wakes_several() {
+    watched(|| {
+        const WORKERS: usize = size(12, 6);
+        const BURSTS: usize = size(40, 4);
+        let pool = Pool::builder().workers(WORKERS).assume_cores(WORKERS);
+        let pool = pool.build().unwrap();
+        let woken_by = |worker: usize| pool.profile().workers[worker].counters.wakes;
+        let burst = || {
+            // Most of them have parked by then.
+            thread::sleep(Duration::from_millis(2));
+            let together = Together::of(WORKERS);
+            let woke = pool.install(|| {
+                let spawner = current_worker().expect("this is a worker");
+                let before = woken_by(spawner);
+                scope(|s| {
+                    (0..WORKERS).for_each(|_| s.spawn(|_| together.meet()));
+                    woken_by(spawner) - before
+                })
+            });
+            woke >= 3
+        };
+        let bursts = (0..BURSTS).filter(|_| burst()).count();
+        let least = BURSTS / 2;
+        assert!(
+            bursts >= least,
+            "a spawner woke three in {bursts} bursts of {BURSTS}"
+        );
+    });
+}

@@ -34,12 +34,17 @@
 //! // What it may do while its own task is away, and when it parks.
 //! assert!(CHAIN_MAX > 1 && THEFT_COST < PATIENCE);
 //! assert!(patience(4, 2) < patience(4, 4));
-//! // How many it wakes for what it leaves; how many there can be.
+//! // Who answers a demand wakes a worker, and so do the publications after that one; how many a
+//! // thief wakes for what it leaves; how many there can be.
+//! let (wakes_one, owed) = wakes(true, 0);
+//! assert!(wakes_one && owed > 0 && wakes(false, 0) == (false, 0));
 //! assert!(WAKES_PER_CLAIM < WORKERS_LIMIT && SPARES_MAX < WORKERS_LIMIT);
 //! ```
 
 pub use crate::pool::builder::{PATIENCE, patience};
-pub use crate::stack::policy::{About, CREDIT_MAX, CREDIT_TIME, Shown, credit, split_taken_back};
+pub use crate::stack::policy::{
+    About, CREDIT_MAX, CREDIT_TIME, Shown, credit, split_taken_back, wakes,
+};
 pub use crate::workers::settings::{SPARES_MAX, WORKERS_LIMIT};
 pub use crate::workers::sleep::parts::WAKES_PER_CLAIM;
 pub use crate::workers::steal::amount::{AMOUNT_MAX, least_of, taken_of};

@@ -109,6 +109,8 @@ struct Own {
     floor: Cell<*const Slot>,
     /// An alarm was raised, and the span not yet changed since.
     owes_answer: Cell<bool>,
+    /// So many of the next publications wake a worker each, see [`policy::wakes`].
+    wakes_owed: Cell<u32>,
     /// How many publications may follow before it is [`Showing::unasked`] that counts, not `wide`.
     credit: Cell<u32>,
     /// How many ends of scopes go by without a look at the clock.
@@ -150,6 +152,7 @@ impl TaskStack {
             // A thief may want work before the owner has started: the first push looks.
             owes_answer: Cell::new(true),
             credit: Cell::new(0),
+            wakes_owed: Cell::new(0),
             looks_left_out: Cell::new(0),
             credited: Cell::new(None),
             tally: Tally::default(),

@@ -96,6 +96,20 @@ impl About {
     }
 }
 
+/// Most sleepers that an owner wakes for one demand, each with a publication of its own: a burst
+/// begins with so many. Who is woken takes as long to come as it takes to push many tasks, and
+/// wakes others itself for what it leaves.
+const WAKES_PER_DEMAND: u32 = 4;
+
+/// Whether a publication wakes a sleeper, and for how many of the next ones that holds, too.
+#[inline]
+pub fn wakes(answers: bool, owed: u32) -> (bool, u32) {
+    match answers {
+        true => (true, WAKES_PER_DEMAND - 1),
+        false => (owed > 0, owed.saturating_sub(1)),
+    }
+}
+
 /// Where the split line goes when the owner takes back the task at `index`, which is public and the
 /// newest: others come back with it, unless somebody waits for more, while `unasked` stay.
 #[inline]
@@ -148,6 +162,25 @@ mod tests {
         assert_eq!(all.split_after(), 32);
         assert_eq!(About { least: 99, ..about }.split_after(), 32);
         assert_eq!(About { oldest: 2, ..about }.split_after(), 12);
+    }
+
+    #[test]
+    fn so_many_are_woken_for_each_demand() {
+        let mut owed = 0;
+        let mut publish = |answers| {
+            let (wakes, after) = wakes(answers, owed);
+            owed = after;
+            wakes
+        };
+        assert!(!publish(false));
+        let further = (0..10).filter(|_| publish(false));
+        assert_eq!(further.count(), 0);
+        assert!(
+            publish(true) && publish(true),
+            "a demand is always answered"
+        );
+        let further = (0..10).filter(|_| publish(false));
+        assert_eq!(further.count() as u32, WAKES_PER_DEMAND - 1);
     }
 
     #[test]

@@ -164,7 +164,10 @@ impl Owner<'_> {
                     own.owes_answer.set(after.wanted());
                     own.credit.set(own.credit.get().saturating_sub(1));
                     bump(&stack.tally().publications, 1);
-                    return Due::when(before.wanted() && enough);
+                    let answers = before.wanted() && enough;
+                    let (wakes, owed) = policy::wakes(answers, own.wakes_owed.get());
+                    own.wakes_owed.set(owed);
+                    return Due::when(wakes);
                 }
                 Err(now) => before = Span(now),
             }
