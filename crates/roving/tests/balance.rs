@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use common::{holds_within, size, watched};
+use common::{holds_within, join_stolen, size, tries, watched};
 use roving::{Pool, current_worker, join, scope};
 
 /// Long enough for the slowest machine, and over only if the test fails.
@@ -228,6 +228,49 @@ fn who_pushes_a_burst_wakes_several() {
         assert!(
             bursts >= least,
             "a spawner woke three in {bursts} bursts of {BURSTS}"
+        );
+    });
+}
+
+/// Threads that stood in for workers which waited are asleep when these go on, and are woken for
+/// jobs that find no worker idle. They ran them, so that more jobs were under way than the pool has
+/// workers.
+#[test]
+fn threads_that_are_not_needed_any_more_run_no_jobs() {
+    watched(|| {
+        const WORKERS: usize = 2;
+        let pool = Pool::builder().workers(WORKERS).assume_cores(WORKERS);
+        let pool = pool.build().unwrap();
+        let stood_in = || pool.profile().workers.len() - WORKERS;
+        let waits = || {
+            let long = || thread::sleep(Duration::from_millis(1));
+            pool.install(|| join_stolen(|| (), || join_stolen(|| (), long)));
+        };
+        assert!(holds_within(LIMIT, || {
+            waits();
+            stood_in() > 0
+        }));
+        let round = || {
+            waits();
+            // What stood in has nothing to do, and goes to sleep. Now and then it has just looked
+            // whether it is needed, and loses its core for longer than this.
+            thread::sleep(Duration::from_millis(1));
+            let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let job = || {
+                most.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
+                thread::sleep(Duration::from_millis(1));
+                now.fetch_sub(1, SeqCst);
+            };
+            thread::scope(|callers| {
+                (0..8).for_each(|_| drop(callers.spawn(|| pool.install(job))));
+            });
+            most.load(SeqCst) > WORKERS
+        };
+        let rounds = tries(40);
+        let over = (0..rounds).filter(|_| round()).count();
+        assert!(
+            over <= rounds.div_ceil(4),
+            "too many jobs at once in {over} rounds of {rounds}"
         );
     });
 }

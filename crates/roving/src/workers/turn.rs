@@ -14,6 +14,7 @@ use crate::workers::registry::Registry;
 use crate::workers::settings::IndexHandler;
 use crate::workers::sleep::rest::{Sleeper, Woken, bench, sleep};
 use crate::workers::sleep::roster;
+use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::{Search, Thief};
 
 /// One look in so many goes to the injector first, so that stealing without end starves no job.
@@ -24,8 +25,11 @@ const JOB_EVERY: usize = 61;
 pub(crate) struct Turn<'w>(pub(crate) &'w Worker);
 
 impl Turn<'_> {
-    /// A compensation thread that is not needed leaves, unless there is a job that may be waited
-    /// for. So does a worker that is benched.
+    /// A compensation thread that is not needed leaves. So does a worker that is benched.
+    ///
+    /// It may have been woken for a job, when no worker was idle. The job is left to these: as many
+    /// as there should be are at work, and look for jobs before they sleep; who parks in a wait
+    /// brings in another thread. In a pool where such threads run jobs only, they are there for it.
     fn stay_or_rest(self) {
         let registry = self.0.registry();
         let closing = registry.crew.is_closing();
@@ -35,11 +39,17 @@ impl Turn<'_> {
             }
             return;
         }
-        if registry.spares.is_one_too_many() && !closing && registry.injector.is_hint_empty() {
+        if registry.spares.is_one_too_many() && !closing && !self.has_job_to_run() {
             self.0.clock().enter(Activity::Idle);
             registry.spares.rest(registry.as_ref(), self.0.index());
             self.0.clock().enter(Activity::Steal);
         }
+    }
+
+    /// Whether there is a job that only a compensation thread may be there to run.
+    fn has_job_to_run(self) -> bool {
+        let registry = self.0.registry();
+        registry.spares.stand_in != StandIn::ForAll && !registry.injector.is_hint_empty()
     }
 
     /// Sleeps until this worker is to work again, or the pool closes.
