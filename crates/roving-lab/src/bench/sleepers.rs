@@ -161,7 +161,7 @@ fn claims(record: &mut Record, judged: &[Judged<'_>], about: &str) {
     }
 }
 
-/// What is promised of a machine that does nothing else.
+/// The claims about a machine that does nothing else.
 fn claims_without_load(record: &mut Record, judged: &[Judged<'_>], shapes: &[Judged<'_>]) {
     let few = those(shapes, |one| one.ours.workers <= 16);
     let what = "sleeping leaves, up to 16 workers: over the list schedule";

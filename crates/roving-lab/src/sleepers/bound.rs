@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use crate::shapes::shape::Part;
 
-/// What is known of a shape before it runs, in seconds.
+/// The times by which a shape is bounded before it runs, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bounds {
     /// All leaves, divided by the workers.

@@ -45,7 +45,7 @@ impl Machine {
     }
 }
 
-/// What it takes to sleep, in the mean.
+/// The mean costs of falling asleep and going on.
 #[derive(Debug)]
 struct Naps {
     /// How much too late threads wake.

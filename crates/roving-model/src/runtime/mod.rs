@@ -75,9 +75,9 @@ impl Runtime {
         }
     }
 
-    /// Whether tasks sleep instead of computing, and leave their core to others meanwhile. Then each
-    /// thread has a core, those included that stand in for others, unless [`Self::cores`] says how
-    /// many there are.
+    /// Whether tasks sleep instead of computing, and leave their core to others meanwhile. Then
+    /// each thread has a core, those included that stand in for others, unless [`Self::cores`]
+    /// says how many there are.
     ///
     /// ```
     /// use roving_model::{Fib, Runtime};
@@ -91,8 +91,8 @@ impl Runtime {
         Runtime { sleeping, ..self }
     }
 
-    /// So many threads run at a time, where tasks [sleep](Self::sleeping): those that steal, wake and
-    /// look around take turns at the cores.
+    /// So many threads run at a time, where tasks [sleep](Self::sleeping): those that steal, wake
+    /// and look around take turns at the cores.
     ///
     /// ```
     /// use roving_model::{Fib, Runtime};
