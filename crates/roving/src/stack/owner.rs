@@ -151,6 +151,13 @@ impl<'s> Owner<'s> {
         self.stack.own.split.get() < self.top() || self.stack.public() > 0
     }
 
+    /// Whether the first task that is left unjoined takes the slow path. It changes how many are
+    /// shown, but not in a pool of one worker, where a process that wakes another each time finds an
+    /// empty stack.
+    fn minds_first(&self) -> bool {
+        self.stack.showing.thieves > 0 || self.stack.showing.drawn
+    }
+
     /// How many tasks are public, as far as the owner knows without looking.
     fn public_seen(&self) -> usize {
         self.stack.own.split.get() - self.stack.own.oldest_seen.get()
@@ -393,7 +400,7 @@ impl<'s> Owner<'s> {
         let (slot, line) = (self.stack.slot(index), self.line());
         if ptr::eq(line.barrier.get(), line.top.get()) {
             line.barrier.set(slot.link());
-            if slot.link().is_null() {
+            if slot.link().is_null() && self.minds_first() {
                 line.spawn_limit.set(ptr::null());
             }
         }
@@ -409,12 +416,11 @@ impl<'s> Owner<'s> {
         let line = &stack.line;
         let (end, split) = (stack.at(stack.slots.len()), stack.at(stack.own.split.get()));
         line.push_limit.set(if slow { ptr::null() } else { end });
-        // The first task that is left unjoined changes how many are shown.
-        line.spawn_limit
-            .set(match slow || line.barrier.get().is_null() {
-                true => ptr::null(),
-                false => self.half_hidden().map_or(end, |half| end.min(half)),
-            });
+        let is_first = line.barrier.get().is_null() && self.minds_first();
+        line.spawn_limit.set(match slow || is_first {
+            true => ptr::null(),
+            false => self.half_hidden().map_or(end, |half| end.min(half)),
+        });
         line.drain_limit.set(if slow { NOWHERE } else { split });
         let is_plain = !slow && !stack.showing.drawn && stack.showing.least <= 1;
         line.full_limit.set(if is_plain { end } else { NOWHERE });

@@ -83,13 +83,17 @@ impl Life {
         // Ordering: Relaxed; the compare-and-swap decides.
         let mut word = self.0.load(Ordering::Relaxed);
         loop {
-            let next = match word & (PHASE | OVER) {
-                // By the waker lent to a poll, of a frame that has none of its own.
-                RUNNING if word == 0 => REFERENCE | NOTIFIED,
-                RUNNING => word | NOTIFIED,
-                SUSPENDED => word & !PHASE,
-                NOTIFIED | SCHEDULED => word,
-                _ => return Due::none(),
+            let is_suspended = word & (PHASE | OVER) == SUSPENDED;
+            // The usual case before the others, for which there is a table of jumps.
+            let next = match is_suspended {
+                true => word & !PHASE,
+                false => match word & (PHASE | OVER) {
+                    // By the waker lent to a poll, of a frame that has none of its own.
+                    RUNNING if word == 0 => REFERENCE | NOTIFIED,
+                    RUNNING => word | NOTIFIED,
+                    NOTIFIED | SCHEDULED => word,
+                    _ => return Due::none(),
+                },
             };
             // Ordering: Edge [wake]: Release, so that the next poll sees why it was woken, or the
             // one after it, even where the word stays as it is. Acquire pairs with [suspend]: what
@@ -99,7 +103,7 @@ impl Life {
                 .0
                 .compare_exchange(word, next, order, Ordering::Relaxed)
             {
-                Ok(_) => return Due::when(word & (PHASE | OVER) == SUSPENDED),
+                Ok(_) => return Due::when(is_suspended),
                 Err(now) => word = now,
             }
         }

@@ -18,6 +18,7 @@ impl Pushed {
     ///
     /// # Safety
     /// The caller has popped `self` from its own stack and owns the frame.
+    #[inline]
     pub(super) unsafe fn resume(self, local: &Local) -> Frame {
         if self.number >= NEW_WITH_TOKEN {
             // SAFETY: the caller's.
