@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::{self, Location};
+use std::panic::Location;
 use std::pin::Pin;
 use std::ptr::{self, NonNull};
 use std::task::{Context, Poll};
 
-use super::handle::Forked;
+use super::handle::{Forked, give_up};
 use crate::workers::Worker;
 use crate::workers::frames::bind::{bind, not_a_task, put_on_stack};
 use crate::workers::frames::local::{Local, Next};
@@ -229,18 +229,6 @@ fn with_task<R>(f: impl FnOnce(&Local, &Header) -> R) -> R {
     })
 }
 
-/// Puts a child on the stack in the rare cases. A function of its own, so that the common case
-/// stays small enough to be inlined.
-///
-/// # Safety
-/// As [`put_on_stack`].
-#[cold]
-#[inline(never)]
-unsafe fn put_on_stack_apart(child: Frame) {
-    // SAFETY: the caller's promise.
-    unsafe { put_on_stack(child) };
-}
-
 impl Start {
     #[inline(always)]
     fn new(child: Frame, by: u64) -> Start {
@@ -268,7 +256,7 @@ impl Start {
         self.child = ptr::null();
     }
 
-    /// Whether the task that asked for the child is the one that is polled, or dropped, here.
+    /// Whether the task that asked for the child is the one that is polled here.
     #[inline(always)]
     fn is_asked_here(&self) -> bool {
         Local::with(|local| self.by == address(local.current.get()))
@@ -291,16 +279,23 @@ impl Start {
                 self.by = address(current);
                 return true;
             }
-            // SAFETY: just bound.
-            unsafe { put_on_stack_apart(child) };
-            self.by = SPAWNED;
+            self.begin_elsewhere(child);
             false
         })
     }
 
+    /// Spawns the child, which is bound, where it cannot be run next.
+    #[cold]
+    #[inline(never)]
+    fn begin_elsewhere(&mut self, child: Frame) {
+        // SAFETY: bound by the caller.
+        unsafe { put_on_stack(child) };
+        self.by = SPAWNED;
+    }
+
     /// Polled twice in one poll of the task, before the child could be started. The task's worker
     /// will poll it again, but knows of no other waker.
-    #[inline(always)]
+    #[inline]
     fn is_not_begun(&self, child: Frame, context: &Context<'_>) -> bool {
         let is_next = Local::with(|local| local.is_next(child.as_ptr()));
         if is_next {
@@ -326,7 +321,7 @@ impl Start {
             // Elsewhere than in the task that asked for the child, its worker may be ending it
             // alone at this very moment, and not notice: see `End::end_alone`.
             // SAFETY: the handle is given up.
-            unsafe { Forked::<()>::give_up(child) }
+            unsafe { give_up(child) }
         }
     }
 }
@@ -395,21 +390,25 @@ impl<T> Fork<'_, T> {
         self.open(child)
     }
 
-    /// The child has been spawned just now: its handle is somebody else's.
+    /// The child was started: its handle is somebody else's.
     #[inline(always)]
     fn open(&mut self, child: Frame) -> Poll<Forked<T>> {
         self.start.pass_on();
-        // SAFETY: it was spawned just now, and its output is a `T`.
+        // SAFETY: its output is a `T`, and this was its handle.
         Poll::Ready(unsafe { Forked::open(child) })
     }
 
-    /// Neither asked for by this task, nor gone.
-    #[inline(always)]
-    fn poll_first(&mut self, child: Frame, context: &Context<'_>) -> Poll<Forked<T>> {
-        if !self.start.is_new() {
+    /// The child has been asked for, and there is more to do than to take its value.
+    #[cold]
+    #[inline(never)]
+    fn poll_otherwise(&mut self, child: Frame, context: &Context<'_>) -> Poll<Forked<T>> {
+        if !self.start.is_asked_here() {
             moved();
         }
-        self.begin(child, context)
+        match self.start.is_not_begun(child, context) {
+            true => Poll::Pending,
+            false => self.open(child),
+        }
     }
 }
 
@@ -446,15 +445,20 @@ impl<T> Future for Fork<'_, T> {
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Forked<T>> {
         let child = self.start.child();
+        if self.start.is_new() {
+            return self.begin(child, context);
+        }
         if !self.start.is_asked_here() {
-            return self.poll_first(child, context);
+            return self.poll_otherwise(child, context);
         }
-        if self.start.is_not_begun(child, context) {
-            return Poll::Pending;
+        // SAFETY: the output is a `T`, and this is its handle.
+        match unsafe { frame::take_if_ended(child) } {
+            Some(value) => {
+                self.start.pass_on();
+                Poll::Ready(Forked::ended(value))
+            }
+            None => self.poll_otherwise(child, context),
         }
-        self.start.pass_on();
-        // SAFETY: the output is a `T`, and this was its handle.
-        Poll::Ready(unsafe { Forked::started(child) })
     }
 }
 
@@ -481,11 +485,21 @@ impl<T> Call<'_, T> {
         polled
     }
 
-    /// Not asked for by this task, nor gone.
+    /// The first poll.
     #[inline(always)]
-    fn poll_first(&mut self, child: Frame, context: &mut Context<'_>) -> Poll<T> {
-        if self.start.is_new() {
-            if self.start.begin(child, Next::Called, context) {
+    fn begin(&mut self, child: Frame, context: &mut Context<'_>) -> Poll<T> {
+        match self.start.begin(child, Next::Called, context) {
+            true => Poll::Pending,
+            false => self.ask(child, context),
+        }
+    }
+
+    /// The child has been asked for, and there is more to do than to take its value.
+    #[cold]
+    #[inline(never)]
+    fn poll_otherwise(&mut self, child: Frame, context: &mut Context<'_>) -> Poll<T> {
+        if self.start.is_asked_here() {
+            if self.start.is_not_begun(child, context) {
                 return Poll::Pending;
             }
         } else if self.start.by != SPAWNED {
@@ -503,24 +517,19 @@ impl<T> Future for Call<'_, T> {
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         let child = self.start.child();
+        if self.start.is_new() {
+            return self.begin(child, context);
+        }
         if !self.start.is_asked_here() {
-            return self.poll_first(child, context);
+            return self.poll_otherwise(child, context);
         }
-        if self.start.is_not_begun(child, context) {
-            return Poll::Pending;
-        }
-        // SAFETY: the handle keeps the frame.
-        if !unsafe { child.as_ref() }.end.is_ended() {
-            // This task was woken by something else meanwhile.
-            return self.ask(child, context);
-        }
-        self.start.pass_on();
-        // SAFETY: it has ended, its output is a `T`, and this was its handle.
-        unsafe {
-            if frame::has_failed(child) {
-                panic::resume_unwind(frame::take_failure(child).payload);
+        // SAFETY: the output is a `T`, and this is its handle.
+        match unsafe { frame::take_if_ended(child) } {
+            Some(value) => {
+                self.start.pass_on();
+                Poll::Ready(value)
             }
-            Poll::Ready(frame::take_value(child))
+            None => self.poll_otherwise(child, context),
         }
     }
 }

@@ -66,20 +66,12 @@ impl<T> Forked<T> {
         }
     }
 
-    /// A child that was forked, by the parent that goes on. If it has ended, which is the rule, its
-    /// frame is given up at once: a loop that forks holds no frames.
-    ///
-    /// # Safety
-    /// As [`Forked::open`].
+    /// A child that had ended when its parent went on, which is the rule for one that was forked.
+    /// Its frame is given up at once: a loop that forks holds no frames.
     #[inline(always)]
-    pub(super) unsafe fn started(child: Frame) -> Forked<T> {
-        // SAFETY: the handle keeps the frame; once it has ended it is the handle's.
-        unsafe {
-            if !child.as_ref().end.is_ended() || frame::has_failed(child) {
-                return Forked::open(child);
-            }
-            let state = State::Ended(frame::take_value(child));
-            Forked { state }
+    pub(super) fn ended(value: T) -> Forked<T> {
+        Forked {
+            state: State::Ended(value),
         }
     }
 
@@ -95,17 +87,11 @@ impl<T> Forked<T> {
         // run already.
         unsafe {
             put_on_stack(child);
-            Forked::started(child)
+            match frame::take_if_ended(child) {
+                Some(value) => Forked::ended(value),
+                None => Forked::open(child),
+            }
         }
-    }
-
-    /// # Safety
-    /// The caller has the handle, and gives it up.
-    pub(super) unsafe fn give_up(child: Frame) {
-        // SAFETY: the handle keeps the frame.
-        let left = unsafe { child.as_ref() }.end.detach();
-        // SAFETY: it has ended, and there is no handle.
-        left.pay_gone(move || unsafe { frame::dispose(child) });
     }
 
     #[inline(never)]
@@ -172,6 +158,20 @@ impl<T> Forked<T> {
             State::Ended(_) | State::Taken => true,
         }
     }
+}
+
+/// Apart, so that little is left of a handle's drop: futures are dropped at their end, and the
+/// compiler makes nothing of that only where it sees all of it.
+///
+/// # Safety
+/// The caller has the handle, and gives it up.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn give_up(child: Frame) {
+    // SAFETY: the handle keeps the frame.
+    let left = unsafe { child.as_ref() }.end.detach();
+    // SAFETY: it has ended, and there is no handle.
+    left.pay_gone(move || unsafe { frame::dispose(child) });
 }
 
 /// A child that was spawned, and that nobody has begun, is run next, as if it had been called:
@@ -267,7 +267,7 @@ impl<T> Drop for Forked<T> {
     fn drop(&mut self) {
         if let State::Open(child) = self.state {
             // SAFETY: this was its handle.
-            unsafe { Forked::<T>::give_up(child) };
+            unsafe { give_up(child) };
         }
     }
 }

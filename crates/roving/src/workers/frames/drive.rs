@@ -226,44 +226,68 @@ impl Frames<'_> {
     /// # Safety
     /// As [`Self::drive`].
     unsafe fn run(self, local: &Local, first: Frame, base: *const Slot) {
-        let mut frame = first;
+        let (mut frame, line) = (first, self.0.owner().line());
         loop {
             local.current.set(frame.as_ptr());
-            local.level.set(self.0.owner().line().top.get());
+            local.level.set(line.top.get());
             // SAFETY: the frame is this worker's, and holds its future: it has not ended.
             let ended = unsafe { frame.as_ref().poll(frame) }.is_ready();
             let next = local.take_next();
+            // One question after the other: a jump by a table takes longer.
             // SAFETY: the frame stays this worker's until it is passed on by one of these.
             let then = unsafe {
-                match next {
-                    None | Some(Next::Woken(_)) if ended => self.after_end(local, frame, base),
-                    Some(Next::Forked(child)) if !ended => {
-                        fork(self, local, frame, child_of(child))
-                    }
-                    Some(Next::Called(child)) if !ended => {
-                        let child = child_of(child);
-                        call(self, frame, child, Resume::Directly);
-                        Some(child)
-                    }
-                    Some(Next::TakenBack(child)) if !ended => {
-                        let child = child_of(child);
-                        call(self, frame, child, Resume::Told);
-                        Some(child)
-                    }
-                    None => {
+                if next.is_none() {
+                    if ended {
+                        self.after_end(local, frame, base)
+                    } else {
                         self.suspend(frame);
                         self.pop_frame(local, base)
                     }
-                    Some(Next::Woken(frame)) => self.yield_frame(local, frame, base),
-                    Some(Next::Forked(child) | Next::Called(child) | Next::TakenBack(child)) => {
-                        self.leave_to_itself(child_of(child));
-                        self.after_end(local, frame, base)
-                    }
+                } else if ended || next.is_seldom() {
+                    self.follow(local, frame, ended, next.get(), base)
+                } else if next.is_called() {
+                    let child = child_of(next.frame());
+                    call(self, frame, child, Resume::Directly);
+                    Some(child)
+                } else {
+                    fork(self, local, frame, child_of(next.frame()))
                 }
             };
             match then {
                 Some(then) => frame = then,
                 None => return,
+            }
+        }
+    }
+
+    /// Follows the wish of a frame that has ended, or one that is seldom.
+    ///
+    /// # Safety
+    /// The frame was polled in [`Self::run`], which was called with that base.
+    #[cold]
+    #[inline(never)]
+    unsafe fn follow(
+        self,
+        local: &Local,
+        frame: Frame,
+        ended: bool,
+        next: Next,
+        base: *const Slot,
+    ) -> Option<Frame> {
+        // SAFETY: the frame stays this worker's until it is passed on by one of these.
+        unsafe {
+            match next {
+                Next::Woken(_) if ended => self.after_end(local, frame, base),
+                Next::Woken(woken) => self.yield_frame(local, woken, base),
+                Next::Forked(child) | Next::Called(child) | Next::TakenBack(child) => {
+                    let child = child_of(child);
+                    if ended {
+                        self.leave_to_itself(child);
+                        return self.after_end(local, frame, base);
+                    }
+                    call(self, frame, child, Resume::Told);
+                    Some(child)
+                }
             }
         }
     }
@@ -298,8 +322,9 @@ impl Frames<'_> {
         // SAFETY: a frame is current while it is polled.
         unsafe {
             let frame = child_of(local.current.get());
+            let next = local.take_next();
             if let Some(Next::Forked(child) | Next::Called(child) | Next::TakenBack(child)) =
-                local.take_next()
+                (!next.is_none()).then(|| next.get())
             {
                 self.leave_to_itself(child_of(child));
             }
@@ -376,7 +401,7 @@ impl Frames<'_> {
     #[inline(never)]
     pub(super) unsafe fn pop_frame(self, local: &Local, base: *const Slot) -> Option<Frame> {
         let owner = self.0.owner();
-        while owner.stack().at(owner.top()) > base {
+        while owner.line().top.get() > base {
             let private = owner.pop_private();
             let index = private.unwrap_or_else(|| {
                 owner.answer_alarm();

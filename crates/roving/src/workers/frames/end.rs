@@ -11,6 +11,7 @@ use crate::machine::prim::{AtomicU64, Ordering, ord, pause};
 /// | `AWAITED` | the awaiter's waker is in the frame | 0 by the handle, that wants to replace it; `TAKING` by the worker |
 /// | `TAKING` | the worker takes the waker out | `ENDED` by the worker |
 /// | `ENDED` | the outcome is in the frame, which is the handle's alone | nothing: the frame is freed |
+/// | `ENDED` + `ALONE` | the same, and the frame never had a waker | as above |
 /// | any + `DETACHED` | the handle is gone: who adds `ENDED` disposes of the frame | `ENDED` by the worker |
 ///
 /// The frame belongs to the handle as soon as the word says `ENDED` without `DETACHED`, so the
@@ -21,6 +22,7 @@ const ENDED: u64 = 1;
 const AWAITED: u64 = 2;
 const TAKING: u64 = 4;
 const DETACHED: u64 = 8;
+const ALONE: u64 = 16;
 
 /// The duty of a handle that goes when the frame has ended: what is in it is nobody else's.
 #[derive(Debug, PartialEq, Eq)]
@@ -74,6 +76,14 @@ impl End {
         self.0.load(ord("is_ended", Ordering::Acquire)) & ENDED != 0
     }
 
+    /// Whether the frame has been ended by [`End::end_alone`], as it is where nothing else happens.
+    /// If so, the outcome is the caller's, who holds the handle, and nobody has a waker of it.
+    #[inline(always)]
+    pub(crate) fn is_ended_alone(&self) -> bool {
+        // Ordering: Acquire pairs with [end_alone]: the outcome is in the frame.
+        self.0.load(ord("is_ended_alone", Ordering::Acquire)) == ENDED | ALONE
+    }
+
     /// Whether nobody has said anything yet. For the worker, which asks when the holder of the
     /// handle cannot act meanwhile.
     #[inline(always)]
@@ -83,7 +93,8 @@ impl End {
     }
 
     /// Ends a frame whose word was untouched just now, and whose handle belongs to a task that is
-    /// suspended and about to be resumed by the caller: no read-modify-write.
+    /// suspended and about to be resumed by the caller: no read-modify-write. Nor has the frame
+    /// a waker.
     ///
     /// That task may have put the handle elsewhere, where nobody can poll it but anybody can drop
     /// it ([`End::detach`]). A drop that comes between the look and this store is overwritten by
@@ -95,7 +106,8 @@ impl End {
         pause();
         // Ordering: Edge [end_alone]: Release hands the outcome to whoever drops the handle
         // elsewhere. The task itself goes on on this thread.
-        self.0.store(ENDED, ord("end_alone", Ordering::Release));
+        self.0
+            .store(ENDED | ALONE, ord("end_alone", Ordering::Release));
     }
 
     /// The outcome is in the frame.

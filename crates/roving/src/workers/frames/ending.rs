@@ -33,13 +33,13 @@ impl Frames<'_> {
         // SAFETY: the frame is this worker's.
         let header = unsafe { frame.as_ref() };
         let link = header.link.get();
-        if let Some((caller, resume)) = link.get_caller() {
-            if resume == Resume::Directly && header.is_alone() {
+        if link.is_caller() {
+            if let (Some(caller), true) = (link.get_direct_caller(), header.is_alone()) {
                 header.end.end_alone();
                 return Some(caller);
             }
-            // SAFETY: the frame is this worker's, and `caller` is the frame that its link names.
-            return unsafe { self.after_call(local, frame, caller, resume, base) };
+            // SAFETY: the frame is this worker's.
+            return unsafe { self.after_call(local, frame, base) };
         }
         // SAFETY: the line of this worker, or the alarm, which lets nobody through.
         let line = unsafe { &*current_line() };
@@ -75,27 +75,22 @@ impl Frames<'_> {
     ) -> Option<Frame> {
         // SAFETY: the frame is this worker's, and the caller promises the rest.
         unsafe {
-            match frame.as_ref().link.get().get_caller() {
-                Some((caller, resume)) => self.after_call(local, frame, caller, resume, base),
-                None => self.after_end_slowly(local, frame, base),
+            match frame.as_ref().link.get().is_caller() {
+                true => self.after_call(local, frame, base),
+                false => self.after_end_slowly(local, frame, base),
             }
         }
     }
 
-    /// The end of a frame that was called by one that is not alone in waiting for it.
+    /// The end of a frame that was called, where more has to be done than to resume the caller.
     ///
     /// # Safety
     /// As [`Self::after_end`].
     #[cold]
     #[inline(never)]
-    unsafe fn after_call(
-        self,
-        local: &Local,
-        frame: Frame,
-        caller: Frame,
-        resume: Resume,
-        base: *const Slot,
-    ) -> Option<Frame> {
+    unsafe fn after_call(self, local: &Local, frame: Frame, base: *const Slot) -> Option<Frame> {
+        // SAFETY: the frame is this worker's.
+        let (caller, resume) = unsafe { frame.as_ref() }.link.get().get_caller();
         // SAFETY: the frame is this worker's until its end is told. A caller without a waker waits
         // for this; otherwise the link holds a reference to it, which is given up.
         unsafe {

@@ -3,7 +3,7 @@
 use std::alloc::Layout;
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
-use std::mem::{ManuallyDrop, MaybeUninit, offset_of};
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
 use std::ptr;
@@ -21,13 +21,8 @@ use crate::inherit::cancelled::CancelledError;
 use crate::machine::unwind::drop_quietly;
 use crate::workers::dropped::count_dropped;
 
-#[repr(C)]
-struct Memory<F: Future> {
-    header: Header,
-    body: Body<F>,
-}
-
-/// Each of them at its start: what is behind a pointer to the body does not depend on `F`.
+/// What a frame holds behind its header, each at its start: what is behind a pointer to the body
+/// does not depend on `F`.
 #[repr(C)]
 union Body<F: Future> {
     future: ManuallyDrop<F>,
@@ -36,11 +31,11 @@ union Body<F: Future> {
     _failure: ManuallyDrop<Failure>,
 }
 
-impl<F: Future> Memory<F> {
-    const SIZE: Size = Size::of(Layout::new::<Memory<F>>());
+impl<F: Future> Body<F> {
+    const SIZE: Size = Size::of(memory::layout_of(Layout::new::<Body<F>>()));
     const VTABLE: &'static VTable = &VTable {
         poll: poll::<F>,
-        dropped: Some(Memory::<F>::DROPPED),
+        dropped: Some(Body::<F>::DROPPED),
         ..*Self::DROPPED
     };
     const KEPT: &'static VTable = &VTable {
@@ -51,14 +46,13 @@ impl<F: Future> Memory<F> {
         poll: end_unbegun,
         drop_future: drop_future::<F>,
         drop_value: drop_value::<F>,
-        size: Memory::<F>::SIZE,
-        body: offset_of!(Memory<F>, body),
+        size: Body::<F>::SIZE,
         is_placed: false,
         dropped: None,
     };
 }
 
-impl<F: Future> Memory<Placed<'_, F>> {
+impl<F: Future> Body<Placed<'_, F>> {
     const PLACED: &'static VTable = &VTable {
         is_placed: true,
         ..*Self::VTABLE
@@ -68,22 +62,22 @@ impl<F: Future> Memory<Placed<'_, F>> {
 /// Moves a future into a new frame.
 #[inline(always)]
 pub(crate) fn new<F: Future>(future: F) -> Frame {
-    with_vtable(future, Memory::<F>::VTABLE)
+    with_vtable(future, Body::<F>::VTABLE)
 }
 
 /// Moves a future that is never dropped instead of begun into a new frame.
 pub(crate) fn new_kept<F: Future>(future: F) -> Frame {
-    with_vtable(future, Memory::<F>::KEPT)
+    with_vtable(future, Body::<F>::KEPT)
 }
 
 /// Moves a future with a place into a new frame.
 pub(crate) fn new_placed<F: Future>(future: Placed<'_, F>) -> Frame {
-    with_vtable(future, Memory::<Placed<'_, F>>::PLACED)
+    with_vtable(future, Body::<Placed<'_, F>>::PLACED)
 }
 
 #[inline(always)]
 fn with_vtable<F: Future>(future: F, vtable: &'static VTable) -> Frame {
-    let at = memory::take(&Memory::<F>::SIZE).cast::<Memory<F>>();
+    let frame: Frame = memory::take(&Body::<F>::SIZE).cast();
     let header = Header {
         life: Life::new(),
         end: End::new(),
@@ -92,34 +86,36 @@ fn with_vtable<F: Future>(future: F, vtable: &'static VTable) -> Frame {
         link: Cell::new(Link::NONE),
         awaiter: UnsafeCell::new(MaybeUninit::uninit()),
         stage: Cell::new(Stage::Future),
+        class: Body::<F>::SIZE.class,
         site: Cell::new(0),
     };
     // SAFETY: fresh memory of that layout.
     unsafe {
-        (&raw mut (*at.as_ptr()).header).write(header);
-        (&raw mut (*at.as_ptr()).body.future).write(ManuallyDrop::new(future));
+        frame.write(header);
+        body::<F>(frame).write(future);
     }
-    at.cast()
+    frame
 }
 
 /// # Safety
 /// The frame holds an `F`, which nobody else polls or drops now.
 unsafe fn poll<F: Future>(frame: Frame) -> Poll<()> {
-    let memory = frame.cast::<Memory<F>>().as_ptr();
+    // SAFETY: the caller's promise.
+    let (header, body) = unsafe { (frame.as_ref(), body::<Body<F>>(frame)) };
     let lent = waker::lend(frame);
     let mut context = Context::from_waker(&lent);
     // SAFETY: the caller has the future to itself, and it stays where it is until it is dropped.
-    let future = unsafe { Pin::new_unchecked(&mut *(*memory).body.future) };
+    let future = unsafe { Pin::new_unchecked(&mut *(*body).future) };
     match future.poll(&mut context) {
         Poll::Pending => Poll::Pending,
         Poll::Ready(value) => {
             // SAFETY: the caller has the body to itself, and the future is dropped once: if its
             // drop unwinds, the body counts as empty.
             unsafe {
-                (*memory).header.stage.set(Stage::Empty);
-                ManuallyDrop::drop(&mut (*memory).body.future);
-                (&raw mut (*memory).body.value).write(ManuallyDrop::new(value));
-                (*memory).header.stage.set(Stage::Value);
+                header.stage.set(Stage::Empty);
+                ManuallyDrop::drop(&mut (*body).future);
+                (&raw mut (*body).value).write(ManuallyDrop::new(value));
+                header.stage.set(Stage::Value);
             }
             Poll::Ready(())
         }
@@ -130,14 +126,14 @@ unsafe fn poll<F: Future>(frame: Frame) -> Poll<()> {
 /// As [`poll`], and the future is not used again.
 unsafe fn drop_future<F: Future>(frame: Frame) {
     // SAFETY: the caller's promise.
-    unsafe { ManuallyDrop::drop(&mut (*frame.cast::<Memory<F>>().as_ptr()).body.future) };
+    unsafe { ManuallyDrop::drop(&mut (*body::<Body<F>>(frame)).future) };
 }
 
 /// # Safety
 /// The frame holds the output of an `F`, which is not used again.
 unsafe fn drop_value<F: Future>(frame: Frame) {
     // SAFETY: the caller's promise.
-    unsafe { ManuallyDrop::drop(&mut (*frame.cast::<Memory<F>>().as_ptr()).body.value) };
+    unsafe { ManuallyDrop::drop(&mut (*body::<Body<F>>(frame)).value) };
 }
 
 /// Ends a future that never begins as cancelled, in the place of its first poll. If dropping the
@@ -165,6 +161,7 @@ unsafe fn end_unbegun(frame: Frame) -> Poll<()> {
 ///
 /// # Safety
 /// The frame is the caller's, and its root is open.
+#[inline(never)]
 pub(super) unsafe fn drop_if_cancelled(frame: Frame) {
     // SAFETY: the caller's promise.
     let (header, root) = unsafe { (frame.as_ref(), &*frame.as_ref().root.get()) };
@@ -202,6 +199,26 @@ pub(super) unsafe fn fail(frame: Frame, payload: Box<dyn Any + Send>) {
 pub(crate) unsafe fn has_failed(frame: Frame) -> bool {
     // SAFETY: the caller's promise.
     unsafe { frame.as_ref() }.stage.get() == Stage::Failure
+}
+
+/// Takes the value out and gives the frame up, if that is all there is to it.
+///
+/// # Safety
+/// The caller has the frame's handle, and its future's output is a `T`. After a value, the handle
+/// has been given up.
+#[inline(always)]
+pub(crate) unsafe fn take_if_ended<T>(frame: Frame) -> Option<T> {
+    // SAFETY: the handle keeps the frame; once it has ended it is the handle's, whose last
+    // reference this is if nobody has a waker.
+    unsafe {
+        let is_it = frame.as_ref().end.is_ended_alone() && !has_failed(frame);
+        is_it.then(|| {
+            debug_assert_eq!(frame.as_ref().stage.get(), Stage::Value);
+            let value = body::<T>(frame).read();
+            free(frame);
+            value
+        })
+    }
 }
 
 /// Takes the value out and gives the frame up.
@@ -297,7 +314,12 @@ pub(super) unsafe fn release(frame: Frame) {
 pub(super) unsafe fn free(frame: Frame) {
     // Ordering: Pairs with [drop_reference]: whatever others did with the frame came before.
     // SAFETY: it was made by `new` with that layout; a header has nothing to drop.
-    unsafe { memory::give(frame.cast(), &frame.as_ref().vtable.get().size) };
+    unsafe {
+        let class = frame.as_ref().class;
+        memory::give(frame.cast(), class, || {
+            frame.as_ref().vtable.get().size.layout
+        });
+    }
 }
 
 /// Marks a scheduled frame as running, before it is polled.

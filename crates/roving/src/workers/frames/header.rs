@@ -14,7 +14,7 @@ use super::end::{Awaiting, End, Retracted};
 use super::life::Life;
 use super::place::Place;
 use super::root::Root;
-use super::store::Size;
+use super::store::{Class, Size};
 
 /// A frame, whatever its future is.
 pub(crate) type Frame = NonNull<Header>;
@@ -26,6 +26,7 @@ pub(crate) type Frame = NonNull<Header>;
 /// | `life`, `end` | anybody who holds the frame, a waker or the handle |
 /// | `awaiter` | as `end` says |
 /// | `root` | null until the child is started; written then, before the frame is first polled; then only read |
+/// | `class` | anybody; it never changes |
 /// | `vtable`, `link`, `stage`, `site`, the body | the worker that polls the frame; from `ENDED` on who holds the handle |
 #[repr(C, align(8))]
 pub(crate) struct Header {
@@ -36,6 +37,8 @@ pub(crate) struct Header {
     pub(super) link: Cell<Link>,
     pub(super) awaiter: UnsafeCell<MaybeUninit<Waker>>,
     pub(super) stage: Cell<Stage>,
+    /// Which list the memory belongs to. In its table of functions as well, which is further away.
+    pub(super) class: Class,
     /// Where it was branched off; see `order`.
     pub(crate) site: Cell<u16>,
 }
@@ -71,18 +74,35 @@ impl Link {
     }
 
     #[inline(always)]
-    pub(super) fn get_caller(self) -> Option<(Frame, Resume)> {
+    pub(super) fn is_caller(self) -> bool {
+        self.0.addr() & CALLER != 0
+    }
+
+    /// The caller that is resumed directly.
+    #[inline(always)]
+    pub(super) fn get_direct_caller(self) -> Option<Frame> {
+        let frame = self.0.wrapping_byte_sub(DIRECTLY);
+        let is_it = frame.addr() & 0b111 == 0;
+        // SAFETY: made by `caller`.
+        is_it.then(|| unsafe { NonNull::new_unchecked(frame.cast_mut()) })
+    }
+
+    /// The caller, of which this is the link.
+    pub(super) fn get_caller(self) -> (Frame, Resume) {
+        debug_assert!(self.is_caller());
         let resume = match self.0.addr() & 0b111 {
             DIRECTLY => Resume::Directly,
             TOLD => Resume::Told,
-            WOKEN => Resume::Woken,
-            _ => return None,
+            _ => Resume::Woken,
         };
-        let frame = NonNull::new(self.0.map_addr(|at| at & !0b111).cast_mut())?;
-        Some((frame, resume))
+        // SAFETY: made by `caller`.
+        let frame = unsafe { NonNull::new_unchecked(self.0.byte_sub(resume as usize).cast_mut()) };
+        (frame, resume)
     }
 }
 
+/// Of those below, and of no push.
+const CALLER: usize = 0b001;
 const DIRECTLY: usize = 0b001;
 const TOLD: usize = 0b011;
 const WOKEN: usize = 0b101;
@@ -131,7 +151,6 @@ pub(super) struct VTable {
     pub(super) drop_future: unsafe fn(Frame),
     pub(super) drop_value: unsafe fn(Frame),
     pub(super) size: Size,
-    pub(super) body: usize,
     /// The future is a [`Placed`](super::place::Placed).
     pub(super) is_placed: bool,
     /// The table for a future that is dropped instead of polled for the first time.
@@ -181,17 +200,14 @@ impl Awaited for Header {
     }
 }
 
+/// The body of a frame, right behind its header: [`super::memory`] sees to the alignment.
+///
 /// # Safety
 /// `T` is what the body holds or is to hold.
 #[inline(always)]
 pub(super) unsafe fn body<T>(frame: Frame) -> *mut T {
-    // SAFETY: the frame is alive, and its body within its memory.
-    unsafe {
-        frame
-            .as_ptr()
-            .byte_add((*frame.as_ptr()).vtable.get().body)
-            .cast()
-    }
+    // SAFETY: within the frame's memory.
+    unsafe { frame.as_ptr().add(1).cast() }
 }
 
 /// Reads the head of a [`Placed`](super::place::Placed) future, if the frame holds one.

@@ -12,18 +12,24 @@ use crate::inherit::node;
 use crate::stack::slot::Slot;
 use crate::stack::state::WORKERS_MAX;
 
-/// The part of a worker's seat that belongs to tasks: the worker's alone, but for figures.
+/// The part of a worker's seat that belongs to tasks: the worker's alone, but for figures. What
+/// each poll touches comes first.
 pub(crate) struct Local {
     /// The frame that is being polled.
     pub(crate) current: Cell<*const Header>,
     /// The frame to run next, by the wish of the one that is being polled.
-    next: Cell<*const Header>,
-    /// The root whose frames may be put on the worker's stack when they are resumed by the end of
-    /// another: null where the worker runs frames on top of something that waits for them.
-    pub(super) resumes: Cell<*const Root>,
+    next: Cell<Wish>,
     /// The top of the stack when the current poll began, and above it the frames that it has left
     /// there itself. Null within a `scope` or the like, which joins what is left above its base.
     pub(super) level: Cell<*const Slot>,
+    /// The number of the last push.
+    pushes: Cell<u64>,
+    /// Each fork takes the slow path: what is below may be cancelled, or parents are handed on.
+    pub(super) slow_forks: Cell<bool>,
+    pub(super) store: Store,
+    /// The root whose frames may be put on the worker's stack when they are resumed by the end of
+    /// another: null where the worker runs frames on top of something that waits for them.
+    pub(super) resumes: Cell<*const Root>,
     /// How many counts at the root whose frames are run this worker has beyond its own: of frames
     /// that were suspended and run again. The next that is suspended gets one of them.
     counts: Cell<usize>,
@@ -33,18 +39,13 @@ pub(crate) struct Local {
     losses: Cell<u32>,
     /// The contexts that a task which is being polled here has entered and not yet left.
     beneath: Cell<*const Beneath>,
-    /// Each fork takes the slow path: what is below may be cancelled, or parents are handed on.
-    pub(super) slow_forks: Cell<bool>,
     /// The number of a new child when it is spawned.
     new_number: Cell<u64>,
-    /// The number of the last push.
-    pushes: Cell<u64>,
     pool: Cell<*const ()>,
     index: usize,
     pub(super) placed: Queue,
     /// How many frames may be taken from there before the worker looks for other work.
     placed_left: Cell<u32>,
-    pub(super) store: Store,
     pub(crate) sites: Sites,
     pub(crate) order: SpawnOrder,
     /// Hand every forked parent to another worker: for tests.
@@ -95,16 +96,69 @@ pub(crate) enum Next {
     Woken(*const Header),
 }
 
-/// Where in `Local::next` it is said which it is: frames are aligned to 8 bytes.
+/// A [`Next`] in one word, or null for none. The lowest bits say which it is: frames are aligned to
+/// 8 bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Wish(*const Header);
+
 const KIND: usize = 0b11;
-const CALLED: usize = 1;
-const TAKEN_BACK: usize = 2;
-const WOKEN: usize = 3;
+const CALLED: usize = 0b01;
+/// With this bit, it is seldom.
+const SELDOM: usize = 0b10;
+const TAKEN_BACK: usize = SELDOM;
+const WOKEN: usize = SELDOM | 0b01;
+
+impl Wish {
+    const NONE: Wish = Wish(ptr::null());
+
+    #[inline(always)]
+    fn new(next: Next) -> Wish {
+        Wish(match next {
+            Next::Forked(frame) => frame,
+            Next::Called(frame) => frame.map_addr(|at| at | CALLED),
+            Next::TakenBack(frame) => frame.map_addr(|at| at | TAKEN_BACK),
+            Next::Woken(frame) => frame.map_addr(|at| at | WOKEN),
+        })
+    }
+
+    #[inline(always)]
+    pub(super) fn is_none(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Whether it is neither a fork nor a call.
+    #[inline(always)]
+    pub(super) fn is_seldom(self) -> bool {
+        self.0.addr() & SELDOM != 0
+    }
+
+    /// Of one that is not seldom.
+    #[inline(always)]
+    pub(super) fn is_called(self) -> bool {
+        self.0.addr() & CALLED != 0
+    }
+
+    #[inline(always)]
+    pub(super) fn frame(self) -> *const Header {
+        self.0.map_addr(|at| at & !KIND)
+    }
+
+    /// Of one that is not none.
+    pub(super) fn get(self) -> Next {
+        let frame = self.frame();
+        match self.0.addr() & KIND {
+            0 => Next::Forked(frame),
+            CALLED => Next::Called(frame),
+            TAKEN_BACK => Next::TakenBack(frame),
+            _ => Next::Woken(frame),
+        }
+    }
+}
 
 /// A worker's state before it began to run frames on top of it.
 pub(super) struct Outer {
     current: *const Header,
-    next: *const Header,
+    next: Wish,
     resumes: *const Root,
     level: *const Slot,
     counts: usize,
@@ -150,7 +204,7 @@ impl Local {
     const fn none() -> Local {
         Local {
             current: Cell::new(ptr::null()),
-            next: Cell::new(ptr::null()),
+            next: Cell::new(Wish::NONE),
             resumes: Cell::new(ptr::null()),
             level: Cell::new(ptr::null()),
             counts: Cell::new(0),
@@ -241,46 +295,33 @@ impl Local {
 
     #[inline(always)]
     pub(crate) fn has_next(&self) -> bool {
-        !self.next.get().is_null()
+        !self.next.get().is_none()
     }
 
     #[inline(always)]
     pub(crate) fn is_next(&self, frame: *const Header) -> bool {
-        let next = self.next.get();
-        ptr::eq(next.map_addr(|at| at & !KIND), frame)
+        ptr::eq(self.next.get().frame(), frame)
     }
 
     #[inline(always)]
     pub(crate) fn set_next(&self, next: Next) {
-        self.next.set(match next {
-            Next::Forked(frame) => frame,
-            Next::Called(frame) => frame.map_addr(|at| at | CALLED),
-            Next::TakenBack(frame) => frame.map_addr(|at| at | TAKEN_BACK),
-            Next::Woken(frame) => frame.map_addr(|at| at | WOKEN),
-        });
+        self.next.set(Wish::new(next));
     }
 
     #[inline(always)]
-    pub(super) fn take_next(&self) -> Option<Next> {
+    pub(super) fn take_next(&self) -> Wish {
         let next = self.next.get();
-        if next.is_null() {
-            return None;
+        if !next.is_none() {
+            self.next.set(Wish::NONE);
         }
-        self.next.set(ptr::null());
-        let frame = next.map_addr(|at| at & !KIND);
-        Some(match next.addr() & KIND {
-            0 => Next::Forked(frame),
-            CALLED => Next::Called(frame),
-            TAKEN_BACK => Next::TakenBack(frame),
-            _ => Next::Woken(frame),
-        })
+        next
     }
 
     /// The worker begins to run frames of a root. `has_token`: they may be cancelled.
     pub(super) fn begin(&self, resumes: *const Root, has_token: bool) -> Outer {
         Outer {
             current: self.current.replace(ptr::null()),
-            next: self.next.replace(ptr::null()),
+            next: self.next.replace(Wish::NONE),
             resumes: self.resumes.replace(resumes),
             level: self.level.replace(ptr::null()),
             counts: self.counts.replace(0),

@@ -172,6 +172,23 @@ fn loom_handle_that_looks_sees_the_outcome() {
     });
 }
 
+/// Who sees that a child was ended alone has its outcome, wherever it was ended.
+#[test]
+fn loom_who_sees_a_child_ended_alone_has_its_outcome() {
+    explore(|| {
+        let child = Child::new();
+        let worker = {
+            let child = Arc::clone(&child);
+            thread::spawn(move || assert!(child.finish_beside_the_parent()))
+        };
+        while !child.end.is_ended_alone() {
+            thread::yield_now();
+        }
+        assert_eq!(child.take(), OUTCOME);
+        worker.join().unwrap();
+    });
+}
+
 /// Another waker takes the place of the first.
 #[test]
 fn loom_awaiter_is_replaced() {

@@ -1,21 +1,35 @@
 //! The allocator of frames: from a worker's free list, or else from the system.
 
-use std::alloc::{alloc, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
+use super::header::Header;
 use super::local::Local;
-use super::store::Size;
+use super::store::{Class, Size};
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
 
 /// Memory for a frame of that size.
 #[inline(always)]
 pub(super) fn take(size: &'static Size) -> NonNull<u8> {
-    let kept = Local::with(|local| local.store.lists.get(size.class)?.pop());
-    match kept {
+    match Local::with(|local| local.store.list(size.class).pop()) {
         Some(at) => at,
         None => take_slowly(size),
     }
+}
+
+/// The memory of a frame with such a body.
+pub(super) const fn layout_of(body: Layout) -> Layout {
+    match Layout::new::<Header>().extend(body) {
+        Ok((layout, _)) => layout,
+        Err(_) => panic!("a future is too large"),
+    }
+}
+
+/// How far into its memory a frame begins: so that its body lies right behind the header, and is
+/// aligned as the memory is.
+fn before(layout: Layout) -> usize {
+    layout.align().saturating_sub(size_of::<Header>())
 }
 
 /// A foreign function, so that the compiler knows that nothing unwinds out of it: then nothing has
@@ -27,7 +41,9 @@ extern "C" fn take_slowly(size: &'static Size) -> NonNull<u8> {
     let get = || {
         // SAFETY: a frame is never empty.
         let at = NonNull::new(unsafe { alloc(size.layout) });
-        at.unwrap_or_else(|| handle_alloc_error(size.layout))
+        let at = at.unwrap_or_else(|| handle_alloc_error(size.layout));
+        // SAFETY: within the memory, which is that large and a header more.
+        unsafe { at.add(before(size.layout)) }
     };
     Worker::with_current(|worker| match worker {
         None => get(),
@@ -44,13 +60,12 @@ extern "C" fn take_slowly(size: &'static Size) -> NonNull<u8> {
 /// Takes the memory of a frame back.
 ///
 /// # Safety
-/// `at` came from [`take`] with that size, and is not used any more.
+/// `at` came from [`take`] with a size of that class and layout, and is not used any more.
 #[inline(always)]
-pub(super) unsafe fn give(at: NonNull<u8>, size: &'static Size) {
-    let list = |local: &Local| Some(local.store.lists.get(size.class)?.push(at));
-    if Local::with(list) != Some(true) {
+pub(super) unsafe fn give(at: NonNull<u8>, class: Class, layout: impl FnOnce() -> Layout) {
+    if !Local::with(|local| local.store.list(class).push(at)) {
         // SAFETY: the caller's promise.
-        unsafe { give_slowly(at, size) };
+        unsafe { give_slowly(at, layout()) };
     }
 }
 
@@ -58,9 +73,9 @@ pub(super) unsafe fn give(at: NonNull<u8>, size: &'static Size) {
 /// As [`give`].
 #[cold]
 #[inline(never)]
-unsafe fn give_slowly(at: NonNull<u8>, size: &'static Size) {
+unsafe fn give_slowly(at: NonNull<u8>, layout: Layout) {
     // SAFETY: the caller's promise; `take_slowly` used the same layout.
-    let free = || unsafe { dealloc(at.as_ptr(), size.layout) };
+    let free = || unsafe { dealloc(at.sub(before(layout)).as_ptr(), layout) };
     Worker::with_current(|worker| match worker {
         None => free(),
         Some(worker) => {

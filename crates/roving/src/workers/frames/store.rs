@@ -1,4 +1,4 @@
-//! Free frames: lists of each worker, one for each size.
+//! Free frames: lists of each worker, one for each class of sizes.
 
 use std::alloc::{Layout, dealloc};
 use std::cell::Cell;
@@ -6,11 +6,11 @@ use std::ptr::{self, NonNull};
 
 use crate::machine::prim::{AtomicU64, Ordering};
 
-/// Sizes are multiples of this, a cache line, less [`HEADER`].
+/// Sizes are multiples of this, a cache line, less [`BEFORE`].
 const UNIT: usize = 64;
 /// Bytes that the system's allocator may put before a frame: those of a list lie one behind the
 /// other with theirs.
-const HEADER: usize = size_of::<usize>();
+const BEFORE: usize = size_of::<usize>();
 /// Allocators align to this in any case. Asked for whole cache lines, glibc takes 96 bytes more for
 /// each frame, which nothing else uses.
 const ALIGN: usize = 2 * size_of::<usize>();
@@ -22,8 +22,15 @@ const KEPT_MAX: usize = 1 << 14;
 /// The free frames of one worker. A frame that is freed by another worker than took it stays with
 /// that one; the bound on a list's length bounds what can gather there.
 pub(super) struct Store {
-    pub(super) lists: [List; UNITS_MAX],
+    lists: [List; CLASSES],
 }
+
+/// Which list a frame belongs to: units less one. The last list is for those that belong to none:
+/// it never has room, so nobody has to ask.
+#[derive(Clone, Copy)]
+pub(super) struct Class(u8);
+
+const CLASSES: usize = UNITS_MAX + 1;
 
 /// Free frames of one size; the owner's alone but for the room.
 pub(super) struct List {
@@ -40,24 +47,26 @@ struct Free {
 /// How the memory of a frame is got and given back.
 #[derive(Clone, Copy)]
 pub(super) struct Size {
-    /// Which list it belongs to; `UNITS_MAX` for none.
-    pub(super) class: usize,
+    pub(super) class: Class,
     pub(super) layout: Layout,
 }
 
 impl Size {
     pub(super) const fn of(layout: Layout) -> Size {
-        let units = (layout.size() + HEADER).div_ceil(UNIT);
+        let units = (layout.size() + BEFORE).div_ceil(UNIT);
         if units > UNITS_MAX || layout.align() > ALIGN {
-            let class = UNITS_MAX;
+            let class = Class(UNITS_MAX as u8);
             return Size { class, layout };
         }
         Size::of_class(units - 1)
     }
 
     const fn of_class(class: usize) -> Size {
-        match Layout::from_size_align((class + 1) * UNIT - HEADER, ALIGN) {
-            Ok(layout) => Size { class, layout },
+        match Layout::from_size_align((class + 1) * UNIT - BEFORE, ALIGN) {
+            Ok(layout) => Size {
+                class: Class(class as u8),
+                layout,
+            },
             Err(_) => unreachable!(),
         }
     }
@@ -65,7 +74,10 @@ impl Size {
 
 /// How many frames of a class may lie in its list.
 fn most(class: usize) -> u64 {
-    (KEPT_MAX / (class + 1)) as u64
+    match class {
+        UNITS_MAX => 0,
+        _ => (KEPT_MAX / (class + 1)) as u64,
+    }
 }
 
 impl Store {
@@ -85,8 +97,14 @@ impl Store {
                     first: Cell::new(ptr::null_mut()),
                     room: AtomicU64::new(0),
                 }
-            }; UNITS_MAX],
+            }; CLASSES],
         }
+    }
+
+    #[inline(always)]
+    pub(super) fn list(&self, class: Class) -> &List {
+        // SAFETY: a class is made by `Size`, and less than `CLASSES`.
+        unsafe { self.lists.get_unchecked(usize::from(class.0)) }
     }
 
     /// How many frames lie here. By anybody.
@@ -124,16 +142,15 @@ impl List {
     /// False when it holds as many as it may.
     #[inline(always)]
     pub(super) fn push(&self, at: NonNull<u8>) -> bool {
-        let room = self.room();
-        if room == 0 {
+        let Some(room) = self.room().checked_sub(1) else {
             return false;
-        }
+        };
         let free = at.cast::<Free>();
         let next = self.first.get();
         // SAFETY: the caller gives the memory up; it is large and aligned enough.
         unsafe { free.write(Free { next }) };
         self.first.set(free.as_ptr());
-        self.set_room(room - 1);
+        self.set_room(room);
         true
     }
 }
@@ -141,7 +158,7 @@ impl List {
 impl Drop for Store {
     fn drop(&mut self) {
         for (class, list) in self.lists.iter().enumerate() {
-            let Size { layout, .. } = Size::of_class(class);
+            let layout = Size::of_class(class).layout;
             while let Some(at) = list.pop() {
                 // SAFETY: allocated with that layout, by `memory::take_slowly`.
                 unsafe { dealloc(at.as_ptr(), layout) };
