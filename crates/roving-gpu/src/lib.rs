@@ -174,6 +174,7 @@ mod simulated;
 mod stream_call;
 #[cfg(not(loom))]
 mod uses;
+#[cfg(not(loom))]
 mod watch;
 #[cfg(all(feature = "wgpu", not(loom)))]
 pub mod wgpu;
