@@ -90,7 +90,6 @@
 // | `stack` | the memory that owner and thieves share |
 // | `inherit::node` | leads threads to contexts that others keep |
 // | `workers::worker` | runs slots; knows which thread is which worker |
-// | `workers::kind` | has functions that are unsafe to call |
 // | `workers::outside` | lends a frame to a worker, and waits until it is given back |
 // | `workers::own`, `workers::stranded` | run what was taken off the worker's own stack |
 // | `workers::turn` | makes a thread of the pool the worker at its seat |

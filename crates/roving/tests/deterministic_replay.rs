@@ -171,12 +171,12 @@ fn a_detached_tasks_panic_is_found_as_well() {
 
 #[test]
 fn explorations_say_how_far_they_came() {
-    let explored = explore(50, || ());
+    let explored = explore(50, || _ = roving::join(|| (), || ()));
     let Explored {
         runs, schedules, ..
     } = explored;
-    // Nothing but which worker it is on.
-    assert_eq!((runs, schedules, explored.decisions), (50, 4, 50));
+    assert_eq!(runs, 50);
+    assert!(schedules > 1 && explored.decisions > 0, "{explored:?}");
     assert_eq!(Explorer::new().run(|| ()).runs, 100);
     let two = Explorer::new().seeds(5..7).workers(1).run(|| {
         assert_eq!(roving::current_workers(), 1);
@@ -185,7 +185,7 @@ fn explorations_say_how_far_they_came() {
     assert_eq!(
         (two.runs, two.schedules),
         (2, 1),
-        "one worker decides little"
+        "one worker decides nothing"
     );
 }
 
@@ -253,11 +253,11 @@ fn the_seed_is_printed_and_replays() {
     let said = own_lines(&again);
     assert_eq!(said.len(), 2, "{said:?}");
     assert_eq!(said[0], lines[0]);
-    // What was decided last: there is little else.
-    assert!(said[1].starts_with("roving: the last 2 of 2 decisions:"));
+    // What was decided last.
+    assert!(said[1].starts_with("roving: the last "), "{said:?}");
     let text = String::from_utf8_lossy(&again.stderr).into_owned();
     assert!(text.contains("\n  worker"), "{text}");
-    assert!(text.contains(": join: "), "{text}");
+    assert!(text.contains(" goes on\n"), "{text}");
     // And it was this seed alone.
     let other = (0..100).map(|other: u64| other.to_string());
     let other = other.take_while(|other| other != seed).last();

@@ -10,27 +10,21 @@ use crate::reading::{Source, is_for_tests};
 const GODS: [&str; 2] = ["Worker", "Registry"];
 /// By these words a line of `roving` asks what kind of pool it is about. A kind that is told to do
 /// something is not asked.
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 5] = [
     ".caller_runs()",
     ".makes_do()",
-    ".shows_tasks()",
-    ".divides()",
-    ".issues_tickets()",
     "kind.schedule()",
-    "Play::",
     "stand_in ==",
     "stand_in !=",
-    "showing.drawn",
 ];
 /// By this word a line asks whether the pool's threads are in this process, whatever its kind.
 const FORKED: &str = "is_left_behind()";
 /// The files of the kinds themselves, and those that make pools of settings.
-const OF_KINDS: [&str; 8] = [
+const OF_KINDS: [&str; 7] = [
     "/workers/kind.rs",
-    "/worker/drawn.rs",
+    "/workers/replayed.rs",
     "/worker/adopted.rs",
     "/worker/caller_runs.rs",
-    "/frames/drawn.rs",
     "/arena/",
     "/sleep/spares.rs",
     "/pool/builder",

@@ -67,7 +67,7 @@ where
     R: Send,
 {
     let results = match registry.kind.caller_runs() {
-        true => crate::pool::install(registry, || broadcast_in_place(registry, &f)),
+        true => crate::pool::install(registry, || broadcast_in_place(&f)),
         false => broadcast_to_threads(registry, &f),
     };
     // While the results are a variable still: should `f` panic in its drop, they are dropped, and
@@ -89,28 +89,22 @@ where
         let result = panic::catch_unwind(AssertUnwindSafe(|| f(index)));
         *results[index].lock() = Some(result);
     };
-    with_frame_lent(|| run_on_all(registry, workers, &run));
+    let mut run_on_all = || with_frame_lent(|| run_on_all(registry, workers, &run));
+    registry.kind.visit(&mut run_on_all);
     // Of each worker that has a thread.
     let results = results.into_iter();
     let results = results.filter_map(|r| r.into_inner());
     all_or_first_panic(results.collect())
 }
 
-/// The thread is the pool's only worker, or plays all of them.
-fn broadcast_in_place<F, R>(registry: &Arc<Registry>, f: &F) -> Vec<R>
+/// The thread is the pool's only worker.
+fn broadcast_in_place<F, R>(f: &F) -> Vec<R>
 where
     F: Fn(usize) -> R,
 {
-    let mut results: Vec<_> = (0..registry.workers()).map(|_| None).collect();
-    registry.kind.play_all(&mut |index| {
-        let run = || panic::catch_unwind(AssertUnwindSafe(|| f(index)));
-        Worker::with_current(|worker| {
-            let worker = worker.expect("it is in place");
-            results[index] = Some(worker.framed(run));
-        });
-    });
-    let results = results.into_iter().flatten();
-    all_or_first_panic(results.collect())
+    let run = || panic::catch_unwind(AssertUnwindSafe(|| f(0)));
+    let result = Worker::with_current(|worker| worker.expect("it is in place").framed(run));
+    all_or_first_panic(vec![result])
 }
 
 /// Counts down its latch when a job has run, or is dropped because nobody is there to run it.
@@ -167,10 +161,10 @@ pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: Kind, job: impl Fn(usi
     if registry.kind.caller_runs() {
         return Worker::with_current(|worker| match worker {
             Some(worker) if Arc::ptr_eq(worker.registry(), registry) => {
-                post_in_place(registry, &job);
+                post_in_place(&job);
             }
             _ => {
-                let mut post = || post_in_place(registry, &job);
+                let mut post = || post_in_place(&job);
                 let entered = registry.kind.enter(registry, &mut post);
                 debug_assert!(entered, "its threads are those that enter it");
             }
@@ -178,21 +172,20 @@ pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: Kind, job: impl Fn(usi
     }
     // All are made before one can run: it may be the last of those made so far.
     let jobs: Vec<Job> = (0..registry.size.roster.size()).map(job).collect();
-    for (index, job) in jobs.into_iter().enumerate() {
-        registry.post(index, kind, job);
-    }
+    let mut jobs = jobs.into_iter().enumerate();
+    registry.kind.visit(&mut || {
+        jobs.by_ref()
+            .for_each(|(index, job)| registry.post(index, kind, job));
+    });
 }
 
-/// Runs a broadcast at once on the calling thread, which is the pool's only worker or plays all of
-/// its workers.
+/// Runs a broadcast at once on the calling thread, which is the pool's only worker.
 #[inline]
-fn post_in_place(registry: &Arc<Registry>, job: &dyn Fn(usize) -> Job) {
-    let mut jobs: Vec<_> = (0..registry.workers()).map(job).map(Some).collect();
-    registry.kind.play_all(&mut |index| {
-        Worker::with_current(|worker| {
-            let (worker, job) = (worker.expect("it is in place"), jobs[index].take());
-            worker.framed_outside(|| job.expect("one for each worker").run());
-        });
+fn post_in_place(job: &dyn Fn(usize) -> Job) {
+    let job = job(0);
+    Worker::with_current(|worker| {
+        let worker = worker.expect("it is in place");
+        worker.framed_outside(|| job.run());
     });
 }
 

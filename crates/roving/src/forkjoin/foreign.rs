@@ -92,7 +92,7 @@ pub fn wire() -> *const () {
 }
 
 /// Pushes a task where the fast push is refused. `None` if it cannot be pushed: the thread is no
-/// worker, the stack is full, or the pool's schedule is drawn. Then the caller runs it in place.
+/// worker, or the stack is full. Then the caller runs it in place.
 ///
 /// # Safety
 /// The function calls [`run`] with the slot that it gets, and a code that can be called, once, on

@@ -10,7 +10,6 @@ use crate::pool::{self, global};
 use crate::stack::line::current_line;
 use crate::stack::slot::{Further, Run, Slot, fits};
 use crate::workers::Worker;
-use crate::workers::kind::Half;
 use crate::workers::own::Own;
 use crate::workers::wait::Taken;
 
@@ -221,8 +220,6 @@ enum Pushed<A, B> {
 enum Why {
     Full,
     NoWorker,
-    /// The pool says how both run.
-    Told(fn(Half<'_>, Half<'_>)),
 }
 
 #[cold]
@@ -243,8 +240,7 @@ where
             }
             Err((b, wake)) => {
                 worker.wake_if(wake);
-                let why = worker.registry().kind.joins().map_or(Why::Full, Why::Told);
-                Pushed::Not(a, b, why)
+                Pushed::Not(a, b, Why::Full)
             }
         }
     }));
@@ -277,7 +273,6 @@ where
             let rb = caught(|| b(false));
             both(ra, rb)
         }
-        Why::Told(run) => join_told(a, b, run),
     });
 }
 
@@ -297,26 +292,6 @@ where
         rb = b.take().map(|b| b(true))
     });
     ra.zip(rb).expect("join runs both closures")
-}
-
-/// In the order, and on the workers, that the pool says.
-#[cold]
-#[inline(never)]
-fn join_told<A, B, RA, RB>(a: A, b: B, run: fn(Half<'_>, Half<'_>)) -> (RA, RB)
-where
-    A: FnOnce(bool) -> RA + Send,
-    B: FnOnce(bool) -> RB + Send,
-    RA: Send,
-    RB: Send,
-{
-    let (mut a, mut b) = (Some(a), Some(b));
-    let (mut ra, mut rb) = (None, None);
-    run(
-        &mut |migrated| ra = a.take().map(|a| caught(|| a(migrated))),
-        &mut |migrated| rb = b.take().map(|b| caught(|| b(migrated))),
-    );
-    let (ra, rb) = ra.zip(rb).expect("join runs both closures");
-    both(ra, rb)
 }
 
 fn both<RA, RB>(ra: Outcome<RA>, rb: Outcome<RB>) -> (RA, RB) {

@@ -148,7 +148,12 @@ where
             if registry.kind.enter(registry, &mut inside) {
                 return result.expect("it was called");
             }
-            scope_from_outside(registry, f.expect("it was not called"))
+            let mut outside = || {
+                let f = f.take().expect("it was not called");
+                result = Some(scope_from_outside(registry, f));
+            };
+            registry.kind.visit(&mut outside);
+            result.expect("it was called")
         }
     })
 }
@@ -350,25 +355,16 @@ impl<'scope> Scope<'scope> {
         });
     }
 
-    /// There is no room on the stack, or the pool's schedule decides what becomes of the task.
+    /// There is no room on the stack.
     #[cold]
     #[inline(never)]
     fn spawn_unpushed<F>(&self, worker: &Worker, (f,): (F,))
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let task = std::cell::Cell::new(Some(Task { scope: self, f }));
-        let taken = || task.take().expect("it is kept or run once");
         // SAFETY: this scope is alive: it was borrowed for this call.
-        let mut run = || unsafe { taken().run_or_drop() };
-        let mut keep = || {
-            let kept = worker.owner().keep(run_spawned::<F>, taken());
-            kept.map_err(|back| task.set(Some(back))).is_ok()
-        };
-        if !worker.registry().kind.spawned(&mut keep, &mut run) {
-            run();
-            Stranded(worker).run();
-        }
+        unsafe { Task { scope: self, f }.run_or_drop() };
+        Stranded(worker).run();
     }
 
     #[cold]

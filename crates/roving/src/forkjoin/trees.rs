@@ -79,8 +79,7 @@ fn with_worker<R>(f: impl FnOnce(&Worker) -> R) -> R {
     Worker::with_current(|worker| f(worker.expect("coroutines run on workers")))
 }
 
-/// Pushes a continuation where the fast push is refused. False: there is no room, or the pool's
-/// schedule is drawn.
+/// Pushes a continuation where the fast push is refused. False: there is no room.
 ///
 /// # Safety
 /// The calling thread runs coroutines of that tree, which has not ended. The code can be called

@@ -1,7 +1,7 @@
 //! A count that one thread waits for, parked.
 
 use crate::machine::prim::thread::{self, Thread};
-use crate::machine::prim::{AtomicUsize, Ordering, ord, park};
+use crate::machine::prim::{AtomicUsize, Ordering, ord, park, unpark};
 
 /// Looks before a waiter parks: a few microseconds, in which a small call has returned. It does not
 /// yield meanwhile: on a busy machine that gives the core away for milliseconds, while a thread
@@ -40,7 +40,7 @@ impl Latch {
         let order = ord("count_down", Ordering::Release);
         // SAFETY: this call is still open until this change, so the waiter keeps the latch alive.
         if unsafe { (*this).open.fetch_sub(1, order) } == 1 {
-            waiter.unpark();
+            unpark(&waiter);
         }
     }
 

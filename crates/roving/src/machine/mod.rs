@@ -26,4 +26,9 @@ pub(crate) mod overflow;
 #[allow(unsafe_code, reason = "listed in the root")]
 pub(crate) mod prim;
 pub(crate) mod service;
+#[cfg_attr(
+    loom,
+    allow(dead_code, reason = "nobody takes turns in the model checker")
+)]
+pub(crate) mod turns;
 pub(crate) mod unwind;

@@ -23,8 +23,8 @@ use std::ptr;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-#[cfg(not(loom))]
-pub(crate) use crate::machine::faults::park;
+use crate::machine::turns;
+
 /// Set once, before any thread that reads it can know of it; loom has no model of its own.
 pub(crate) use std::sync::OnceLock;
 #[cfg(loom)]
@@ -98,6 +98,29 @@ impl Condvar {
     pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Parks the calling thread, which may return for no reason.
+#[cfg(not(loom))]
+#[inline(never)]
+pub(crate) fn park() {
+    if !turns::park() {
+        crate::machine::faults::park();
+    }
+}
+
+/// Unparks that thread.
+#[cfg(not(loom))]
+#[inline(never)]
+pub(crate) fn unpark(thread: &thread::Thread) {
+    if !turns::unpark(thread.id()) {
+        thread.unpark();
+    }
+}
+
+#[cfg(loom)]
+pub(crate) fn unpark(thread: &thread::Thread) {
+    thread.unpark();
 }
 
 /// Names an ordering, so that the mutation check can weaken it.
@@ -205,12 +228,12 @@ pub(crate) struct Since(Instant);
 #[cfg(not(loom))]
 impl Since {
     pub(crate) fn now() -> Since {
-        Since(Instant::now())
+        Since(turns::now())
     }
 
     /// Whether that much time has passed since.
     pub(crate) fn is_past(&self, time: Duration) -> bool {
-        self.0.elapsed() >= time
+        turns::now().saturating_duration_since(self.0) >= time
     }
 }
 

@@ -47,6 +47,9 @@ pub fn patience(workers: usize, cores: usize) -> Duration {
     }
 }
 
+/// Makes the kind of a deterministic pool with so many workers.
+type Replays = fn(Schedule, usize) -> Box<dyn PoolKind>;
+
 impl Pool {
     /// Creates a pool of `workers` workers, with the defaults of [`Pool::builder`] for the rest.
     ///
@@ -109,7 +112,7 @@ pub struct PoolBuilder {
     in_place: Option<fn() -> Box<dyn PoolKind>>,
     pub(crate) schedule: Wish,
     /// How it is followed.
-    drawn: Option<fn(Schedule) -> Box<dyn PoolKind>>,
+    replayed: Option<Replays>,
     adopts: Option<fn(bool) -> Box<dyn PoolKind>>,
     stand_in: StandIn,
     pin: Option<Pinning>,
@@ -139,7 +142,7 @@ impl PoolBuilder {
             debt: Debt::default(),
             in_place: None,
             schedule: Wish::default(),
-            drawn: None,
+            replayed: None,
             adopts: None,
             stand_in: StandIn::ForAll,
             pin: None,
@@ -334,22 +337,27 @@ impl PoolBuilder {
             0 => cores,
             allowed => cores.min(allowed),
         };
-        let pins = match (self.pin, self.drawn.is_some()) {
+        let pins = match (self.pin, self.replayed.is_some()) {
             (None, _) => Pins::default(),
             (Some(pins), false) => pins(allowed, workers),
             // A schedule that is drawn is the same on any machine.
             (Some(_), true) => Pins::alone(allowed),
         };
-        let kind = self.kind(given, schedule);
+        let patience = match self.replayed.is_some() {
+            // Who looks around does it once: how long is no matter of time.
+            true => Duration::ZERO,
+            false => patience(workers, shared),
+        };
+        let kind = self.kind(given, schedule, workers);
         let settings = Apart::new(Box::new(Settings {
             workers,
             size,
-            follow_quota: self.follow_quota,
+            follow_quota: self.follow_quota && self.replayed.is_none(),
             workers_least,
             spares: SPARES_MAX,
             stand_in: self.stand_in,
             slots: self.slots,
-            patience: patience(workers, shared),
+            patience,
             amount: self.amount,
             spawn_order: self.spawn_order,
             migrate: self.migrate,
@@ -381,11 +389,11 @@ impl PoolBuilder {
     }
 
     #[inline(never)]
-    fn kind(&self, given: bool, schedule: Option<Schedule>) -> Box<dyn PoolKind> {
+    fn kind(&self, given: bool, schedule: Option<Schedule>, workers: usize) -> Box<dyn PoolKind> {
         match (&self.arena, self.in_place, self.adopts) {
             (Some(arena), ..) => arena.share(self.priority),
-            (None, in_place, adopts) => match (self.drawn.zip(schedule), in_place, adopts) {
-                (Some((drawn, schedule)), ..) => drawn(schedule),
+            (None, in_place, adopts) => match (self.replayed.zip(schedule), in_place, adopts) {
+                (Some((replayed, schedule)), ..) => replayed(schedule, workers),
                 (None, Some(in_place), _) => in_place(),
                 (None, None, Some(adopting)) => adopting(given),
                 (None, None, None) if given => Box::new(Given),

@@ -82,14 +82,17 @@ fn call(registry: &Arc<Registry>, f: &mut dyn FnMut()) {
     if registry.kind.call(registry, f) {
         return;
     }
-    Worker::with_waiting(|worker| {
-        call_from_outside(registry, worker, f, |job| {
-            let woken = registry.inject(Kind::Awaited, job);
-            if worker.is_some() {
-                registry.find_thread_for_call(woken);
-            }
+    let mut call = || {
+        Worker::with_waiting(|worker| {
+            call_from_outside(registry, worker, f, |job| {
+                let woken = registry.inject(Kind::Awaited, job);
+                if worker.is_some() {
+                    registry.find_thread_for_call(woken);
+                }
+            });
         });
-    });
+    };
+    registry.kind.visit(&mut call);
 }
 
 /// Returns the index of the worker that the calling thread is, in its pool; `None` on other

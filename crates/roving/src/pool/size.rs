@@ -32,7 +32,8 @@ impl Pool {
             return Err(Reason::Size { workers, most }.into());
         }
         self.registry().check_has_threads();
-        roster::resize(self.registry(), workers);
+        let resize = || roster::resize(self.registry(), workers);
+        self.registry().kind.visit(&mut { resize });
         Ok(())
     }
 

@@ -51,6 +51,8 @@ impl Pool {
                 error: Arc::new(error),
             })?;
         }
+        // They have begun when somebody first comes.
+        registry.kind.visit(&mut || ());
         Ok(pool)
     }
 }

@@ -108,7 +108,7 @@ impl Pool {
     pub fn shutdown_now(self) -> Dropped {
         let registry = Arc::clone(&self.registry);
         if !registry.is_left_behind() {
-            stop(&registry);
+            registry.kind.visit(&mut || stop(&registry));
         }
         let is_final = self.end();
         Dropped::of(&registry, is_final)
@@ -119,7 +119,7 @@ impl Pool {
     pub(super) fn begin_to_end(&self) {
         let registry = &self.registry;
         if !registry.is_left_behind() {
-            registry.close();
+            registry.kind.visit(&mut || registry.close());
         }
     }
 
@@ -135,7 +135,7 @@ impl Pool {
         if let Some(has_ended) = registry.kind.end(registry) {
             return has_ended;
         }
-        registry.close();
+        registry.kind.visit(&mut || registry.close());
         if Worker::is_or_was(registry) || registry.seats.have_thread(thread::current().id()) {
             // A task drops its own pool, which ends by itself when the task has. So do its threads.
             registry.crew.detach();

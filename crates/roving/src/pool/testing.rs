@@ -30,7 +30,7 @@ use std::time::Duration;
 use crate::machine::lock::Mutex;
 use crate::pool::error::Reason;
 use crate::pool::{BuildError, Pool};
-use crate::replay::{PLAYED, VARIABLE, seed_of_environment};
+use crate::replay::{VARIABLE, WORKERS, seed_of_environment};
 
 /// Most decisions that are shown of a schedule that is replayed and ends in a panic.
 const LAST: usize = 30;
@@ -114,7 +114,7 @@ impl Explorer {
     pub fn new() -> Explorer {
         Explorer {
             seeds: 0..100,
-            workers: PLAYED,
+            workers: WORKERS,
         }
     }
 
@@ -129,7 +129,7 @@ impl Explorer {
         self
     }
 
-    /// Sets how many workers the pools play, as [`crate::PoolBuilder::workers`].
+    /// Sets how many workers the pools have, as [`crate::PoolBuilder::workers`].
     ///
     /// ```
     /// let explorer = roving::testing::Explorer::new().workers(2);
@@ -298,7 +298,7 @@ mod tests {
     use super::*;
     use crate::task::{block_on, fork, spawn};
 
-    /// A little of everything that has unsafe code of its own under a drawn schedule: small enough
+    /// A little of everything that has unsafe code of its own under a schedule: small enough
     /// for Miri.
     #[test]
     fn small_programs_of_all_kinds() {

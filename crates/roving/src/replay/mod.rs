@@ -1,58 +1,47 @@
 //! Schedules that are a pure function of a seed.
 //!
-//! A pool with such a schedule has one thread, which plays all its workers: where a pool with
-//! threads leaves it to chance who does what and when, the schedule draws it. Every push of a task
-//! is refused, as if the task stack were full, so what is drawn is asked for in the slow paths
-//! only, and pools with threads pay nothing for it. What can be drawn, and by whom:
-//!
-//! | what | drawn in |
-//! |---|---|
-//! | which closure of a `join` comes first, and which worker runs the second | `workers/worker/drawn.rs` |
-//! | whether a task of a scope runs at once, or in which place of the order at the scope's end, and on which worker | `workers/worker/drawn.rs` |
-//! | where a loop is split, and how far it runs before it looks | `forkjoin/loops/range.rs` |
-//! | the order of detached tasks and broadcasts | `workers/worker/drawn.rs`, `forkjoin/broadcast.rs` |
-//! | which frame is polled next, and on which worker | `workers/frames/drawn.rs` |
-//!
-//! One worker at a time runs on the native stack; those further down are busy, but for those that
-//! wait. A busy worker is given nothing to do, and a waiting one only what runs on top of the task
-//! that it waits for, which descends from it. So what the contract says of locks holds here too.
+//! The workers of a pool with such a schedule have threads as those of any other, but one of them
+//! goes on at a time: who has the *turn* ([`baton`]). At each place where threads can meet
+//! ([`crate::machine::turns`]) the schedule decides whether it keeps the turn, and who gets it if
+//! not. What runs is the same code as in any pool, so each schedule is one that can happen.
 
+pub(crate) mod baton;
+pub(crate) mod members;
+mod thread_state;
 mod wish;
 
 use std::fmt::Write as _;
 use std::mem;
 
 use crate::machine::lock::{Mutex, MutexGuard};
+use crate::machine::turns::{At, PLACES};
 
 pub(crate) use wish::{VARIABLE, Wish, seed_of_environment};
 
-/// A kind of yes-or-no decision of a schedule, each with a weight of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Habit {
-    /// Another worker takes it.
-    Theft,
-    /// Who takes it is later than the worker that it is taken from.
-    Late,
-    /// It runs at once.
-    AtOnce,
-    /// Everything that lies there is done before the next thing.
-    Drain,
-    /// A loop is split.
-    Split,
-}
+/// The weights that a habit may have, in parts of [`WHOLE`]. Drawn once for each schedule and
+/// place, so that some schedules barely change threads there and others do little else: rare orders
+/// need both. A change costs a wake-up, so most are small.
+const WEIGHTS: [usize; 5] = [1, 3, 8, 24, 56];
+const WHOLE: usize = 64;
 
-const HABITS: usize = Habit::Split as usize + 1;
+/// How long a step takes, in nanoseconds of the pool's own clock; drawn once for each schedule. A
+/// steal is worth its way in some and not in others.
+const TICKS: [usize; 3] = [50, 400, 3000];
 
-/// The weights that a habit may have, in sixteenths. Drawn once for each schedule, so that some
-/// barely steal and others do little else: rare orders need both.
-const WEIGHTS: [usize; 5] = [1, 4, 8, 12, 15];
+/// The number of ways in which a pool may show its tasks. Drawn once for each schedule.
+pub(crate) const SHOWN: usize = 3;
 
-/// The workers that a pool plays unless it is told how many.
-pub(crate) const PLAYED: usize = 4;
+/// The workers that a pool has unless it is told how many.
+pub(crate) const WORKERS: usize = 4;
+
+/// The start of a digest, by FNV-1a.
+const START: u64 = 0xCBF2_9CE4_8422_2325;
 
 /// The decisions of one pool.
 pub(crate) struct Schedule {
     seed: u64,
+    tick: u64,
+    shown: usize,
     state: Mutex<State>,
 }
 
@@ -60,7 +49,7 @@ struct State {
     random: u64,
     digest: u64,
     decisions: u64,
-    habits: [usize; HABITS],
+    habits: [usize; PLACES],
     log: Option<String>,
     /// The seed has been said.
     said: bool,
@@ -71,17 +60,19 @@ impl Schedule {
     pub(crate) fn new(seed: u64, logs: bool) -> Schedule {
         let mut state = State {
             random: seed,
-            digest: 0xCBF2_9CE4_8422_2325,
+            digest: START,
             decisions: 0,
-            habits: [0; HABITS],
+            habits: [0; PLACES],
             log: logs.then(String::new),
             said: false,
         };
-        for habit in 0..HABITS {
-            state.habits[habit] = WEIGHTS[state.next(WEIGHTS.len())];
+        for place in 0..PLACES {
+            state.habits[place] = WEIGHTS[state.next(WEIGHTS.len())];
         }
         Schedule {
             seed,
+            tick: TICKS[state.next(TICKS.len())] as u64,
+            shown: state.next(SHOWN),
             state: Mutex::new(state),
         }
     }
@@ -103,6 +94,18 @@ impl Schedule {
         self.state.lock()
     }
 
+    /// The nanoseconds of a step.
+    #[inline]
+    pub(super) fn tick(&self) -> u64 {
+        self.tick
+    }
+
+    /// Which of [`SHOWN`] ways the pool has to show its tasks to thieves.
+    #[inline]
+    pub(crate) fn shown(&self) -> usize {
+        self.shown
+    }
+
     /// One of `count` ways, all alike; nothing is drawn where there is only one.
     #[inline]
     pub(crate) fn pick(&self, count: usize) -> usize {
@@ -112,24 +115,19 @@ impl Schedule {
         }
     }
 
-    /// Whether to follow the habit this time.
+    /// Whether another thread goes on at that place.
     #[inline]
-    pub(crate) fn follows(&self, habit: Habit) -> bool {
+    pub(super) fn changes(&self, at: At) -> bool {
         let mut state = self.state();
-        let weight = state.habits[habit as usize];
+        let weight = state.habits[at as usize];
         state.decide_weighted(weight)
     }
 
     /// Writes a line into the log, if there is one.
     #[inline]
-    pub(crate) fn note(&self, worker: usize, what: impl Fn() -> String) {
-        self.write(worker, &what);
-    }
-
-    #[inline]
-    fn write(&self, worker: usize, what: &dyn Fn() -> String) {
+    pub(super) fn note(&self, what: &dyn Fn() -> String) {
         if let Some(log) = &mut self.state().log {
-            let _ = writeln!(log, "worker {worker}: {}", what());
+            let _ = writeln!(log, "{}", what());
         }
     }
 
@@ -137,6 +135,16 @@ impl Schedule {
     #[inline]
     pub(crate) fn log(&self) -> String {
         self.state().log.clone().unwrap_or_default()
+    }
+
+    /// The pool has begun: what was decided until now is the same for all programs.
+    #[inline]
+    pub(super) fn begin(&self) {
+        let mut state = self.state();
+        (state.decisions, state.digest) = (0, START);
+        if let Some(log) = &mut state.log {
+            log.clear();
+        }
     }
 
     /// How many decisions were made, and a number that differs (but for one chance in 2⁶⁴) from
@@ -169,7 +177,7 @@ impl State {
 
     #[inline]
     fn decide_weighted(&mut self, weight: usize) -> bool {
-        let choice = self.next(16) < weight;
+        let choice = self.next(WHOLE) < weight;
         self.record(choice.into());
         choice
     }
@@ -184,14 +192,15 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use super::{Habit, Schedule};
+    use super::Schedule;
+    use crate::machine::turns::At;
 
     #[test]
     fn a_schedule_is_a_function_of_its_seed() {
         let draws = |seed| {
             let schedule = Schedule::new(seed, false);
             let draws: Vec<usize> = (0..64).map(|_| schedule.pick(5)).collect();
-            (draws, schedule.follows(Habit::Theft), schedule.digest())
+            (draws, schedule.changes(At::Push), schedule.digest())
         };
         assert_eq!(draws(7), draws(7));
         let seeds = if cfg!(miri) { 5 } else { 1000 };

@@ -350,8 +350,7 @@ fn with_world<R>(steps: &[Step], then: impl FnOnce(&mut World<'_>) -> R) -> R {
         wide: 1,
         least: 1,
         everything: false,
-        counting: false,
-        drawn: false,
+        watched: false,
     });
     // SAFETY: there is one thread, and no other owner.
     let owner = unsafe { Owner::new(&stack) };

@@ -27,8 +27,7 @@ fn stack(slots: usize, unasked: usize) -> Arc<TaskStack> {
         wide: unasked,
         least: 1,
         everything: false,
-        counting: false,
-        drawn: false,
+        watched: false,
     }))
 }
 

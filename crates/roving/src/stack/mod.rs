@@ -27,8 +27,6 @@
 //! there. The rest waits for the owner's next push or pop, at which it answers whoever asked
 //! meanwhile.
 
-#[cfg(not(loom))]
-mod drawn;
 pub(crate) mod line;
 pub(crate) mod owner;
 pub(crate) mod policy;
@@ -71,11 +69,9 @@ pub(crate) struct Showing {
     pub(crate) least: usize,
     /// Whether a thief's demand publishes everything, or half of what is private.
     pub(crate) everything: bool,
-    /// Every push takes the slow path, where it is counted.
-    pub(crate) counting: bool,
-    /// Every push is refused, nothing is published, and every task that was kept nevertheless comes
-    /// off as one that is away: the pool's schedule is drawn, see [`drawn`].
-    pub(crate) drawn: bool,
+    /// Every push takes the slow path, where it is counted, and where others may go on
+    /// ([`crate::machine::turns`]).
+    pub(crate) watched: bool,
 }
 
 /// The stack of one worker. See the module for the picture. What the owner writes, what thieves

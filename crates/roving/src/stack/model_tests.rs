@@ -61,7 +61,7 @@ fn showing() -> impl Strategy<Value = Showing> {
         any::<bool>(),
     );
     values.prop_map(
-        |(slots, unasked, more, most, least, everything, counting)| Showing {
+        |(slots, unasked, more, most, least, everything, watched)| Showing {
             slots,
             unasked,
             thieves: unasked + more,
@@ -69,8 +69,7 @@ fn showing() -> impl Strategy<Value = Showing> {
             least,
             // Who answers only with several shows all it has.
             everything: everything || least > 1,
-            counting,
-            drawn: false,
+            watched,
         },
     )
 }
@@ -486,7 +485,7 @@ fn run_program(showing: Showing, steps: &[Step]) {
         "each task came out once"
     );
     let counters = stack.tally().read();
-    if showing.counting {
+    if showing.watched {
         assert_eq!(counters.tasks, pair.ids);
         assert_eq!(counters.max_depth, pair.pushed_at_once_max as u64);
     }
@@ -519,8 +518,7 @@ fn an_old_claim_of_a_slot_used_again_is_stale() {
         wide: 2,
         least: 1,
         everything: false,
-        counting: false,
-        drawn: false,
+        watched: false,
     };
     let mut steps = Vec::new();
     for round in 0..if cfg!(miri) { 12 } else { 200 } {
@@ -546,8 +544,7 @@ fn an_owner_at_leisure_answers_with_all_that_it_has() {
         wide: 2,
         least: 1,
         everything: false,
-        counting: false,
-        drawn: false,
+        watched: false,
     };
     let stack = TaskStack::new(showing);
     // SAFETY: this thread alone owns the stack, by this owner.

@@ -23,6 +23,7 @@ use super::span::Span;
 use super::{TaskStack, policy};
 use crate::machine::duty::Due;
 use crate::machine::prim::Ordering;
+use crate::machine::turns::{At, meet};
 use crate::stats::bump;
 
 /// The duty of who has published: other workers had asked, and can have something now, so one that
@@ -198,7 +199,7 @@ impl<'s> Owner<'s> {
         if self.is_full() {
             self.make_room();
         }
-        if self.is_full() || self.stack.showing.drawn {
+        if self.is_full() {
             return Err(self.show_if_asked());
         }
         Ok(self.line().top.get())
@@ -261,9 +262,6 @@ impl<'s> Owner<'s> {
 
     /// After the slot at `top` was filled.
     fn pushed(&self, top: usize, looks: bool) -> Due<Wake> {
-        if self.stack.showing.counting {
-            self.count_push(top + 1);
-        }
         self.line().top.set(self.stack.at(top + 1));
         let answers = self.can_answer();
         if looks && (self.public_seen() < self.stack.showing.unasked || answers) {
@@ -275,10 +273,15 @@ impl<'s> Owner<'s> {
             false => Due::none(),
         };
         self.settle();
+        if self.stack.showing.watched {
+            self.watch_push(top + 1);
+        }
         wake
     }
 
-    pub(super) fn count_push(&self, depth: usize) {
+    /// A push that others are to see.
+    fn watch_push(&self, depth: usize) {
+        meet(At::Push);
         let tally = self.stack.tally();
         bump(&tally.tasks, 1);
         // Ordering: Relaxed; a figure, written by this thread alone.
@@ -319,9 +322,7 @@ impl<'s> Owner<'s> {
         if self.pop_private().is_some() {
             return (Popped::Here, Due::none());
         }
-        let how = if self.stack.showing.drawn {
-            return (Popped::Away, Due::none());
-        } else if index < self.stack.own.split.get() {
+        let how = if index < self.stack.own.split.get() {
             self.pop_public(index)
         } else {
             Popped::Here
@@ -353,6 +354,9 @@ impl<'s> Owner<'s> {
         let stack = self.stack;
         // Ordering: Relaxed; the owner's own changes, and thieves' claims, whose effect is in the
         // words of the slots.
+        if stack.showing.watched {
+            meet(At::TakeBack);
+        }
         let mut before = Span(stack.span.load(Relaxed));
         while before.public() > 0 && before.oldest() <= index {
             let oldest = before.oldest();
@@ -411,7 +415,7 @@ impl<'s> Owner<'s> {
     pub(super) fn settle(&self) {
         let stack = self.stack;
         let slow = stack.own.owes_answer.get()
-            || stack.showing.counting
+            || stack.showing.watched
             || self.public_seen() < self.unasked();
         let line = &stack.line;
         let (end, split) = (stack.at(stack.slots.len()), stack.at(stack.own.split.get()));
@@ -422,7 +426,7 @@ impl<'s> Owner<'s> {
             false => self.half_hidden().map_or(end, |half| end.min(half)),
         });
         line.drain_limit.set(if slow { NOWHERE } else { split });
-        let is_plain = !slow && !stack.showing.drawn && stack.showing.least <= 1;
+        let is_plain = !slow && stack.showing.least <= 1;
         line.full_limit.set(if is_plain { end } else { NOWHERE });
         self.set_pop_limit();
     }

@@ -253,22 +253,6 @@ impl Slot {
         std::ptr::fn_addr_eq(own, run)
     }
 
-    /// Exchanges the tasks of two slots, but for what belongs to their places.
-    ///
-    /// # Safety
-    /// The caller owns the stack of both, and both are private.
-    #[cfg(not(loom))]
-    pub(super) unsafe fn swap(&self, other: &Slot) {
-        // SAFETY: nobody else touches the cells of private slots, and the two are not the same cell
-        // or the very same, which `swap` allows.
-        self.run
-            .with_mut(|a| other.run.with_mut(|b| unsafe { std::ptr::swap(a, b) }));
-        // SAFETY: both slots are private, so no other thread touches their payloads; the two may be
-        // the same cell, which `swap` allows.
-        self.payload
-            .with_mut(|a| other.payload.with_mut(|b| unsafe { std::ptr::swap(a, b) }));
-    }
-
     pub(crate) fn link(&self) -> *const Slot {
         self.link.get()
     }

@@ -203,8 +203,7 @@ mod tests {
             wide: 1,
             least: 1,
             everything: false,
-            counting: false,
-            drawn: false,
+            watched: false,
         };
         let _ = super::super::TaskStack::try_new(showing);
     }

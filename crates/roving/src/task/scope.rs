@@ -127,7 +127,9 @@ where
     let outside = Worker::with_waiting(|worker| worker.is_none());
     if outside && !registry.kind.caller_runs() {
         // SAFETY: just made.
-        unsafe { root.run_there(frame) };
+        registry
+            .kind
+            .visit(&mut || unsafe { root.run_there(frame) });
     } else {
         let frame = SendPtr(frame);
         let root = &*root;

@@ -65,12 +65,6 @@ impl Queue {
         self.pop_with(VecDeque::pop_back)
     }
 
-    /// The one after that many older ones.
-    #[inline]
-    pub(crate) fn pop_at(&self, older: usize) -> Option<Job> {
-        self.pop_with(|jobs| jobs.remove(older))
-    }
-
     /// Takes out all detached tasks, for the caller to drop; the others stay in their order.
     #[inline]
     pub(crate) fn take_detached(&self) -> VecDeque<Job> {
@@ -185,13 +179,6 @@ impl Injector {
     pub(crate) fn length(&self) -> usize {
         // Ordering: Relaxed; a hint, the lock decides.
         self.length.load(Ordering::Relaxed)
-    }
-
-    /// The one that comes after that many others, if the higher classes come first.
-    #[inline]
-    pub(crate) fn pop_at(&self, others: usize) -> Option<Job> {
-        let taken = self.with(|jobs| jobs.remove(others));
-        taken.map(|(_, job)| job)
     }
 
     /// Whether there seems to be a job that a worker between two tasks should look for at once.

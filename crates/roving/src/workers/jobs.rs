@@ -14,9 +14,6 @@ pub(crate) struct Jobs<'w>(pub(crate) &'w Worker);
 impl Jobs<'_> {
     /// Runs all jobs of the injector and the mailbox.
     pub(crate) fn run_jobs(self) {
-        if self.0.registry().kind.run_jobs() {
-            return;
-        }
         while let Some(job) = self.next_job(true) {
             self.run_job(job);
         }

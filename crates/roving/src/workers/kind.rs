@@ -10,17 +10,12 @@ use std::sync::Arc;
 
 use crate::machine::os;
 use crate::replay::Schedule;
-use crate::workers::frames::Frame;
-use crate::workers::frames::root::Root;
+use crate::stack::Showing;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
 use crate::workers::priority::Priority;
 use crate::workers::registry::Registry;
 use crate::workers::seats::Desk;
-use crate::workers::wait::Taken;
-
-/// A closure of a join, which is told whether it was stolen.
-pub(crate) type Half<'h> = &'h mut dyn FnMut(bool);
 
 /// A kind of pool. What is not said otherwise is the way of a pool with threads of its own. Where
 /// no pool is named, it is that of the worker that the calling thread is.
@@ -105,31 +100,9 @@ pub(crate) trait PoolKind: Send + Sync {
         false
     }
 
-    /// Runs the closure for each worker of a pool that has no threads, on the calling thread, which
-    /// has entered it.
-    fn play_all(&self, run: &mut dyn FnMut(usize)) {
-        run(0);
-    }
-
-    /// Whether tasks are shown to others as they are pushed.
-    fn shows_tasks(&self) -> bool {
-        true
-    }
-
-    /// How the two closures of a join run that has not been pushed, neither of which unwinds. One
-    /// after the other, if nothing is said.
-    fn joins(&self) -> Option<fn(Half<'_>, Half<'_>)> {
-        None
-    }
-
-    /// Whether a loop that is asked for work gives some away.
-    fn splits(&self) -> bool {
-        true
-    }
-
-    /// Whether a loop that gives work away leaves it to a join who runs what.
-    fn divides(&self) -> bool {
-        false
+    /// How the stacks of the pool's workers show their tasks.
+    fn showing(&self, showing: Showing) -> Showing {
+        showing
     }
 
     /// How many items a loop does before it looks around again, if time does not tell.
@@ -137,49 +110,20 @@ pub(crate) trait PoolKind: Send + Sync {
         None
     }
 
-    /// Keeps a task of a scope that has not been pushed by `keep`, which is false if there is no
-    /// room, or has it run by `run`. Returns whether one of the two was done.
-    fn spawned(&self, _keep: &mut dyn FnMut() -> bool, _run: &mut dyn FnMut()) -> bool {
-        false
+    /// A thread is about to be started for that seat.
+    fn expect_thread(&self, _seat: usize) {}
+
+    /// The thread for that seat could not be started.
+    fn expect_no_thread(&self, _seat: usize) {}
+
+    /// Calls `work` on the pool's thread at that seat: all that it does.
+    fn attend(&self, _seat: usize, work: &mut dyn FnMut()) {
+        work();
     }
 
-    /// Takes back a task of the innermost open frame.
-    fn take_back(&self) -> Option<Taken> {
-        None
-    }
-
-    /// Runs one task of the worker's own on top of what it does: whether there was one.
-    fn run_own(&self) -> Option<bool> {
-        None
-    }
-
-    /// Runs all detached tasks. Returns whether it has.
-    fn run_jobs(&self) -> bool {
-        false
-    }
-
-    /// Decides about a fork that has not been pushed: which of the two is run next, if one is.
-    ///
-    /// # Safety
-    /// Both are the worker's, and the parent counts as scheduled if it is shared.
-    unsafe fn fork(&self, _parent: Frame, _child: Frame) -> Option<Option<Frame>> {
-        None
-    }
-
-    /// Leaves a spawned child for later. False if it is to run at once.
-    ///
-    /// # Safety
-    /// The child is new, and its root is that of the task that is being polled here.
-    unsafe fn leaves(&self, _child: Frame) -> bool {
-        false
-    }
-
-    /// Runs all that comes of the root, for which the calling thread waits, if nobody else does.
-    fn run_root(&self, _root: &Root) {}
-
-    /// Whether a job sees to it that frames which are ready are run.
-    fn issues_tickets(&self) -> bool {
-        true
+    /// Calls `f`, by which the calling thread brings something into the pool.
+    fn visit(&self, f: &mut dyn FnMut()) {
+        f();
     }
 
     /// The schedule of a deterministic pool.

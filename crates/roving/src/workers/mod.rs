@@ -20,7 +20,6 @@ pub(crate) mod job;
 #[cfg(not(loom))]
 pub(crate) mod jobs;
 #[cfg(not(loom))]
-#[allow(unsafe_code)]
 pub(crate) mod kind;
 #[cfg(not(loom))]
 pub(crate) mod lent;
@@ -38,11 +37,11 @@ pub(crate) mod parked;
 pub(crate) mod pins;
 #[cfg(not(loom))]
 pub(crate) mod places;
-#[cfg(not(loom))]
-pub(crate) mod played;
 pub(crate) mod priority;
 #[cfg(not(loom))]
 pub(crate) mod registry;
+#[cfg(not(loom))]
+pub(crate) mod replayed;
 #[cfg(not(loom))]
 pub(crate) mod seats;
 #[cfg(not(loom))]

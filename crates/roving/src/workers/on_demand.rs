@@ -29,9 +29,6 @@ impl OnDemand<'_> {
             self.0.framed_outside(|| job.run());
             return true;
         }
-        if let Some(ran) = self.0.registry().kind.run_own() {
-            return ran;
-        }
         let wake = self.0.owner().show_all();
         self.0.wake_if(wake);
         // As a thief of its own stack: the task's join finds it begun and ended.

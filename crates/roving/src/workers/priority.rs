@@ -67,21 +67,6 @@ impl<T> Ranked<T> {
         self.urgent.extend(found.and_then(|at| queue.remove(at)));
     }
 
-    /// The one that comes after that many others, if the higher classes come first.
-    pub(crate) fn remove(&mut self, others: usize) -> Option<T> {
-        let mut others = others;
-        for queue in [&mut self.urgent]
-            .into_iter()
-            .chain(self.queues.iter_mut().rev())
-        {
-            match others.checked_sub(queue.len()) {
-                Some(left) => others = left,
-                None => return queue.remove(others),
-            }
-        }
-        None
-    }
-
     /// Takes out what is meant, by class; the rest stays in its order.
     pub(crate) fn take_where(&mut self, is_meant: impl Fn(&T) -> bool) -> Vec<T> {
         let mut taken = Vec::new();
@@ -222,13 +207,10 @@ mod tests {
             ranked.push(class, n + 10);
         }
         ranked.push_urgent(0);
-        assert_eq!(ranked.remove(7), None);
-        assert_eq!(ranked.remove(3), Some(2));
-        assert_eq!(ranked.remove(0), Some(0));
         let mut taken = ranked.take_where(|n| *n > 10);
         taken.sort_unstable();
         assert_eq!(taken, [11, 12, 14]);
-        assert_eq!(order(&mut ranked), [1, 4]);
+        assert_eq!(order(&mut ranked), [0, 1, 2, 4]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::machine::apart::Apart;
 use crate::machine::faults;
 use crate::machine::os;
 use crate::machine::prim::AtomicUsize;
+use crate::machine::turns::{At, meet};
 use crate::stack::policy::Shown;
 use crate::stack::{Showing, TaskStack};
 use crate::stats::lane::Event;
@@ -96,9 +97,9 @@ impl Registry {
             wide: shown.wide,
             least,
             everything: settings.amount != crate::workers::steal::amount::Amount::One,
-            counting: settings.keep() != Keep::Nothing,
-            drawn: !kind.shows_tasks(),
+            watched: settings.keep() != Keep::Nothing,
         };
+        let showing = kind.showing(showing);
         let tasks = TaskSettings {
             order: settings.spawn_order,
             migrate: settings.migrate,
@@ -114,9 +115,6 @@ impl Registry {
             kind.unmade();
             return Err((settings, kind));
         };
-        if !kind.shows_tasks() {
-            seats.iter().for_each(|seat| seat.tasks.stay_away());
-        }
         Ok(Arc::new(Registry {
             seats: Apart::new(seats),
             idle: IdleSet::new(workers + spares),
@@ -255,6 +253,7 @@ impl Registry {
         if !is_called {
             self.look_for_orphan();
         }
+        meet(At::Told);
         is_called
     }
 
@@ -278,6 +277,7 @@ impl Registry {
         let is_here = || (self.hooks.here)(self) == Some(index);
         roster::post(self.as_ref(), index, kind, job, is_here);
         self.look_for_orphan();
+        meet(At::Told);
     }
 
     /// The calling thread is that of the seat from now on. Under the lock, so that `close` either
@@ -461,8 +461,10 @@ impl Parts for Registry {
             let registry = Arc::clone(self);
             let run = self.hooks.run;
             let run = move || run(registry, index);
+            self.kind.expect_thread(index);
             let thread = faults::start(self.settings.thread(index), run);
             if thread.is_err() {
+                self.kind.expect_no_thread(index);
                 // Nobody works there, unless a later try succeeds.
                 self.seats[index].clock.enter(Activity::Idle);
             }

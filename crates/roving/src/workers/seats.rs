@@ -10,7 +10,7 @@ use crate::inherit::segments::Segments;
 use crate::machine::apart::Apart;
 use crate::machine::faults::with_answered_memory;
 use crate::machine::lock::{Condvar, Mutex};
-use crate::machine::prim::{AtomicBool, AtomicUsize, Ordering, wait_while};
+use crate::machine::prim::{AtomicBool, AtomicUsize, Ordering, unpark, wait_while};
 use crate::stack::{Showing, TaskStack};
 use crate::stats::lane::Lane;
 use crate::stats::{Activity, Clock, Keep, Profile, Quiet, WorkerProfile};
@@ -111,7 +111,7 @@ impl Seat {
         if let Some(desk) = &self.desk {
             desk.call();
         } else if let Some(thread) = self.thread() {
-            thread.unpark();
+            unpark(thread);
         }
     }
 

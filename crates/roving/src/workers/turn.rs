@@ -171,6 +171,12 @@ impl Sleeper for Worker {
 /// A thread of a pool, from start to end.
 pub(crate) fn run_thread(registry: Arc<Registry>, index: usize) {
     let _watched = Watched::new();
+    registry
+        .kind
+        .attend(index, &mut || attend(&registry, index));
+}
+
+fn attend(registry: &Arc<Registry>, index: usize) {
     let seat = &registry.seats[index];
     registry.enlist(index);
     if let Some(processor) = registry.settings.processor(index) {
@@ -180,7 +186,7 @@ pub(crate) fn run_thread(registry: Arc<Registry>, index: usize) {
     let _ = seat.stack.want();
     // SAFETY: each index has one thread.
     unsafe {
-        Worker::be(Arc::clone(&registry), index, |worker| {
+        Worker::be(Arc::clone(registry), index, |worker| {
             worker.owner().attach();
             Turn(worker).handle(&registry.settings.on_start);
             worker.clock().enter(Activity::Steal);

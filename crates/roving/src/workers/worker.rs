@@ -4,18 +4,17 @@
 pub(crate) mod adopted;
 pub(crate) mod caller_runs;
 pub(crate) mod claimed;
-pub(crate) mod drawn;
 
 use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;
 
 use crate::machine::duty::Due;
+use crate::machine::turns::{At, meet};
 use crate::stack::owner::{Owner, Wake};
 use crate::stats::{Clock, Tally};
 use crate::workers::calls::Calls;
 use crate::workers::frames;
-use crate::workers::played::Played;
 use crate::workers::priority::Priority;
 use crate::workers::registry::Registry;
 use crate::workers::seats::Seat;
@@ -47,7 +46,6 @@ pub(crate) struct Worker {
     pub(crate) nesting: Cell<usize>,
     /// The class of the job that it runs.
     pub(crate) class: Cell<Priority>,
-    pub(crate) played: Played,
     /// On a thread that was adopted.
     leaves: Cell<Option<Leave>>,
     /// The worker that this thread already was when it entered the pool: only a caller-runs pool
@@ -109,10 +107,7 @@ impl Worker {
     fn new(registry: Arc<Registry>, index: usize, owner: Owner<'static>) -> Worker {
         let outer = CURRENT.get();
         // SAFETY: workers further out are further down this thread's native stack.
-        let (nesting, played) = match unsafe { outer.as_ref() } {
-            None => (0, Played::default()),
-            Some(outer) => (outer.nesting.get(), outer.played.inherited()),
-        };
+        let nesting = unsafe { outer.as_ref() }.map_or(0, |outer| outer.nesting.get());
         Worker {
             seat: &raw const registry.seats[index],
             registry,
@@ -127,7 +122,6 @@ impl Worker {
             is_blocked: Cell::new(false),
             nesting: Cell::new(nesting),
             class: Cell::new(Priority::Low),
-            played,
             leaves: Cell::new(None),
             outer,
         }
@@ -203,7 +197,10 @@ impl Worker {
     /// After a push or pop that may have published.
     #[inline]
     pub(crate) fn wake_if(&self, wake: Due<Wake>) {
-        wake.pay(|| self.calls().wake_for(self.index));
+        wake.pay(|| {
+            self.calls().wake_for(self.index);
+            meet(At::Told);
+        });
     }
 
     /// Whether it is a compensation thread.

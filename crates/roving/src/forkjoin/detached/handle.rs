@@ -12,7 +12,7 @@ use std::thread::{self, Thread};
 use super::cell::{self, Begin, Failure, Task};
 use super::error::JoinError;
 use super::word::{Keeper, Word};
-use crate::machine::faults;
+use crate::machine::prim::{park, unpark};
 use crate::workers::Worker;
 use crate::workers::frames::awaited::ask;
 use crate::workers::job::Job;
@@ -84,7 +84,7 @@ struct Unpark(Thread);
 
 impl Wake for Unpark {
     fn wake(self: Arc<Unpark>) {
-        self.0.unpark();
+        unpark(&self.0);
     }
 }
 
@@ -119,7 +119,7 @@ impl<T> JoinHandle<T> {
             }
             Worker::with_waiting(|worker| match worker {
                 Some(worker) => Wait(worker).park_for(Why::Event, || self.is_finished()),
-                None => faults::park(),
+                None => park(),
             });
         }
     }

@@ -178,7 +178,7 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
         let newest_taken = loop {
             if let Some(before) = state {
                 let is_to_cut = |pace: &mut Pace, left| {
-                    let asks = kept.is_none() && pushed.has_room() && worker.is_asked();
+                    let asks = kept.is_none() && pushed.has_room() && worker.owner().is_asked();
                     asks && pace.is_worth_a_cut(worker, left)
                 };
                 let all = self.all();

@@ -170,7 +170,7 @@ impl<'e, S> Loop<'e, S> {
     {
         let most = piece.most().max(1);
         let is_to_cut = |pace: &mut Pace, left| {
-            left > most || worker.is_asked() && pace.is_worth_a_cut(worker, left)
+            left > most || worker.owner().is_asked() && pace.is_worth_a_cut(worker, left)
         };
         match self.feed(worker, pace, piece, state, is_to_cut) {
             Fed::Through(state) => state,
@@ -233,15 +233,14 @@ impl<'e, S> Loop<'e, S> {
                 Fed::Through(state) | Fed::UpTo(_, _, state) => state,
             };
         }
-        if worker.registry().kind.divides() || left > piece.most().max(1) {
+        if left > piece.most().max(1) {
             return self.divide(piece, left, state);
         }
         parts::run(self, worker, pace, piece, state)
     }
 
-    /// Both halves, each with a state of its own: where every part is to be cut, and where the
-    /// pool's schedule says who runs what. The state stays on this thread, so the lower half goes
-    /// on from what was made of it.
+    /// Both halves, each with a state of its own: where every part is to be cut. The state stays on
+    /// this thread, so the lower half goes on from what was made of it.
     fn divide<P: Piece>(&self, piece: P, left: usize, state: S::State) -> S::State
     where
         S: Sink<P>,

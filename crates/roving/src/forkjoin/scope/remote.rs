@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread::{self, Thread};
 
-use crate::machine::faults;
-use crate::machine::lock::Mutex;
+use crate::machine::prim::{Mutex, park, unpark};
 use crate::workers::Worker;
 use crate::workers::job::Job;
 use crate::workers::wait::Wait;
@@ -74,7 +73,7 @@ impl Remote {
             Some(worker) => Wait(worker).park_until(is_over),
             None => {
                 while !is_over() {
-                    faults::park();
+                    park();
                 }
             }
         }
@@ -103,7 +102,7 @@ impl Open {
     #[inline]
     fn wake(&self) {
         if let Some(waiter) = &self.waiter {
-            waiter.unpark();
+            unpark(waiter);
         }
     }
 }

@@ -90,15 +90,15 @@ impl PoolBuilder {
         self
     }
 
-    fn is_drawn(&self) -> bool {
+    fn is_replayed(&self) -> bool {
         self.schedule.is_asked()
     }
 
     /// How many workers work at first, how many there can be, and how many have to start.
     pub(super) fn counts(&self, cores: usize) -> Result<(usize, usize, usize), BuildError> {
         let threads = self.arena.as_ref().map(|arena| arena.threads());
-        let size = match (self.is_drawn(), self.in_place.is_some()) {
-            (true, _) => self.workers.unwrap_or(replay::PLAYED),
+        let size = match (self.is_replayed(), self.in_place.is_some()) {
+            (true, _) => self.workers.unwrap_or(replay::WORKERS),
             (false, true) => 1,
             (false, false) => self.workers.or(threads).unwrap_or(cores),
         };
@@ -112,7 +112,7 @@ impl PoolBuilder {
             let workers = size;
             return Err(Reason::Size { workers, most }.into());
         }
-        let least = match self.in_place.is_some() {
+        let least = match self.in_place.is_some() && !self.is_replayed() {
             true => most,
             false => self.workers_least.unwrap_or(most),
         };
@@ -124,10 +124,11 @@ impl PoolBuilder {
 
     /// How many workers the pool can have, if it starts with `size`.
     fn most(&self, size: usize, cores: usize) -> usize {
-        if self.in_place.is_some() || self.is_drawn() {
+        if self.in_place.is_some() && !self.is_replayed() {
             return size;
         }
-        let grows = self.follow_quota && self.workers.is_none() && self.arena.is_none();
+        let is_own = self.arena.is_none() && !self.is_replayed();
+        let grows = self.follow_quota && self.workers.is_none() && is_own;
         let machine = match grows {
             true => os::online().unwrap_or(cores).min(WORKERS_LIMIT),
             false => size,
@@ -148,7 +149,7 @@ impl PoolBuilder {
             (self.stack_size.is_some(), "stack_size"),
             (self.in_place.is_some(), "use_current_thread"),
             (self.adopts.is_some(), "adopt_current_thread"),
-            (self.is_drawn(), "deterministic"),
+            (self.is_replayed(), "deterministic"),
             (self.stand_in != StandIn::ForAll, "stand_in"),
         ];
         match refused.into_iter().find(|(is_set, _)| *is_set) {

@@ -2,34 +2,31 @@
 
 use crate::pool::{Pool, PoolBuilder};
 use crate::replay::Schedule;
-use crate::workers::worker::drawn;
+use crate::workers::replayed;
 
 /// # Tests under a given schedule
 ///
 /// For one run again, and for the log of its decisions; [`crate::testing`] goes through many.
 impl PoolBuilder {
-    /// Makes the pool deterministic, without threads and chance: the thread that calls
-    /// [`Pool::install`] plays all workers of the pool, 4 unless [`Self::workers`] says how many,
-    /// and which worker does what, when, is a pure function of `seed`. Tasks are stolen far more
-    /// often than they are between threads, so a few hundred seeds find errors that depend on the
-    /// order; see [`crate::testing`] for how to go through them.
+    /// Makes the pool deterministic: its workers, 4 unless [`Self::workers`] says how many, have
+    /// threads of their own, but one of them goes on at a time, and which one is a function of
+    /// `seed`. It is decided anew wherever workers can meet: after a push, before tasks are
+    /// published, taken back or stolen, at each look around, before a worker sleeps or is woken. So
+    /// each schedule is one that the same pool can have without a seed, and rare ones come often: a
+    /// few hundred seeds find errors that depend on the order; see [`crate::testing`] for how to go
+    /// through them.
     ///
-    /// The seed decides which closure of a [`join`](crate::join) comes first, and on which worker
-    /// ([`join_context`](crate::join_context) and [`current_worker`](crate::current_worker) tell);
-    /// when, where and in which order tasks of a [`scope`](crate::scope) run; where loops are
-    /// split; which async task is polled next, and by which worker; the order of detached tasks,
-    /// among the oldest, and of broadcasts. A pool with threads could have made each of these
-    /// decisions.
-    ///
-    /// A task, once it runs, runs to its end or its next `.await`. A task that waits by other means
-    /// for another task of the same pool (a lock, a channel, a loop on an atomic) waits for ever;
-    /// one that waits for another thread depends on that thread's time. A detached task runs when
-    /// no call into the pool is left on the thread, or when a root of async tasks has no task that
-    /// is ready. [`blocking`](crate::blocking) just calls its closure.
+    /// A call into the pool from outside begins when no worker has anything to do, and returns when
+    /// that is so again; so detached tasks have ended then, unless they wait for something. Tasks
+    /// should wait for each other by means of the runtime alone. A task that blocks on a lock,
+    /// which another holds across a [`join`](crate::join), say, loses its turn after a moment, and
+    /// the order of what follows may depend on the system. The same holds for what comes from other
+    /// threads, from timers, and from one deterministic pool that is used inside of another.
+    /// [`Self::follow_quota`] has no effect: nothing depends on the machine.
     ///
     /// When a closure that was brought into the pool panics, a line on standard error prints the
     /// seed. `ROVING_SEED=N` in the environment takes the place of `seed`. Overrides
-    /// [`Self::adopt_current_thread`]; [`Self::on_start`] and [`Self::on_exit`] are not called.
+    /// [`Self::adopt_current_thread`] and [`Self::use_current_thread`].
     ///
     /// ```
     /// let order = |seed| {
@@ -53,7 +50,7 @@ impl PoolBuilder {
     #[inline]
     pub fn deterministic(mut self, seed: u64) -> PoolBuilder {
         self.schedule.ask(seed);
-        self.drawn = Some(drawn::kind);
+        self.replayed = Some(replayed::kind);
         self
     }
 

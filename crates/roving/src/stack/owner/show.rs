@@ -13,6 +13,7 @@ use std::time::Instant;
 use super::{Owner, Wake};
 use crate::machine::duty::Due;
 use crate::machine::prim::{Ordering, ord};
+use crate::machine::turns::{At, meet};
 use crate::stack::policy::{self, About};
 use crate::stack::span::Span;
 use crate::stats::bump;
@@ -127,8 +128,8 @@ impl Owner<'_> {
     /// Publishes tasks as far as the policy asks, and at least up to `least`.
     pub(super) fn publish_up_to(&self, least: usize) -> Due<Wake> {
         let stack = self.stack;
-        if stack.showing.drawn {
-            return Due::none();
+        if stack.showing.watched {
+            meet(At::Publish);
         }
         let own = &stack.own;
         let (top, split) = (self.top(), own.split.get());

@@ -2,7 +2,9 @@
 
 use crate::machine::duty::Due;
 use crate::machine::prim::thread::Thread;
-use crate::machine::prim::{AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, park, thread};
+use crate::machine::prim::{
+    AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, park, thread, unpark,
+};
 use crate::workers::priority::{CLASSES, Priority, Ranked};
 
 /// Requests of the kind `R`, by class, and the threads of an arena.
@@ -187,7 +189,7 @@ impl<R> Board<R> {
     #[inline]
     pub(crate) fn unpark(&self, number: usize) {
         if let Some(thread) = self.threads[number].get() {
-            thread.unpark();
+            unpark(thread);
         }
     }
 

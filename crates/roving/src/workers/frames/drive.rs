@@ -17,6 +17,7 @@ use super::life::Suspension;
 use super::local::{Local, Next};
 use super::pushed::{Pushed, holds_frame, run_pushed};
 use super::root::Root;
+use crate::machine::turns::{At, meet};
 use crate::stack::line::current_line;
 use crate::stack::owner::Popped;
 use crate::stack::slot::{Run, Slot};
@@ -124,17 +125,13 @@ impl Frames<'_> {
         }
     }
 
-    /// Runs a spawned child where the stack is full, or leaves it to the pool's schedule.
+    /// Runs a spawned child where the stack is full.
     ///
     /// # Safety
     /// As [`Self::spawn_frame`].
     #[cold]
     #[inline(never)]
     unsafe fn spawn_in_place(self, child: Frame) {
-        // SAFETY: the caller's promise.
-        if unsafe { self.0.registry().kind.leaves(child) } {
-            return;
-        }
         let local = &self.0.seat().tasks;
         // SAFETY: the caller's promise.
         unsafe {
@@ -143,12 +140,9 @@ impl Frames<'_> {
             if local.current.get().is_null() {
                 // Of a root of its own, beside that whose frames are run.
                 (*root).open();
-                self.0
-                    .played
-                    .run_at_once(|| self.run_frame(child, Level::Above));
+                self.run_frame(child, Level::Above);
             } else {
-                let run = || self.run_uncounted(&[], child, ptr::null());
-                let counts = self.0.played.run_at_once(run);
+                let counts = self.run_uncounted(&[], child, ptr::null());
                 // That the child's own was counted is not true: it was new.
                 local.keep_counts(counts - 1);
             }
@@ -374,6 +368,7 @@ impl Frames<'_> {
         // What runs while this worker looks for the next frame runs in no task.
         let local = &self.0.seat().tasks;
         local.current.set(ptr::null());
+        meet(At::Suspend);
         let doing = self.0.clock().enter(Activity::Switch);
         bump(&self.0.tally().suspensions, 1);
         // SAFETY: the frame is this worker's until it is suspended. After that its root is kept
@@ -528,10 +523,6 @@ unsafe fn fork_slowly(
         frames.0.wake_if(wake);
         if !full {
             return Some(new);
-        }
-        // SAFETY: the caller's promise.
-        if let Some(next) = unsafe { frames.0.registry().kind.fork(frame, new) } {
-            return next;
         }
         if !shared {
             child.link.set(Link::caller(frame, Resume::Directly));

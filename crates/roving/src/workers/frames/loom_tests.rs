@@ -533,8 +533,7 @@ fn small_stack() -> TaskStack {
         wide: 1,
         least: 1,
         everything: false,
-        counting: false,
-        drawn: false,
+        watched: false,
     })
 }
 

@@ -7,8 +7,6 @@ mod awaited_loom_tests;
 #[cfg(not(loom))]
 pub(crate) mod bind;
 #[cfg(not(loom))]
-mod drawn;
-#[cfg(not(loom))]
 mod drive;
 pub(crate) mod end;
 #[cfg(not(loom))]
@@ -17,8 +15,6 @@ mod ending;
 pub(crate) mod frame;
 #[cfg(not(loom))]
 pub(crate) mod header;
-#[cfg(not(loom))]
-pub(crate) mod left;
 #[cfg(not(loom))]
 pub(crate) mod level;
 mod life;

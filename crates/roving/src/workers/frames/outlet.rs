@@ -15,9 +15,7 @@ use crate::workers::registry::Registry;
 impl Outlet for Registry {
     #[inline]
     fn issue_ticket(self: Arc<Registry>, root: &Arc<Root>) {
-        if self.kind.issues_tickets() {
-            issue_ticket(&self, root);
-        }
+        issue_ticket(&self, root);
     }
 
     #[inline]

@@ -6,13 +6,12 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 
 use super::header::Frame;
-use super::left::Left;
 use super::level::Level;
 use super::open::Open;
 use crate::inherit::cancelled::CancelledError;
 use crate::inherit::node::{self, Node};
 use crate::machine::lock::{Mutex, MutexGuard};
-use crate::machine::prim::{AtomicU64, Ordering};
+use crate::machine::prim::{AtomicU64, Ordering, unpark};
 use crate::machine::unwind::drop_quietly;
 
 /// The id of the blocking call that a root belongs to. No two calls of a process ever have the
@@ -156,8 +155,6 @@ pub(super) struct Ready {
     pub(super) frames: VecDeque<Frame>,
     /// A job is in the injector that will look here.
     pub(super) ticket: bool,
-    /// Frames that would stand in the stacks of workers, where the pool's schedule is drawn.
-    pub(super) left: Left,
 }
 
 // SAFETY: a frame in the queue belongs to who takes it out; its future is `Send`.
@@ -196,7 +193,6 @@ impl Root {
             ready: Mutex::new(Ready {
                 frames: VecDeque::new(),
                 ticket: false,
-                left: Left::default(),
             }),
             panic: Mutex::new(None),
             waiter: OnceLock::new(),
@@ -292,7 +288,7 @@ impl Root {
         let over = unsafe { (*this).open.sub(count, || (*this).listener()) };
         match over {
             None | Some(None) => {}
-            Some(Some(Listener::Thread(waiter))) => waiter.unpark(),
+            Some(Some(Listener::Thread(waiter))) => unpark(&waiter),
             // SAFETY: the caller's promise; it has a root above, so it is over.
             Some(Some(Listener::Root(above))) => unsafe { Root::free(this, above) },
         }
@@ -319,7 +315,7 @@ impl Root {
             };
             match over {
                 None | Some(None) => return,
-                Some(Some(Listener::Thread(waiter))) => return waiter.unpark(),
+                Some(Some(Listener::Thread(waiter))) => return unpark(&waiter),
                 Some(Some(Listener::Root(further))) => {
                     this = Arc::as_ptr(&above);
                     above = further;
@@ -356,7 +352,7 @@ impl Root {
         }
         if let Some(waiter) = root.waiter.get() {
             if waiter.helps {
-                waiter.thread.unpark();
+                unpark(&waiter.thread);
             }
         }
     }

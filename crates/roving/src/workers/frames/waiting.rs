@@ -8,7 +8,7 @@ use super::frame;
 use super::header::{Failure, Frame};
 use super::level::Level;
 use super::root::Root;
-use crate::machine::faults;
+use crate::machine::prim::park;
 use crate::machine::unwind::{drop_quietly, with_frame_lent};
 use crate::workers::Worker;
 use crate::workers::parked::Why;
@@ -50,7 +50,6 @@ impl Root {
         let run = || {
             // SAFETY: a new frame, whose root counts this worker.
             unsafe { Frames(worker).run_frame(frame, Level::Ground) };
-            worker.registry().kind.run_root(self);
             while !self.is_over() {
                 let ready = self.ready().frames.pop_front();
                 match ready {
@@ -77,7 +76,7 @@ impl Root {
             // SAFETY: new, and counted since the root was made.
             unsafe { Root::make_ready(Arc::as_ptr(self), frame) };
             while !self.is_over() {
-                faults::park();
+                park();
             }
         });
     }

@@ -15,6 +15,7 @@ use super::local::{Local, Next};
 use super::pushed::holds_frame;
 use super::root::Root;
 use super::waker;
+use crate::machine::turns::{At, meet};
 use crate::stack::slot::Slot;
 use crate::workers::sleep::roster;
 
@@ -69,6 +70,7 @@ impl Frames<'_> {
     ) -> Option<Frame> {
         // What runs while this worker looks for the next frame runs in no task.
         local.current.set(ptr::null());
+        meet(At::Suspend);
         // SAFETY: the frame is this worker's until it is passed on, and its root is kept open by
         // this worker.
         unsafe {

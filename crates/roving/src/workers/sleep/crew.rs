@@ -4,7 +4,7 @@ use std::mem;
 
 use crate::machine::duty::Due;
 use crate::machine::prim::thread::{self, JoinHandle, Thread};
-use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, mutant, park};
+use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, mutant, park, unpark};
 
 /// The threads of a pool, and how many of them have nothing to do while the pool closes.
 ///
@@ -150,7 +150,7 @@ impl Crew {
         members.quiet += 1;
         if members.quiet == members.started && !mutant("quiet_wakes") {
             if let Some(waiter) = members.waiter.take() {
-                waiter.unpark();
+                unpark(&waiter);
             }
         }
         members.ended = members.are_over(has_mail);

@@ -97,8 +97,7 @@ impl SmallPool {
             wide: 1,
             least: 1,
             everything: false,
-            counting: false,
-            drawn: false,
+            watched: false,
         };
         let most = workers + 1;
         let seat = |_| SmallSeat {

@@ -10,6 +10,7 @@ use super::in_use::InUse;
 use super::roster::Roster;
 use super::spares::{Spares, StandIn};
 use crate::machine::prim::{AtomicUsize, Ordering, mutant, pause};
+use crate::machine::turns::{At, meet};
 use crate::stack::TaskStack;
 use crate::workers::inject::{Injector, Queue};
 use crate::workers::priority::Priority;
@@ -85,6 +86,7 @@ pub(crate) trait Parts: Sized {
         let is_one = taken.is_some();
         if let Some(asleep) = taken {
             pause();
+            meet(At::Wake);
             asleep.wake(|index| self.unpark(index));
         }
         is_one

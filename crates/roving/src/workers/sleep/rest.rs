@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::parts::Parts;
 use super::roster::is_benched;
 use crate::machine::prim::{mutant, park};
+use crate::machine::turns::{At, meet};
 use crate::stats::Activity;
 
 /// A worker that has found nothing to do, as its way to sleep sees it.
@@ -53,6 +54,7 @@ pub(crate) fn last_look(worker: &impl Sleeper, steals: bool) -> bool {
 pub(crate) fn sleep(worker: &impl Sleeper) -> Woken {
     let (pool, me) = (worker.pool(), worker.index());
     pool.idle().announce(me);
+    meet(At::Sleep);
     if last_look(worker, true) {
         // Another thread meant to wake this worker for other work than what it has just seen.
         pool.idle().retract(me).pay(|| worker.wake_another());
@@ -85,6 +87,7 @@ pub(crate) fn sleep(worker: &impl Sleeper) -> Woken {
 pub(crate) fn sleep_until(worker: &impl Sleeper, done: impl Fn() -> bool) {
     let (pool, me) = (worker.pool(), worker.index());
     pool.idle().announce(me);
+    meet(At::Sleep);
     if !last_look(worker, true) {
         worker.turn_to(Activity::Idle);
         while pool.idle().contains(me) && !done() {

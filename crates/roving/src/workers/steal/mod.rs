@@ -5,10 +5,9 @@ pub(crate) mod patience;
 pub(crate) mod restraint;
 pub(crate) mod victim;
 
-use std::time::Instant;
-
 use self::amount::{AMOUNT_MAX, Amount};
 use self::restraint::Theft;
+use crate::machine::turns::{At, meet, now};
 use crate::stack::thief::Claim;
 use crate::stats::lane::Event;
 use crate::stats::{Activity, bump};
@@ -67,6 +66,7 @@ impl Thief<'_> {
     }
 
     pub(crate) fn steal_from(self, victim: usize, round: usize) -> Search {
+        meet(At::Look);
         let tally = self.0.tally();
         let stack = &self.0.registry().seats[victim].stack;
         bump(&tally.steals_tried, 1);
@@ -82,7 +82,7 @@ impl Thief<'_> {
             }
             return Search::Empty;
         }
-        let looked = Instant::now();
+        let looked = now();
         // Half of what was not worth the way is not worth it either: one, to see whether it is now.
         let most = match amount == Amount::Half && self.0.restraint.is_on() {
             true => 1,

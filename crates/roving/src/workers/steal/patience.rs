@@ -9,6 +9,8 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use crate::machine::turns::{At, meet, now};
+
 /// Pauses get twice as long after each so many rounds.
 const ROUNDS_PER_DOUBLING: usize = 32;
 /// The longest pause is two to the power of this many hints to the processor.
@@ -19,7 +21,7 @@ pub(crate) struct Patience(Cell<Instant>);
 
 impl Default for Patience {
     fn default() -> Patience {
-        Patience(Cell::new(Instant::now()))
+        Patience(Cell::new(now()))
     }
 }
 
@@ -28,14 +30,15 @@ impl Patience {
     /// decides and not the number of rounds: the system may take the core away in any of them.
     pub(crate) fn is_over(&self, round: usize, limit: Duration, is_closing: bool) -> bool {
         // Who drops a pool that has nothing to do need not wait for its workers' patience.
-        round > 0 && (is_closing || self.0.get().elapsed() >= limit)
+        round > 0 && (is_closing || now().saturating_duration_since(self.0.get()) >= limit)
     }
 
     /// Between two looks around: almost nothing at first, then longer and longer.
     pub(crate) fn pause(&self, round: usize) {
         if round == 0 {
-            self.0.set(Instant::now());
+            self.0.set(now());
         }
+        meet(At::Poll);
         for _ in 0..1 << (round / ROUNDS_PER_DOUBLING).min(PAUSE_BITS_MAX) {
             std::hint::spin_loop();
         }

@@ -10,6 +10,8 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use crate::machine::turns::now;
+
 /// A task was worth stealing if it took so many times as long as to get hold of it. Its closure,
 /// what that borrows, and its result travel too, and what the victim had at hand before has to come
 /// back.
@@ -86,7 +88,7 @@ impl Restraint {
         match self.until.get() {
             None => false,
             Some(until) => {
-                let holds = Instant::now() < until;
+                let holds = now() < until;
                 if !holds {
                     self.lift();
                 }
@@ -98,7 +100,7 @@ impl Restraint {
     /// Ends a steal: the thief has ended all tasks that it could keep. Returns whether it was worth
     /// it.
     pub(crate) fn judge(&self, theft: Theft) -> bool {
-        self.judge_at(theft, Instant::now())
+        self.judge_at(theft, now())
     }
 
     /// Judges a steal that ended at `now`.

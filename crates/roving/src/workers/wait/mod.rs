@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use crate::machine::duty::Due;
 use crate::machine::prim::{Ordering, Since, mutant, park, thread};
+use crate::machine::turns::{At, meet, now};
 use crate::stack::owner::Owner;
 use crate::stack::state::{Phase, State};
 use crate::stack::thief::{Claim, Remind};
@@ -183,12 +184,16 @@ pub(crate) fn wait_for<'s>(waiter: &impl Waiter<'s>, word: &TaskWord, runs: &[Ta
             Phase::Started { .. } if waiter.serve_mailbox() => round = 0,
             Phase::Started { .. } if waiter.is_tired(round) => {
                 let announced = mutant("announce_waiter") || word.announce_waiter(state);
+                meet(At::Sleep);
                 if announced && park_awaiting(waiter, word, runs) {
                     round = 0;
                 }
             }
             // The thief is about to say what it does, and has lost its core: nobody would unpark.
-            Phase::Ready if waiter.is_tired(round) => thread::yield_now(),
+            Phase::Ready if waiter.is_tired(round) => {
+                meet(At::Poll);
+                thread::yield_now();
+            }
             _ => {
                 waiter.pause(round);
                 round += 1;
@@ -279,6 +284,7 @@ pub(crate) fn park_while_away<'s>(waiter: &impl Waiter<'s>, done: impl Fn() -> b
         if runs_jobs {
             pool.waiting().announce(me);
         }
+        meet(At::Sleep);
         let served = waiter.serve_parked(runs_jobs);
         // The last look is under the locks, as before any sleep.
         let looks = runs_jobs && !mutant("waiting_looks_for_jobs");
@@ -359,7 +365,8 @@ fn find<'a, 's>(
         return None;
     }
     let stack = waiter.pool().stack(holder);
-    let looked = Instant::now();
+    meet(At::Look);
+    let looked = now();
     let found = match stack.claim(base, |_| 1) {
         Claim::Won {
             index,

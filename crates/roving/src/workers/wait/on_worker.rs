@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Chain, Found, Taken, Waiter};
 use crate::machine::os;
+use crate::machine::turns::{self, At, meet};
 use crate::stack::owner::Owner;
 use crate::stack::slot::Offer;
 use crate::stack::word::TaskWord;
@@ -48,6 +49,7 @@ impl Waiter<'static> for Worker {
             remind,
             looked,
         } = found;
+        meet(At::Claim);
         if chain.holds() {
             bump(&self.tally().leapfrogs, 1);
             self.clock().enter(Activity::Busy);
@@ -121,9 +123,6 @@ impl Wait<'_> {
     /// Returns when the task at the top of this worker's stack, which a thief has claimed, has
     /// ended or can be had back; either way its slot is free then.
     pub(crate) fn wait_for_thief(self, index: usize) -> Taken {
-        if let Some(taken) = self.0.registry().kind.take_back() {
-            return taken;
-        }
         let doing = self.0.clock().enter(Activity::Steal);
         let taken = wait::wait_for_thief(self.0, index);
         self.0.clock().enter(doing);
@@ -176,8 +175,10 @@ impl Wait<'_> {
     pub(crate) fn blocking<R>(self, f: impl FnOnce() -> R) -> R {
         let (mut f, mut result) = (Some(f), None);
         self.blocking_for(Why::Blocks, &mut || {
-            let f = f.take().expect("it is called once");
-            result = Some(f());
+            turns::away(&mut || {
+                let f = f.take().expect("it is called once");
+                result = Some(f());
+            });
         });
         result.expect("it was called")
     }

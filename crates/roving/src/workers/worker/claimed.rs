@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use crate::machine::duty::Due;
+use crate::machine::turns::{At, meet, now};
 use crate::stack::line::wire_of_this_thread;
 use crate::stack::slot::{Further, Offer, Slot};
 use crate::stack::thief::Remind;
@@ -29,6 +30,7 @@ impl Claimed<'_> {
         remind: Due<Remind>,
         level: Level,
     ) -> Instant {
+        meet(At::Claim);
         let owner = &self.0.registry().seats[victim];
         let slot = owner.stack.slot(claimed.start);
         // At once, because the owner may be waiting to hear of it. Offers are not its subtasks.
@@ -40,7 +42,7 @@ impl Claimed<'_> {
         for index in claimed.skip(1) {
             self.offer_claimed(victim, index);
         }
-        let began = Instant::now();
+        let began = now();
         self.run_begun(victim, slot, level);
         began
     }
@@ -74,7 +76,7 @@ impl Claimed<'_> {
             self.finish(victim, slot);
         }
         bump(&self.0.tally().continuations_stolen, count as u64);
-        let began = Instant::now();
+        let began = now();
         // SAFETY: out of their slots, they are this worker's, and their roots were opened for it.
         unsafe { frames::run_frames(&frames[..count], level) };
         began
@@ -102,6 +104,7 @@ impl Claimed<'_> {
 
     /// A task of that worker, which this one has begun, has ended. Its word may be gone afterwards.
     pub(crate) fn finish(self, owner: usize, word: &TaskWord) {
+        meet(At::End);
         word.finish().pay(|| {
             let doing = self.0.clock().enter(Activity::Switch);
             self.0.registry().unpark(owner);

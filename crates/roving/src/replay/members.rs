@@ -1,0 +1,163 @@
+//! Which threads take part in which deterministic pool, and what they do at the places where they
+//! meet.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::thread::{self, ThreadId};
+use std::time::Instant;
+
+use super::baton::Baton;
+use crate::machine::lock::Mutex;
+use crate::machine::turns::{At, Turns};
+
+thread_local! {
+    /// The pool of which the thread is a member, and its seat there.
+    static MEMBER: RefCell<Option<(Arc<Baton>, usize)>> = const { RefCell::new(None) };
+    /// The pool that the thread visits, and its number there.
+    static VISIT: RefCell<Option<(Arc<Baton>, u64)>> = const { RefCell::new(None) };
+}
+
+/// All members of all pools.
+static MEMBERS: Mutex<Vec<(ThreadId, Arc<Baton>, usize)>> = Mutex::new(Vec::new());
+
+/// The conduct of members, for [`turns::set`](crate::machine::turns::set).
+pub(crate) static TURNS: Turns = Turns {
+    meet,
+    park,
+    unpark,
+    now,
+    away,
+};
+
+/// A thread that is about to end has no part any more.
+#[inline]
+fn member() -> Option<(Arc<Baton>, usize)> {
+    MEMBER.try_with(|member| member.borrow().clone()).ok()?
+}
+
+#[inline]
+fn visit() -> Option<(Arc<Baton>, u64)> {
+    VISIT.try_with(|visit| visit.borrow().clone()).ok()?
+}
+
+#[inline]
+fn meet(at: At) {
+    // Who visits a pool has its turn already.
+    if let (None, Some((baton, me))) = (visit(), member()) {
+        baton.meet(me, at);
+    }
+}
+
+#[inline]
+fn park() -> bool {
+    let member = member();
+    if let Some((baton, number)) = visit() {
+        baton.give_up(number);
+    }
+    if let Some((baton, me)) = &member {
+        baton.park(*me);
+    }
+    member.is_some()
+}
+
+#[inline]
+fn unpark(thread: ThreadId) -> bool {
+    let found = {
+        let members = MEMBERS.lock();
+        let found = members.iter().find(|(of, ..)| *of == thread);
+        found.map(|(_, baton, seat)| (Arc::clone(baton), *seat))
+    };
+    if let Some((baton, seat)) = &found {
+        baton.unpark(*seat);
+    }
+    found.is_some()
+}
+
+#[inline]
+fn now() -> Option<Instant> {
+    member().map(|(baton, _)| baton.now())
+}
+
+#[inline]
+fn away(f: &mut dyn FnMut()) {
+    let _away = Away::new();
+    f();
+}
+
+/// As long as this stands, the calling thread blocks, if it is a member.
+struct Away(Option<(Arc<Baton>, usize)>);
+
+impl Away {
+    #[inline]
+    fn new() -> Away {
+        let member = member();
+        if let Some((baton, me)) = &member {
+            baton.leave(*me);
+        }
+        Away(member)
+    }
+}
+
+impl Drop for Away {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some((baton, me)) = &self.0 {
+            baton.come_back(*me);
+        }
+    }
+}
+
+/// As long as this stands, the calling thread is a member.
+struct Attendance(Arc<Baton>, usize);
+
+impl Drop for Attendance {
+    #[inline]
+    fn drop(&mut self) {
+        let id = thread::current().id();
+        MEMBERS.lock().retain(|(of, ..)| *of != id);
+        MEMBER.take();
+        self.0.depart(self.1);
+    }
+}
+
+impl Baton {
+    /// Calls `work` on the thread of that seat, from its start to its end.
+    #[inline]
+    pub(crate) fn attend(self: &Arc<Baton>, seat: usize, work: &mut dyn FnMut()) {
+        let id = thread::current().id();
+        MEMBERS.lock().push((id, Arc::clone(self), seat));
+        MEMBER.set(Some((Arc::clone(self), seat)));
+        let _attendance = Attendance(Arc::clone(self), seat);
+        self.arrive(seat);
+        work();
+    }
+
+    /// Calls `f`, by which the calling thread brings something into the pool.
+    #[inline]
+    pub(crate) fn visited(self: &Arc<Baton>, f: &mut dyn FnMut()) {
+        let is_in = member().is_some_and(|(of, _)| Arc::ptr_eq(&of, self))
+            || visit().is_some_and(|(of, _)| Arc::ptr_eq(&of, self));
+        if is_in {
+            return f();
+        }
+        let number = {
+            let _away = Away::new();
+            self.come_in()
+        };
+        let before = VISIT.replace(Some((Arc::clone(self), number)));
+        let _visit = Visit(Arc::clone(self), number, before);
+        f();
+    }
+}
+
+/// As long as this stands, the calling thread visits.
+struct Visit(Arc<Baton>, u64, Option<(Arc<Baton>, u64)>);
+
+impl Drop for Visit {
+    #[inline]
+    fn drop(&mut self) {
+        VISIT.set(self.2.take());
+        let _away = Away::new();
+        self.0.go_out(self.1);
+    }
+}
