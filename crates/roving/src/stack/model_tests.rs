@@ -11,6 +11,7 @@ use proptest::prelude::*;
 
 use super::line::{ALARM, NOWHERE, current_line, set_current_line};
 use super::owner::{Owner, Popped, Wake};
+use super::policy;
 use super::slot::{self, Slot};
 use super::state::{Phase, State};
 use super::thief::Claim;
@@ -110,6 +111,8 @@ struct Pair<'s> {
     /// Each task that came out, by id: how often.
     runs: Vec<u32>,
     pushed_at_once_max: usize,
+    /// At most so many of the next pushes wake somebody without being asked.
+    wakes_left: u32,
 }
 
 /// Never called: the test takes the payloads out itself.
@@ -173,7 +176,11 @@ impl<'s> Pair<'s> {
                     !answers || self.stack().public() > 0,
                     "a push answers the want flag"
                 );
-                assert!(!wake.told() || wanted, "a wake-up that nobody wanted");
+                // It may have shown all before, so it need not wake.
+                let told = wake.told();
+                let (may_wake, owed) = policy::wakes(wanted, self.wakes_left);
+                assert!(!told || may_wake, "a wake-up that nobody wanted");
+                self.wakes_left = if told { owed } else { self.wakes_left };
                 return;
             }
         };
@@ -183,11 +190,7 @@ impl<'s> Pair<'s> {
         self.runs.push(0);
         self.pushed_at_once_max = self.pushed_at_once_max.max(self.tasks.len());
         let answers = wanted && self.has_enough();
-        assert_eq!(
-            wake.told(),
-            answers,
-            "a push wakes when somebody wanted work"
-        );
+        self.wakes(wake, answers);
         assert_eq!(
             self.stack().is_wanted(),
             wanted && !answers,
@@ -201,6 +204,15 @@ impl<'s> Pair<'s> {
         if answers && self.showing.everything {
             assert_eq!(shown, self.unclaimed(), "asked, everything is made public");
         }
+    }
+
+    /// A push wakes when somebody wanted work, and a few of those that follow do so, too.
+    fn wakes(&mut self, wake: Due<Wake>, answers: bool) {
+        let told = wake.told();
+        let (may_wake, owed) = policy::wakes(answers, self.wakes_left);
+        assert!(told || !answers, "a push wakes when somebody wanted work");
+        assert!(!told || may_wake, "a wake-up that nobody wanted");
+        self.wakes_left = if told { owed } else { self.wakes_left };
     }
 
     /// A push into a full stack first frees what has ended at its top and is nobody's to join.
@@ -263,6 +275,9 @@ impl<'s> Pair<'s> {
             }
         }
         self.tasks.pop();
+        if wanted && !self.stack().is_wanted() {
+            self.wakes_left = policy::wakes(true, 0).1;
+        }
         if popped == Popped::Here && wanted && self.has_enough() {
             assert!(self.stack().public() > 0, "a pop answers the want flag");
         }
@@ -470,6 +485,7 @@ fn run_program(showing: Showing, steps: &[Step]) {
         ids: 0,
         runs: Vec::new(),
         pushed_at_once_max: 0,
+        wakes_left: 0,
     };
     for &step in steps {
         pair.step(step);

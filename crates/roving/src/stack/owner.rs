@@ -156,7 +156,7 @@ impl<'s> Owner<'s> {
     /// shown, but not in a pool of one worker, where a process that wakes another each time finds an
     /// empty stack.
     fn minds_first(&self) -> bool {
-        self.stack.showing.thieves > 0 || self.stack.showing.drawn
+        self.stack.showing.thieves > 0 || self.stack.showing.watched
     }
 
     /// How many tasks are public, as far as the owner knows without looking.

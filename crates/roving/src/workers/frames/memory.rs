@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use super::header::Header;
 use super::local::Local;
-use super::store::{Class, Size};
+use super::store::{ALIGN, Class, Size};
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
 
@@ -29,8 +29,11 @@ pub(super) const fn layout_of(body: Layout) -> Layout {
 /// How far into its memory a frame begins: so that its body lies right behind the header, and is
 /// aligned as the memory is.
 fn before(layout: Layout) -> usize {
-    layout.align().saturating_sub(size_of::<Header>())
+    size_of::<Header>().next_multiple_of(layout.align()) - size_of::<Header>()
 }
+
+// Those of the lists begin where their memory does.
+const _: () = assert!(size_of::<Header>() % ALIGN == 0);
 
 /// A foreign function, so that the compiler knows that nothing unwinds out of it: then nothing has
 /// to keep the future's address for a clean-up, and it is made where it belongs instead of being

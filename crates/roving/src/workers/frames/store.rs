@@ -13,7 +13,7 @@ const UNIT: usize = 64;
 const BEFORE: usize = size_of::<usize>();
 /// Allocators align to this in any case. Asked for whole cache lines, glibc takes 96 bytes more for
 /// each frame, which nothing else uses.
-const ALIGN: usize = 2 * size_of::<usize>();
+pub(super) const ALIGN: usize = 2 * size_of::<usize>();
 /// Frames of more units than this come from the allocator.
 const UNITS_MAX: usize = 16;
 /// A list holds at most so many units, a megabyte.
