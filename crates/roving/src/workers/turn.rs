@@ -12,6 +12,7 @@ use crate::workers::frames::Frames;
 use crate::workers::jobs::Jobs;
 use crate::workers::registry::Registry;
 use crate::workers::settings::IndexHandler;
+use crate::workers::sleep::Parts;
 use crate::workers::sleep::rest::{Sleeper, Woken, bench, sleep};
 use crate::workers::sleep::roster;
 use crate::workers::sleep::spares::StandIn;
@@ -27,9 +28,10 @@ pub(crate) struct Turn<'w>(pub(crate) &'w Worker);
 impl Turn<'_> {
     /// A compensation thread that is not needed leaves. So does a worker that is benched.
     ///
-    /// It may have been woken for a job, when no worker was idle. The job is left to these: as many
-    /// as there should be are at work, and look for jobs before they sleep; who parks in a wait
-    /// brings in another thread. In a pool where such threads run jobs only, they are there for it.
+    /// It may have been woken for a job, which is left to the workers that there should be. So it
+    /// passes the wake-up on to one that sleeps. If none does, as many as there should be are at
+    /// work, and look for jobs before they sleep; who parks in a wait brings in another thread. In
+    /// a pool where such threads run jobs only, they are there for it.
     fn stay_or_rest(self) {
         let registry = self.0.registry();
         let closing = registry.crew.is_closing();
@@ -40,6 +42,9 @@ impl Turn<'_> {
             return;
         }
         if registry.spares.is_one_too_many() && !closing && !self.has_job_to_run() {
+            if registry.has_jobs() {
+                let _nobody_sleeps = registry.wake_one();
+            }
             self.0.clock().enter(Activity::Idle);
             registry.spares.rest(registry.as_ref(), self.0.index());
             self.0.clock().enter(Activity::Steal);
