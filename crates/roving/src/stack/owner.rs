@@ -153,8 +153,8 @@ impl<'s> Owner<'s> {
     }
 
     /// Whether the first task that is left unjoined takes the slow path. It changes how many are
-    /// shown, but not in a pool of one worker, where a process that wakes another each time finds an
-    /// empty stack.
+    /// shown, but not in a pool of one worker, where a process that wakes another each time finds
+    /// an empty stack.
     fn minds_first(&self) -> bool {
         self.stack.showing.thieves > 0 || self.stack.showing.watched
     }

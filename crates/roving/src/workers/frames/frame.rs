@@ -21,7 +21,7 @@ use crate::inherit::cancelled::CancelledError;
 use crate::machine::unwind::drop_quietly;
 use crate::workers::dropped::count_dropped;
 
-/// What a frame holds behind its header, each at its start: what is behind a pointer to the body
+/// The body of a frame, behind its header: each of these begins where it does, so a pointer to it
 /// does not depend on `F`.
 #[repr(C)]
 union Body<F: Future> {
