@@ -190,7 +190,7 @@ impl<'p> Turn<'p> {
     #[inline(always)]
     pub(crate) fn tell(words: &Words, end: End) {
         if words.is_waiting(end) {
-            words.wake_seen::<false>(end);
+            words.wake_seen(end);
         } else {
             Turn::owe(words, end);
         }

@@ -262,20 +262,33 @@ impl Words {
     #[inline]
     pub(crate) fn wake(&self, end: End) {
         if self.is_waiting(end) {
-            self.wake_seen::<true>(end);
+            self.wake_after_fence(end);
         }
     }
 
-    /// Somebody was seen to wait at that end, who is woken. Whoever has stopped to wait meanwhile
-    /// sees what it would be told before it waits again, if there was a fence after that was
-    /// published: without one, it is looked at again.
     #[inline(never)]
-    pub(crate) fn wake_seen<const AFTER_FENCE: bool>(&self, end: End) {
+    fn wake_after_fence(&self, end: End) {
+        // Whoever has stopped to wait meanwhile sees what it would be told before it waits again.
+        let _is_woken = self.wake_now(end);
+    }
+
+    /// Somebody was seen to wait at that end, who is woken. Whoever has stopped to wait meanwhile
+    /// may wait again without having seen what it would be told, because there was no fence after
+    /// that was published: so it is looked at again after one.
+    #[inline(never)]
+    pub(crate) fn wake_seen(&self, end: End) {
+        if !self.wake_now(end) {
+            look_again(self, end);
+        }
+    }
+
+    /// Whether there was somebody.
+    #[inline(always)]
+    fn wake_now(&self, end: End) -> bool {
         let shared = self.shared();
         let line = shared.lines.mine();
         match self.claim(end, line.index) {
-            Claim::Nobody if AFTER_FENCE => {}
-            Claim::Nobody => Turn::owe(self, end),
+            Claim::Nobody => return false,
             Claim::Process => {
                 line.woke();
                 shared.wake(self.process(end));
@@ -292,5 +305,13 @@ impl Words {
                 }
             }
         }
+        true
     }
+}
+
+/// Out of the way of who wakes somebody.
+#[cold]
+#[inline(never)]
+fn look_again(words: &Words, end: End) {
+    Turn::owe(words, end);
 }

@@ -117,6 +117,7 @@ impl Heed {
     /// For work that the calling thread is about to begin, on whatever threads. It heeds no token
     /// where there is none. A thread that is unwinding already cannot unwind from the work as well,
     /// and a program that aborts on panic not at all: such work runs to its end.
+    #[inline]
     pub fn of_caller() -> Heed {
         let has_token = node::with_current(|node| node.is_some_and(node::Node::has_token));
         Heed(has_token && cfg!(panic = "unwind") && !thread::panicking())
