@@ -149,10 +149,7 @@ impl<T: Tree> Engine<'_, T> {
         let mut time = time + self.prices.publish;
         self.refresh(who);
         self.summon(who, time);
-        let seat = &mut self.seats[who as usize];
-        let (wakes, owed) = rules::wakes(wanted && enough, u32::from(seat.wakes_owed));
-        seat.wakes_owed = owed as u8;
-        if wakes && self.wake_one(time) {
+        if wanted && enough && self.wake_one(time) {
             time += self.prices.unpark;
         }
         time
