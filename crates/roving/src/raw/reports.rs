@@ -25,7 +25,7 @@ pub fn watch_patience() -> Option<Duration> {
     diagnostics::patience()
 }
 
-/// Gives a report of a standstill to [`watch::on_report`](crate::watch::on_report)'s function, or
+/// Gives a report of a standstill to [`watch::on_report`]'s function, or
 /// to standard error.
 #[inline]
 pub fn tell_standstill(text: &str) {
