@@ -12,18 +12,21 @@ use std::time::Duration;
 
 use common::{Gate, Known, SAMPLES, Times, within};
 use roving::Cancel;
-use roving_gpu::{Arg, Buffer, Devices, Dual, HostCall, Kernel, Kind, Simulated, Writes};
+use roving_gpu::{Arg, Buffer, Choice, Devices, Dual, HostCall, Kernel, Kind, Simulated, Writes};
 
 static NAP: Kind = Kind::new("nap");
 static NAP_KERNEL: Kernel = Kernel::new("nap").host(|_: &mut HostCall<'_>| ());
 
 /// A millisecond on the CPU.
 async fn nap(devices: &Devices, kernel: &'static Kernel) {
-    let buffer = Buffer::<u32>::zeroed(1);
+    nap_on(&Buffer::zeroed(1), devices, kernel).await;
+}
+
+async fn nap_on(buffer: &Buffer<u32>, devices: &Devices, kernel: &'static Kernel) {
     Dual::new(&NAP, &[1])
-        .updates(&buffer)
+        .updates(buffer)
         .cpu(|| sleep(Duration::from_millis(1)))
-        .gpu(async |gpu| gpu.launch(kernel, [1, 1, 1], &[Arg::update(&buffer)]).await)
+        .gpu(async |gpu| gpu.launch(kernel, [1, 1, 1], &[Arg::update(buffer)]).await)
         .on(devices)
         .await;
 }
@@ -157,5 +160,45 @@ fn a_slow_side_begins_nothing_that_may_be_the_last_to_end() {
         });
         let kind = &devices.profile().kinds["nap"];
         assert_eq!((kind.cpu_tasks(), kind.gpu_tasks()), (60, 0));
+    });
+}
+
+/// A chain lands ahead of its kernels, one task after the other. What is aboard is done there in
+/// any case, so where a worker may be sooner the rest of the chain waits in the queue.
+#[test]
+fn no_more_of_a_chain_is_aboard_than_there_are_streams() {
+    static GATE: Gate = Gate::new();
+    static KEPT: Kernel = Kernel::new("kept").host(|_: &mut HostCall<'_>| GATE.pass());
+    within("aboard".to_owned(), || {
+        let known = |side, mean| Known {
+            side,
+            samples: SAMPLES,
+            mean,
+            most: mean,
+        };
+        for (choice, aboard) in [(Choice::Auto, 2), (Choice::Gpu, 6)] {
+            let times = Times::of(
+                "aboard",
+                &NAP,
+                &[known("cpu", 100.0), known("simulated", 1.0)],
+            );
+            let builder = Devices::builder().backend(Simulated::new().streams(2));
+            let devices = builder.choice(choice).history(times.path()).build();
+            let devices = devices.unwrap();
+            let (buffer, closed) = (Buffer::zeroed(1), GATE.close());
+            let mut context = Context::from_waker(Waker::noop());
+            let task = |_| Box::pin(nap_on(&buffer, &devices, &KEPT));
+            let mut tasks: Vec<_> = (0..6).map(task).collect();
+            let mut ended = 0;
+            for task in &mut tasks {
+                // The first poll queues the kernel, and the next one ends.
+                let first = task.as_mut().poll(&mut context).is_ready();
+                let ends = !first && task.as_mut().poll(&mut context).is_ready();
+                ended += u64::from(ends);
+            }
+            let launches = devices.profile().devices[0].launches;
+            assert_eq!((ended, launches), (aboard, aboard), "{choice}");
+            drop((tasks, closed));
+        }
     });
 }

@@ -267,3 +267,75 @@ fn parts_of_a_split_buffer_are_used_at_the_same_time_and_brought_by_themselves()
         assert!(none.is_empty());
     });
 }
+
+/// Every second part is changed on a device that is lost at each of its operations, the others on
+/// the host: those are right, and what only the device had is told, part by part.
+#[test]
+fn parts_of_a_split_buffer_are_right_or_told_of_when_their_device_is_lost() {
+    static TRIPLE: Kernel = Kernel::new("triple").host(|call: &mut HostCall<'_>| {
+        triple(call.update());
+    });
+    fn triple(row: &mut [u32]) {
+        row.iter_mut().for_each(|x| *x *= 3);
+    }
+    let is_told = |run: &dyn Fn()| {
+        catch_unwind(AssertUnwindSafe(run)).is_err_and(|payload| {
+            let text = payload.downcast_ref::<String>().expect("a text");
+            assert!(
+                text.contains("is lost") && text.contains("as planned"),
+                "{text}"
+            );
+            true
+        })
+    };
+    let run = move |backend: Simulated, writes| {
+        let gauge = backend.gauge();
+        let devices = devices(backend, writes);
+        let rows = Buffer::from(matrix(1)).split(COLUMNS);
+        let on_device = |row: &Buffer<u32>| {
+            let task = Dual::new(&SUMS, &[COLUMNS]).updates(row);
+            task.cpu(|| triple(&mut row.write()))
+                .gpu(async |gpu| {
+                    let arguments = [Arg::shared(64), Arg::update(row)];
+                    gpu.launch(&TRIPLE, [1, 1, 1], &arguments).await
+                })
+                .run(&devices);
+        };
+        for _ in 0..2 {
+            for (at, row) in rows.iter().enumerate() {
+                match at % 2 {
+                    0 => drop(is_told(&|| on_device(row))),
+                    _ => triple(&mut row.write()),
+                }
+            }
+        }
+        devices.wait();
+        let mut lost = 0;
+        for (at, part) in rows.iter().enumerate() {
+            if is_told(&|| drop(part.read())) {
+                assert!(at % 2 == 0 && writes == Writes::Back, "{at} is lost");
+                lost += 1;
+                continue;
+            }
+            assert_eq!(*part.read(), matrix(9)[row(at)]);
+        }
+        let whole = || Buffer::from_iter(rows.clone()).into_vec();
+        match lost {
+            0 => assert_eq!(whole(), matrix(9)),
+            _ => assert!(is_told(&|| drop(whole()))),
+        }
+        drop(rows);
+        soon("memory is freed", || gauge.pieces() == 0);
+        (gauge.operations(), lost)
+    };
+    for writes in [Writes::Through, Writes::Back] {
+        let (operations, lost) = run(Simulated::new(), writes);
+        assert_eq!(lost, 0);
+        let lost = (0..operations).map(|index| {
+            within(format!("lost at {index}, {writes:?}"), move || {
+                run(Simulated::new().fail_at(index, Failure::Lost), writes).1
+            })
+        });
+        assert_eq!(lost.max(), Some(if writes == Writes::Back { 3 } else { 0 }));
+    }
+}

@@ -124,7 +124,87 @@ impl Device {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+    use std::task::{Poll, Waker};
+
+    use super::super::entry::{Cost, Task};
+    use super::super::queue::Load;
     use super::*;
+    use crate::buffer::AnyBuffer;
+    use crate::buffer::hold::{Access, Held, Use};
+    use crate::common::Fetching;
+    use crate::history::Side;
+    use crate::{Arg, Buffer, Choice, Devices, Dual, Kernel, Kind, Simulated};
+
+    fn device(devices: &Devices) -> &Arc<Device> {
+        &devices.0.as_ref().unwrap().devices[0]
+    }
+
+    #[test]
+    fn what_follows_counts_for_all_free_workers_but_the_last() {
+        let devices = Devices::builder().backend(Simulated::new()).build();
+        let devices = devices.unwrap();
+        let device = device(&devices);
+        let pool = roving::Pool::new(3).unwrap();
+        pool.install(|| device.common.see_pool());
+        let mut state = device.lock();
+        let one = Load {
+            kernel: 2.0,
+            ..Load::default()
+        };
+        state.flying.add(&one);
+        assert_eq!(device.standing(&state).coming, 0.0);
+        // The one before has ended, and this one came.
+        state.replaced.ended();
+        state.replaced.came();
+        let mut engaged = Vec::new();
+        for coming in [2.0, 2.0, 0.0, 0.0] {
+            assert_eq!(device.standing(&state).coming, coming);
+            engaged.push(Fetching::new(&device.common));
+        }
+    }
+
+    #[test]
+    fn a_worker_waits_for_what_the_device_has_still_to_write() {
+        static GATE: Mutex<()> = Mutex::new(());
+        static KEPT: Kernel = Kernel::new("kept").host(|_| drop(GATE.lock()));
+        static LONG: Kind = Kind::new("long");
+        let devices = Devices::builder().backend(Simulated::new());
+        let devices = devices.choice(Choice::Gpu).build().unwrap();
+        let device = device(&devices);
+        let side = Side::Device(&device.name);
+        device.common.history.record("long", side, 1.0, 50.0);
+        let [written, other] = [(); 2].map(|()| Buffer::from(vec![1_u32]));
+        let closed = GATE.lock();
+        // Lands ahead of its kernel.
+        let task = Dual::new(&LONG, &[1]).updates(&written);
+        task.gpu(async |gpu| gpu.launch(&KEPT, [1, 1, 1], &[Arg::update(&written)]).await)
+            .run(&devices)
+            .unwrap();
+        let wait_s = |buffer: &Buffer<u32>, access| {
+            let content = buffer.content().0;
+            let task = Task {
+                kind: "long",
+                work: 1.0,
+                uses: vec![Use { content, access }],
+                has_cpu: true,
+                blocks: false,
+            };
+            let Poll::Ready(held) = Held::poll(&task.uses, Waker::noop()) else {
+                panic!("nobody else holds it");
+            };
+            let (load, class) = (Load::default(), 0);
+            let entry = Entry::new(Arc::clone(device), &task, Cost { load, class }, true, held);
+            device.wait_s(&device.lock(), &entry)
+        };
+        assert!((40.0..=50.0).contains(&wait_s(&written, Access::Read)));
+        assert!(wait_s(&written, Access::Update) > 0.0);
+        assert_eq!(wait_s(&written, Access::Write), 0.0);
+        assert_eq!(wait_s(&other, Access::Read), 0.0);
+        drop(closed);
+        devices.wait();
+        assert_eq!(wait_s(&written, Access::Read), 0.0);
+    }
 
     #[test]
     fn tasks_that_follow_others_replace_them() {
