@@ -41,6 +41,7 @@ fn driver() -> MutexGuard<'static, Driver> {
         Mutex::new(Driver::new(Settings {
             devices: number("DEVICES", usual.devices as u64) as usize,
             pools: number("POOLS", u64::from(usual.pools)) != 0,
+            peers: number("PEERS", u64::from(usual.peers)) != 0,
             bytes: number("BYTES", usual.bytes),
             newest: number("NVRTC", usual.newest),
         }))
@@ -160,6 +161,23 @@ entries! {
             _ => Err(Refusal::Mistake(format!("it does not know attribute {attribute}"))),
         }
     };
+    cuMemPoolSetAccess(pool: u64, all: *const [c_int; 3], count: usize) |driver| {
+        for [kind, device, flags] in slice::from_raw_parts(all, count) {
+            if (*kind, *flags) != (1, 3) {
+                let text = format!("it does not know access {flags} of a place of kind {kind}");
+                return Err(Refusal::Mistake(text));
+            }
+            driver.open_pool(pool, *device)?;
+        }
+        Ok(())
+    };
+    cuDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c_int) |driver| {
+        give(can, c_int::from(driver.is_peer(device, peer)?))
+    };
+    cuCtxEnablePeerAccess(peer: Handle, flags: c_uint) |driver| match flags {
+        0 => driver.open_peer(peer),
+        _ => Err(Refusal::Code(INVALID_VALUE)),
+    };
     cuDevicePrimaryCtxRetain(context: *mut Handle, device: c_int) |driver| {
         give(context, driver.retain(device)?)
     };
@@ -215,6 +233,12 @@ entries! {
     };
     cuMemcpyDtoHAsync_v2(to: u64, from: u64, len: usize, stream: Handle) |driver| {
         driver.copy_out(stream, to, from, len)
+    };
+
+    cuMemcpyPeerAsync(
+        to: u64, to_context: Handle, from: u64, from_context: Handle, len: usize, stream: Handle
+    ) |driver| {
+        driver.copy_between(stream, [to, from], [to_context, from_context], len)
     };
 
     cuModuleLoadData(module: *mut Handle, image: *const c_char) |driver| {

@@ -11,6 +11,7 @@
 //! * no current context, or one that is gone;
 //! * memory that is used by two streams at once, one of which writes, while nothing orders the two:
 //!   no event, and no wait of the host in between;
+//! * a copy between devices that names another context than that of its memory;
 //! * memory that is freed twice, used after that, or freed while it may be in use;
 //! * bytes out of bounds, of a copy or of a kernel;
 //! * whatever is alive when its context goes, and contexts that are alive when the process ends.
@@ -48,6 +49,7 @@
 // | `compiler.rs` | loads the libraries that it has built, and calls their kernels |
 // | `driver/kernel.rs` | runs those |
 // | `driver/memory.rs` | copies, by address |
+// | `driver/peer.rs` | the same between devices |
 // | `entry.rs` | functions that C calls, with its pointers |
 // | `memory.rs` | blocks, by address |
 // | `tests.rs` | pinned memory, by address |

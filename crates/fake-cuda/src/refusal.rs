@@ -22,9 +22,10 @@ pub(crate) const INVALID_PTX: i32 = 218;
 pub(crate) const NOT_FOUND: i32 = 500;
 pub(crate) const NOT_READY: i32 = 600;
 pub(crate) const ILLEGAL_ADDRESS: i32 = 700;
+pub(crate) const PEER_ACCESS_ALREADY_ENABLED: i32 = 704;
 
 /// The errors that it may answer with, by number.
-pub(crate) const ERRORS: [(i32, &std::ffi::CStr, &std::ffi::CStr); 8] = [
+pub(crate) const ERRORS: [(i32, &std::ffi::CStr, &std::ffi::CStr); 9] = [
     (0, c"CUDA_SUCCESS", c"no error"),
     (
         INVALID_VALUE,
@@ -52,5 +53,10 @@ pub(crate) const ERRORS: [(i32, &std::ffi::CStr, &std::ffi::CStr); 8] = [
         ILLEGAL_ADDRESS,
         c"CUDA_ERROR_ILLEGAL_ADDRESS",
         c"a kernel used an address that is none",
+    ),
+    (
+        PEER_ACCESS_ALREADY_ENABLED,
+        c"CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED",
+        c"the context may look there already",
     ),
 ];

@@ -475,3 +475,112 @@ fn what_a_block_shares_ends_where_the_launch_says() {
         }
     }
 }
+
+/// Memory of two devices, of which the first is written; a stream of the second, whose context is
+/// current; and an event behind what writes.
+struct Between {
+    two: Two,
+    contexts: [Handle; 2],
+    /// To and from.
+    rooms: [u64; 2],
+    pinned: u64,
+    stream: Handle,
+    event: Handle,
+}
+
+fn between() -> Between {
+    let mut two = two();
+    let (near, pinned) = (two.room(), two.driver.pin(8).unwrap());
+    write(pinned, 7);
+    two.up(0, pinned, near).unwrap();
+    let event = two.driver.new_event(false).unwrap();
+    two.driver.record(event, two.streams[0]).unwrap();
+    let other = two.driver.retain(1).unwrap();
+    two.driver.set_current(Some(other)).unwrap();
+    let stream = two.driver.new_stream().unwrap();
+    let rooms = [two.room(), near];
+    Between {
+        contexts: [other, two.context],
+        two,
+        rooms,
+        pinned,
+        stream,
+        event,
+    }
+}
+
+impl Between {
+    fn copy(&mut self) -> Answer<()> {
+        let driver = &mut self.two.driver;
+        driver.copy_between(self.stream, self.rooms, self.contexts, 8)
+    }
+
+    fn follow(&mut self) {
+        self.two.driver.follow(self.stream, self.event).unwrap();
+    }
+}
+
+#[test]
+fn devices_copy_from_each_other_behind_events() {
+    let mut all = between();
+    all.follow();
+    all.copy().unwrap();
+    let driver = &mut all.two.driver;
+    let pinned = driver.pin(8).unwrap();
+    // SAFETY: pinned.
+    unsafe { driver.copy_out(all.stream, pinned, all.rooms[0], 8) }.unwrap();
+    driver.wait_stream(all.stream).unwrap();
+    assert_eq!(read(pinned), 7);
+}
+
+#[test]
+fn a_copy_between_devices_is_ordered_with_what_either_does() {
+    mistake(between().copy(), "no event and no wait orders the two");
+    let mut all = between();
+    all.follow();
+    all.copy().unwrap();
+    // The first device writes again, and has not waited for the second.
+    all.two.driver.set_current(Some(all.contexts[1])).unwrap();
+    mistake(all.two.up(0, all.pinned, all.rooms[1]), "still reads");
+    mistake(all.two.driver.free_now(all.rooms[1]), "may still use");
+}
+
+#[test]
+fn a_copy_between_devices_names_the_contexts_of_its_memory() {
+    let mut all = between();
+    all.follow();
+    all.contexts.swap(0, 1);
+    mistake(all.copy(), "another context than that of its memory");
+    let mut all = between();
+    all.follow();
+    all.contexts[1] += 1;
+    mistake(all.copy(), "a context is used that never was");
+    let mut all = between();
+    all.follow();
+    all.two.driver.set_current(Some(all.contexts[1])).unwrap();
+    mistake(all.copy(), "of another context than the current one");
+}
+
+#[test]
+fn contexts_look_at_each_other_once_and_where_they_can() {
+    for peers in [true, false] {
+        let mut driver = Driver::new(Settings {
+            devices: 2,
+            peers,
+            ..Settings::default()
+        });
+        let contexts = [0, 1].map(|device| driver.retain(device).unwrap());
+        driver.set_current(Some(contexts[0])).unwrap();
+        assert_eq!(driver.is_peer(0, 1), Ok(peers));
+        assert_eq!(driver.is_peer(0, 0), Ok(false));
+        let code = |code| Err(Refusal::Code(code));
+        let [first, again] = [(); 2].map(|()| driver.open_peer(contexts[1]));
+        let pool = driver.open_pool(17, 0);
+        match peers {
+            true => assert_eq!([first, again, pool], [Ok(()), code(704), Ok(())]),
+            false => assert_eq!([first, again, pool], [code(1), code(1), code(1)]),
+        }
+        mistake(driver.open_pool(18, 0), "a pool is used that never was");
+        mistake(driver.open_peer(7), "a context is used that never was");
+    }
+}

@@ -186,13 +186,17 @@ impl Drop for Leaving<'_> {
 }
 
 /// Waits until nobody else is in the way of what the task does with its buffers, and each is valid
-/// on the host or on the device.
+/// on the host or on the device, or on another one that it can be copied from.
 async fn hold(device: &Device, task: &Task) -> Held {
     loop {
         let held = poll_fn(|context| Held::poll(&task.uses, context.waker())).await;
         let elsewhere = task.uses.iter().find(|one| {
             let (version, host) = one.content.versions();
-            one.access.reads() && host != version && !device.has(one.content.id(), version)
+            let is_near = || {
+                let content = &one.content;
+                device.has(content.id(), version) || device.reaches(&**content, version)
+            };
+            one.access.reads() && host != version && !is_near()
         });
         let Some(one) = elsewhere else {
             return held;

@@ -19,6 +19,8 @@ pub enum Cause {
     OutOfMemory,
     /// A kernel could not be built, or its launch failed.
     Kernel,
+    /// The only copy of what the task needs was on another device, which could not give it.
+    Peer,
 }
 
 impl fmt::Display for Cause {
@@ -28,6 +30,7 @@ impl fmt::Display for Cause {
             Cause::Lost => "device lost",
             Cause::OutOfMemory => "out of device memory",
             Cause::Kernel => "kernel error",
+            Cause::Peer => "another device",
         })
     }
 }

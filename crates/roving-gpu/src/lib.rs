@@ -70,7 +70,8 @@
 //! is copied back on demand, as for a guard ([`Writes::Back`]); or before the task ends
 //! ([`Writes::Through`]), so that nothing is lost when the device is. On demand, a task ends when
 //! all that it does is queued, and what uses its results on that device is queued behind it, so the
-//! device does not wait for the host. Either way the device's copy stays valid for the next task
+//! device does not wait for the host. What only another device has comes from there without the
+//! host, where the two can. Either way the device's copy stays valid for the next task
 //! there. When memory is short, the copies that were not used for longest go; a task that does not
 //! fit at all runs on the CPU.
 //!
@@ -110,7 +111,7 @@
 // | `cuda/module.rs` | launches functions that were compiled from text |
 // | `cuda/staging.rs` | pinned memory, by address |
 // | `kernel.rs` | `Kernel::cuda` takes CUDA C++ as it is, which nobody checks |
-// | `wgpu/harness.rs`, `cuda/tests.rs` | tests with kernels in CUDA C++ |
+// | `wgpu/harness.rs`, `cuda/tests.rs`, `cuda/tests_of_peers.rs` | tests with kernels in CUDA C++ |
 // | `wgpu/heap.rs` | asks Vulkan itself how much memory there is |
 #![deny(unsafe_code)]
 

@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::time::Duration;
+
 use common::{soon, within};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -14,7 +16,13 @@ use roving_gpu::{
 const BUFFERS: usize = 5;
 const LEN: usize = 8;
 
-static MIX: Kind = Kind::new("mix");
+/// Each is tried on each device, so the more there are, the more often buffers change devices.
+static KINDS: [Kind; 4] = [
+    Kind::new("one"),
+    Kind::new("two"),
+    Kind::new("three"),
+    Kind::new("four"),
+];
 static MIX_KERNEL: Kernel = Kernel::new("mix").host(|call: &mut HostCall<'_>| {
     let (a, b) = (call.read::<u64>(), call.read::<u64>());
     let (out, by) = (call.update::<u64>(), call.value::<u64>());
@@ -30,6 +38,7 @@ fn mix(a: &[u64], b: &[u64], out: &mut [u64], by: u64) {
 /// One task: it reads two buffers and changes a third one, or writes it all over.
 #[derive(Clone, Debug)]
 struct Step {
+    kind: usize,
     reads: [usize; 2],
     out: usize,
     overwrites: bool,
@@ -47,6 +56,7 @@ struct Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let buffer = 0..BUFFERS;
+    let kind = 0..KINDS.len();
     let flags = (
         any::<bool>(),
         any::<bool>(),
@@ -54,11 +64,13 @@ fn step() -> impl Strategy<Value = Step> {
         prop::bool::weighted(0.2),
         any::<bool>(),
     );
-    (buffer.clone(), buffer.clone(), buffer, any::<u64>(), flags).prop_map(
-        |(a, b, out, by, (overwrites, twice, parts, cpu_only, barrier))| {
+    let buffers = (buffer.clone(), buffer.clone(), buffer);
+    (kind, buffers, any::<u64>(), flags).prop_map(
+        |(kind, (a, b, out), by, (overwrites, twice, parts, cpu_only, barrier))| {
             // What is written is not what is read.
             let other = |n: usize| if n == out { (n + 1) % BUFFERS } else { n };
             Step {
+                kind,
                 reads: [other(a), other(b)],
                 out,
                 overwrites,
@@ -80,13 +92,15 @@ struct Setting {
     streams: usize,
     workers: usize,
     devices: usize,
+    /// Each has a link to the others.
+    are_linked: bool,
     failure: Option<(u64, Failure)>,
 }
 
 fn setting() -> impl Strategy<Value = Setting> {
     let choice = prop_oneof![
         1 => Just(Choice::Cpu),
-        1 => Just(Choice::Gpu),
+        3 => Just(Choice::Gpu),
         3 => Just(Choice::Auto),
         1 => (0.0..=1.0_f64).prop_map(Choice::Split),
     ];
@@ -95,19 +109,19 @@ fn setting() -> impl Strategy<Value = Setting> {
         Just(Failure::OutOfMemory),
         Just(Failure::Kernel)
     ];
-    let failure = prop::option::of((0..60_u64, failure));
+    let failure = prop::option::weighted(0.3, (0..60_u64, failure));
     let memory = prop_oneof![Just(u64::MAX), 0..=6 * (LEN as u64 * 8)];
     (
         choice,
-        any::<bool>(),
+        prop::bool::weighted(0.3),
         memory,
         1..4_usize,
         1..4_usize,
-        1..3_usize,
+        (1..4_usize, prop::bool::weighted(0.7)),
         failure,
     )
         .prop_map(
-            |(choice, through, memory, streams, workers, devices, failure)| Setting {
+            |(choice, through, memory, streams, workers, (devices, are_linked), failure)| Setting {
                 choice,
                 // With write-back, a device that is lost takes what it has with it.
                 writes: if through || failure.is_some() {
@@ -119,6 +133,7 @@ fn setting() -> impl Strategy<Value = Setting> {
                 streams,
                 workers,
                 devices,
+                are_linked,
                 failure,
             },
         )
@@ -152,7 +167,9 @@ async fn run(step: Step, devices: &Devices, all: &[Buffer<u64>]) {
     } else {
         Access::Update
     };
-    let task = Dual::new(&MIX, &[LEN]).uses_all(uses).uses(out, access);
+    let task = Dual::new(&KINDS[step.kind], &[LEN])
+        .uses_all(uses)
+        .uses(out, access);
     let task = task.cpu(|| {
         compute(&step, &a.read(), &b.read(), &mut out.write());
     });
@@ -223,6 +240,9 @@ fn program(steps: Vec<Step>, setting: Setting) {
         backend = backend
             .memory_bytes(setting.memory)
             .streams(setting.streams);
+        if setting.are_linked {
+            backend = backend.link(1e9, Duration::from_micros(1));
+        }
         if let Some((index, failure)) = setting.failure {
             backend = backend.fail_at(index, failure);
         }

@@ -14,9 +14,10 @@ macro_rules! live {
 mod kernel;
 mod memory;
 mod operation;
+mod peer;
 mod stream;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::thread::{self, ThreadId};
 use std::time::Instant;
@@ -35,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) devices: usize,
     /// Memory in the order of streams.
     pub(crate) pools: bool,
+    /// Devices can look at each other's memory.
+    pub(crate) peers: bool,
     /// On each device.
     pub(crate) bytes: u64,
     /// The newest generation that NVRTC knows.
@@ -46,6 +49,7 @@ impl Default for Settings {
         Settings {
             devices: 1,
             pools: true,
+            peers: true,
             bytes: 1 << 30,
             newest: 90,
         }
@@ -154,6 +158,8 @@ pub(crate) struct Driver {
     host: Clock,
     callers: HashMap<ThreadId, Caller>,
     counts: BTreeMap<String, u64>,
+    /// Contexts that the first may look at the memory of the second.
+    peers: HashSet<(Handle, Handle)>,
     pub(crate) compiler: Compiler,
     /// The devices do nothing.
     pub(crate) is_held: bool,
@@ -190,6 +196,7 @@ impl Driver {
             host: Clock::default(),
             callers: HashMap::new(),
             counts: BTreeMap::new(),
+            peers: HashSet::new(),
             compiler: Compiler::default(),
             is_held: false,
         }
@@ -275,6 +282,8 @@ impl Driver {
         self.pinned.retain(|_, block| block.context != context);
         self.events.retain(|_, event| event.context != context);
         self.modules.retain(|_, module| module.context != context);
+        self.peers
+            .retain(|(guest, owner)| ![guest, owner].contains(&&context));
         self.contexts.remove(&context);
         self.devices[index].context = None;
         self.devices[index].used = 0;

@@ -18,6 +18,18 @@ impl Driver {
         work: impl FnOnce(u64) -> Work,
     ) -> Answer<(u64, Clock)> {
         let context = self.on(stream)?.context;
+        self.give_for(stream, uses, what, &[context], work)
+    }
+
+    /// [`Self::give`], with memory of these contexts.
+    fn give_for(
+        &mut self,
+        stream: Handle,
+        uses: &[Use],
+        what: &str,
+        contexts: &[Handle],
+        work: impl FnOnce(u64) -> Work,
+    ) -> Answer<(u64, Clock)> {
         let host = self.host.clone();
         let on = self.on(stream)?;
         on.clock.join(&host);
@@ -27,7 +39,7 @@ impl Driver {
         let clock = on.clock.clone();
         for Use { bytes, writes } in uses {
             let block = self.block(bytes, what)?;
-            if block.context != context {
+            if !contexts.contains(&block.context) {
                 return mistake(format!("{what} uses memory of another context"));
             }
             let access = Access {
@@ -139,6 +151,20 @@ impl Driver {
         module: Option<Handle>,
         run: Run,
     ) -> Answer<()> {
+        let context = self.on(stream)?.context;
+        self.give_run_for(stream, uses, what, &[context], module, run)
+    }
+
+    /// [`Self::give_run`], with memory of these contexts.
+    pub(super) fn give_run_for(
+        &mut self,
+        stream: Handle,
+        uses: &[Use],
+        what: &str,
+        contexts: &[Handle],
+        module: Option<Handle>,
+        run: Run,
+    ) -> Answer<()> {
         let written = uses.iter().filter(|of| of.writes);
         let starts = written.filter_map(|of| {
             let before = self.blocks.range(..=of.bytes.start).next_back();
@@ -150,6 +176,7 @@ impl Driver {
             module,
             run,
         };
-        self.give(stream, uses, what, |_| Work::Run(task)).map(drop)
+        let given = self.give_for(stream, uses, what, contexts, |_| Work::Run(task));
+        given.map(drop)
     }
 }

@@ -118,7 +118,62 @@ macro_rules! toy {
     };
 }
 
+/// The hidden lines of examples: two devices whose memory is in vectors, and tasks for both: what
+/// the first has written, which is 1, 2 and 3, is read by the second.
+macro_rules! two {
+    () => {
+        r#"# use roving_gpu::{*, backend::*};
+# use std::{any::Any, sync::*, time::*};
+# type Bytes = Mutex<Vec<u8>>;
+# struct Card { bytes: u64, copy: fn(PeerCopy) }
+# impl Backend for Card {
+#     fn name(&self) -> String { format!("card of {}", self.bytes) }
+#     fn memory_bytes(&self) -> u64 { self.bytes }
+#     fn streams(&self) -> usize { 1 }
+#     fn alloc(&self, bytes: usize) -> Result<Memory, DeviceError> {
+#         Ok(Memory::new(Bytes::new(vec![0; bytes])))
+#     }
+#     fn upload(&self, _: usize, upload: Upload) {
+#         upload.to().get::<Bytes>().unwrap().lock().unwrap().copy_from_slice(upload.bytes());
+#         upload.done(Ok(Duration::ZERO));
+#     }
+#     fn download(&self, _: usize, mut download: Download) {
+#         let from = download.from().clone();
+#         download.bytes().copy_from_slice(&from.get::<Bytes>().unwrap().lock().unwrap());
+#         download.done(Ok(Duration::ZERO));
+#     }
+#     fn launch(&self, _: usize, launch: Launch) {
+#         if let LaunchArg::Memory { memory, writable: true, .. } = &launch.arguments()[0] {
+#             *memory.get::<Bytes>().unwrap().lock().unwrap() = vec![1, 2, 3];
+#         }
+#         launch.done(Ok(Duration::ZERO));
+#     }
+#     fn reaches(&self, other: &dyn Backend) -> bool { (other as &dyn Any).is::<Card>() }
+#     fn copy(&self, _: usize, copy: PeerCopy) { (self.copy)(copy) }
+# }
+# static FIRST: Kind = Kind::new("first");
+# static SECOND: Kind = Kind::new("second");
+# static KERNEL: Kernel = Kernel::new("card");
+# fn run(copy: fn(PeerCopy)) -> Result<Vec<u8>, Cause> {
+#     let [large, small] = [100, 3].map(|bytes| Card { bytes, copy });
+#     let builder = Devices::builder().backend(large).backend(small);
+#     let devices = builder.choice(Choice::Gpu).build().unwrap();
+#     let (bytes, more) = (Buffer::<u8>::zeroed(3), Buffer::<u8>::zeroed(4));
+#     Dual::new(&FIRST, &[3]).writes(&bytes).gpu(async |gpu| {
+#         assert_eq!(gpu.device(), "card of 3");
+#         gpu.launch(&KERNEL, [1, 1, 1], &[Arg::update(&bytes)]).await
+#     }).run(&devices).map_err(|failed| failed.cause())?;
+#     Dual::new(&SECOND, &[3]).updates(&bytes).writes(&more).gpu(async |gpu| {
+#         gpu.launch(&KERNEL, [1, 1, 1], &[Arg::read(&bytes)]).await
+#     }).run(&devices).map_err(|failed| failed.cause())?;
+#     assert_eq!(devices.profile().devices[0].peer_copies, 1);
+#     Ok(bytes.into_vec())
+# }"#
+    };
+}
+
 mod operation;
+mod peer_copy;
 
 use std::any::Any;
 use std::fmt;
@@ -128,6 +183,7 @@ use std::time::Duration;
 use crate::error::{Cause, DeviceError};
 
 pub use operation::{Download, Launch, LaunchArg, Upload};
+pub use peer_copy::PeerCopy;
 
 /// A device, as this crate drives it.
 ///
@@ -162,7 +218,7 @@ pub use operation::{Download, Launch, LaunchArg, Upload};
 /// let task = Dual::new(&SIDE, &[1]).reads(&numbers).cpu(|| "CPU").gpu(async |_gpu| Ok("GPU"));
 /// assert_eq!(task.run(&devices), "CPU");
 /// ```
-pub trait Backend: Send + Sync + 'static {
+pub trait Backend: Any + Send + Sync {
     /// Returns the device's model, by which measured times are kept; not the unit.
     ///
     /// ```
@@ -292,6 +348,42 @@ pub trait Backend: Send + Sync + 'static {
     /// ```
     fn download(&self, stream: usize, download: Download);
 
+    /// Whether [`Backend::copy`] can copy to this device from that one, without the host. If not,
+    /// as where a back-end does not say, buffers go from one to the other by way of the host.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use roving_gpu::Simulated;
+    /// use roving_gpu::backend::Backend;
+    ///
+    /// let [a, b] = [(); 2].map(|()| Simulated::new().link(50e9, Duration::from_micros(3)));
+    /// assert!(Backend::reaches(&a, &b));
+    /// assert!(!Backend::reaches(&a, &Simulated::new())); // which has no link
+    /// ```
+    fn reaches(&self, other: &dyn Backend) -> bool {
+        let _ = other;
+        false
+    }
+
+    /// Copies to the device from another one that it [reaches](Backend::reaches): after all that
+    /// was given before this call to the other's stream that the copy names.
+    ///
+    /// ```
+    #[doc = two!()]
+    /// // The back-end `Card` has vectors as its memory; its method `copy` is this one.
+    /// fn copy(copy: PeerCopy) {
+    ///     let from = copy.from().get::<Bytes>().unwrap().lock().unwrap().clone();
+    ///     *copy.to().get::<Bytes>().unwrap().lock().unwrap() = from;
+    ///     copy.done(Ok(Duration::ZERO));
+    /// }
+    /// assert_eq!(run(copy), Ok(vec![1, 2, 3]));
+    /// ```
+    fn copy(&self, stream: usize, copy: PeerCopy) {
+        let _ = stream;
+        copy.refused(DeviceError::new(Cause::Peer, "it reaches no other device"));
+    }
+
     /// Runs a kernel.
     ///
     /// ```
@@ -383,7 +475,8 @@ pub(crate) enum Left {
     Nothing,
     /// Where a download went.
     Copy(Target),
-    /// A launch was refused, and so what it was to write is what it was before.
+    /// A launch was refused, and so what it was to write is what it was before; or a copy by the
+    /// device that it was to come from.
     Untouched,
 }
 

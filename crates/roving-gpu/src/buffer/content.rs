@@ -8,12 +8,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Poll, Waker};
 
 use super::Element;
-use crate::backend::{HostBytes, HostBytesMut, Source, Target};
+use crate::backend::{Backend, HostBytes, HostBytesMut, Source, Target};
+use crate::device::peer::{Lent, Way};
 
 /// Where a copy of a buffer can be, other than on the host.
 pub(crate) trait Place: Send + Sync {
     /// Copies the buffer to the host: ends with [`Content::fetched`].
     fn fetch(self: Arc<Self>, content: Arc<dyn Content>);
+    /// Its copy here is of that version.
+    fn has_valid(&self, id: u64, version: u64) -> bool;
+    /// How the buffer gets to another device, if its copy here is of that version.
+    fn way(&self, id: u64, version: u64, to: &dyn Backend) -> Option<Way>;
+    /// Keeps the copy of that version here for another device that copies from it.
+    fn lend(self: Arc<Self>, id: u64, version: u64, to: &dyn Backend) -> Option<Lent>;
     /// The buffer is gone.
     fn forget(&self, id: u64);
 }
@@ -51,6 +58,8 @@ pub(crate) trait Content: Send + Sync {
     fn poll_host(self: Arc<Self>, waker: &Waker) -> Poll<Result<(), String>>;
     /// There is a copy there.
     fn is_at(&self, place: Weak<dyn Place>);
+    /// Where there are copies, of whatever version; that which was written last comes first.
+    fn places(&self) -> Vec<Arc<dyn Place>>;
     /// The copy of that version on a device is lost. If no other is valid, so is the buffer.
     fn lose(&self, version: u64, reason: &str);
 }
@@ -233,11 +242,18 @@ impl<T: Element> Shared<T> {
         if !state.free_for(true) {
             return;
         }
-        let place = state.places.iter().find_map(Weak::upgrade);
-        match place {
-            Some(place) => {
+        let places = state.places.iter().filter_map(Weak::upgrade);
+        let places: Vec<_> = places.collect();
+        match places.first() {
+            Some(last_written) => {
                 state.hold(true);
+                let version = state.version;
+                // Devices are not asked while this is locked.
                 drop(state);
+                let valid = places
+                    .iter()
+                    .find(|place| place.has_valid(self.id, version));
+                let place = Arc::clone(valid.unwrap_or(last_written));
                 place.fetch(Arc::clone(self) as Arc<dyn Content>);
             }
             None => {
@@ -407,6 +423,11 @@ impl<T: Element> Content for Shared<T> {
         }
     }
 
+    fn places(&self) -> Vec<Arc<dyn Place>> {
+        let state = self.lock();
+        state.places.iter().filter_map(Weak::upgrade).collect()
+    }
+
     fn lose(&self, version: u64, reason: &str) {
         let waiters = {
             let mut state = self.lock();
@@ -447,7 +468,7 @@ impl<T: Element> Drop for Shared<T> {
 mod tests {
     use std::task::Waker;
 
-    use super::{Content, Granted, Missing, Place, Shared};
+    use super::{Backend, Content, Granted, Lent, Missing, Place, Shared, Way};
     use std::sync::{Arc, Weak};
 
     /// A device that has the only valid copy, and has let go of it when it is asked.
@@ -458,6 +479,18 @@ mod tests {
             let (version, _) = content.versions();
             content.lose(version, "the kernel failed");
             content.fetched(Err(Missing::Lost("its copy is gone".into())));
+        }
+
+        fn has_valid(&self, _: u64, _: u64) -> bool {
+            false
+        }
+
+        fn way(&self, _: u64, _: u64, _: &dyn Backend) -> Option<Way> {
+            None
+        }
+
+        fn lend(self: Arc<Self>, _: u64, _: u64, _: &dyn Backend) -> Option<Lent> {
+            None
         }
 
         fn forget(&self, _: u64) {}

@@ -7,8 +7,10 @@
 
 use std::sync::OnceLock;
 
-use cudarc::driver::sys::{self, CUevent, CUresult};
-use cudarc::driver::{CudaEvent, DriverError};
+use cudarc::driver::sys::{
+    self, CUevent, CUmemAccess_flags, CUmemAccessDesc, CUmemLocation, CUmemLocationType, CUresult,
+};
+use cudarc::driver::{CudaContext, CudaEvent, DriverError, result};
 
 pub(super) fn is_there() -> bool {
     // SAFETY: to look for a library runs what it does when it is loaded, and NVIDIA's may be
@@ -44,4 +46,38 @@ pub(super) fn elapsed(from: &CudaEvent, to: &CudaEvent) -> Result<f32, DriverErr
     // SAFETY: both events are alive; the place is written before the call returns.
     unsafe { elapsed(&mut ms, from.cu_event(), to.cu_event()) }.result()?;
     Ok(ms)
+}
+
+/// Lets a device look at the memory of another one, from its pool or not, if it can: then copies
+/// between the two go over their own link. The context of `to` is bound.
+pub(super) fn let_in(
+    from: &CudaContext,
+    to: &CudaContext,
+    is_pooled: bool,
+) -> Result<(), DriverError> {
+    let [owner, guest] = [from, to].map(CudaContext::cu_device);
+    let mut can = 0;
+    // SAFETY: both devices are there; the place is written before the call returns.
+    unsafe { sys::cuDeviceCanAccessPeer(&mut can, guest, owner) }.result()?;
+    if can == 0 {
+        return Ok(());
+    }
+    if !is_pooled {
+        // SAFETY: the context is that of a device that is open.
+        return match unsafe { sys::cuCtxEnablePeerAccess(from.cu_ctx(), 0) } {
+            CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED => Ok(()),
+            other => other.result(),
+        };
+    }
+    let all = CUmemAccessDesc {
+        location: CUmemLocation {
+            type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+            id: guest,
+        },
+        flags: CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+    };
+    // SAFETY: the handle is that of a device that is open.
+    let pool = unsafe { result::device::get_default_mem_pool(owner) }?;
+    // SAFETY: the pool is the device's own; the one description is read before the call returns.
+    unsafe { sys::cuMemPoolSetAccess(pool, &raw const all, 1) }.result()
 }

@@ -13,6 +13,7 @@ use cudarc::driver::{CudaContext, result};
 
 use super::harness::{On, buffer};
 use super::tests::device;
+use super::tests_of_peers::sum_of_both;
 use crate::backend::Backend;
 use crate::{Arg, Buffer, Choice, Devices, Dual, Kernel, Kind};
 
@@ -194,17 +195,63 @@ fn counts_are_right() {
     }
 }
 
+/// Also where the two cannot look at each other's memory, and where that is not of pools.
+#[test]
+fn copies_between_devices_are_counted_right() {
+    if is_here() || !has_compiler() {
+        return;
+    }
+    for (settings, opened) in [
+        (&[][..], ["1", "0"]),
+        (&[("ROVING_FAKE_CUDA_PEERS", "0")], ["0", "0"]),
+        (&[("ROVING_FAKE_CUDA_POOLS", "0")], ["0", "1"]),
+    ] {
+        let name = "cuda::fake::counted_copies_between_devices";
+        let opened = [("POOLS_OPENED", opened[0]), ("CONTEXTS_OPENED", opened[1])];
+        let settings = [settings, &opened, &[("ROVING_FAKE_CUDA_DEVICES", "2")]].concat();
+        let output = run(&[name, "--exact", "--ignored"], &settings);
+        let text = text(&output);
+        assert!(
+            output.status.success() && text.contains("1 passed"),
+            "{settings:?}: {text}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs the fake driver: see `copies_between_devices_are_counted_right`"]
+fn counted_copies_between_devices() {
+    let opened = ["cuMemPoolSetAccess", "cuCtxEnablePeerAccess"];
+    for _ in 0..2 {
+        sum_of_both();
+    }
+    assert_eq!(count("cuMemcpyPeerAsync"), 2);
+    assert_eq!(count("copies that wait"), 0);
+    // Each time for devices that were opened anew.
+    let wanted = ["POOLS_OPENED", "CONTEXTS_OPENED"].map(|name| env::var(name).unwrap());
+    assert_eq!(
+        opened.map(count),
+        wanted.map(|times| 2 * times.parse::<u64>().unwrap())
+    );
+}
+
 #[test]
 fn a_lost_device_is_told() {
     if is_here() || !has_compiler() {
         return;
     }
-    let output = run(&["cuda::tests::zz_", "--ignored"], &[]);
-    let text = text(&output);
-    assert!(
-        output.status.success() && text.contains("1 passed"),
-        "{text}"
-    );
+    for name in [
+        "zz_a_lost_device_fails_all_that_is_asked_of_it",
+        "zz_what_only_a_lost_device_had_is_told",
+    ] {
+        let name = format!("cuda::tests::{name}");
+        let output = run(&[&name, "--exact", "--ignored"], &[]);
+        let text = text(&output);
+        assert!(
+            output.status.success() && text.contains("1 passed"),
+            "{name}: {text}"
+        );
+    }
 }
 
 /// Each of the mistakes below ends its process with these words.

@@ -5,7 +5,7 @@
 //! said they were queued), it waits for half of those that are on the stream at a time.
 #![allow(unsafe_code)] // copies go on after the call that began them
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -19,9 +19,10 @@ use super::blas::{Blas, Routine};
 use super::fault;
 use super::memory::{Room, Store};
 use super::module::Modules;
+use super::point::{Marker, Point};
 use super::staging::{Staged, Staging};
 use super::{calls, driver};
-use crate::backend::{Download, Launch, Outcome, Upload};
+use crate::backend::{Download, Launch, Outcome, PeerCopy, Upload};
 use crate::error::{Cause, DeviceError};
 use crate::stream_call::StreamKept;
 
@@ -31,6 +32,8 @@ pub(super) struct Common {
     pub(super) modules: Modules,
     store: Arc<Store>,
     staging: Staging,
+    /// The devices, by their numbers, that copies have come from.
+    known: Mutex<HashSet<usize>>,
     /// The text of the error with which the device was lost.
     lost: OnceLock<String>,
 }
@@ -42,7 +45,16 @@ impl Common {
             context,
             modules,
             store,
+            known: Mutex::default(),
             lost: OnceLock::new(),
+        }
+    }
+
+    /// Opens another device to this one, before the first copy from there.
+    fn meet(&self, other: &Common) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.insert(other.context.ordinal()) {
+            other.store.open_to(&self.store);
         }
     }
 
@@ -67,6 +79,8 @@ pub(super) enum Job {
     Upload(Upload),
     Download(Download),
     Launch(Launch),
+    /// From that device.
+    Copy(PeerCopy, Arc<Common>),
     /// Marks the stream as it is by now, for another stream.
     Mark(Marker),
     /// Puts all that comes behind that mark of another stream.
@@ -79,6 +93,7 @@ impl Job {
             Job::Upload(upload) => upload.done(outcome),
             Job::Download(download) => download.done(outcome),
             Job::Launch(launch) => launch.done(outcome),
+            Job::Copy(copy, _) => copy.done(outcome),
             // Dropping a marker settles its point.
             Job::Mark(_) | Job::After(_) => (),
         }
@@ -87,6 +102,10 @@ impl Job {
     fn unbegun(self, Unbegun { error, is_refused }: Unbegun) {
         match self {
             Job::Launch(launch) if is_refused => launch.refused(error),
+            Job::Copy(copy, from) => match from.loss() {
+                Some(loss) => copy.refused(loss),
+                None => copy.done(Err(error)),
+            },
             other => other.done(Err(error)),
         }
     }
@@ -186,51 +205,6 @@ fn left() -> DeviceError {
 /// A panic in there has dropped the operation, and who waits for it has been told by that.
 fn finish(end: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(end));
-}
-
-/// A place on a stream, which other streams may be put behind.
-#[derive(Default)]
-pub(super) struct Point {
-    /// `Some(None)`: there will be no event. All that was before it has ended, or the device is
-    /// lost.
-    event: Mutex<Option<Option<CudaEvent>>>,
-    settled: Condvar,
-}
-
-impl Point {
-    /// Once: later calls change nothing.
-    fn settle(&self, event: Option<CudaEvent>) {
-        let mut own = self.event.lock().unwrap_or_else(PoisonError::into_inner);
-        own.get_or_insert(event);
-        drop(own);
-        self.settled.notify_all();
-    }
-
-    /// Sleeps until the other lane has marked its stream. It waits for its device only where a copy
-    /// does, and for those that were told to before this: so lanes do not wait for each other.
-    fn put_behind(&self, stream: &CudaStream) -> Result<(), DriverError> {
-        let own = self.event.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = self.settled.wait_while(own, |event| event.is_none());
-        match &*own.unwrap_or_else(PoisonError::into_inner) {
-            Some(Some(event)) => stream.wait(event).or_else(|_| event.synchronize()),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// The side of a point that settles it, at the latest when it is dropped.
-pub(super) struct Marker(Arc<Point>);
-
-impl Drop for Marker {
-    fn drop(&mut self) {
-        self.0.settle(None);
-    }
-}
-
-/// The two sides of a new point.
-pub(super) fn point() -> (Marker, Arc<Point>) {
-    let point = Arc::new(Point::default());
-    (Marker(Arc::clone(&point)), point)
 }
 
 /// The threads of a lane. They end when its inbox was closed and all has ended.
@@ -349,11 +323,20 @@ impl Lane {
         };
         let begun = match begun {
             Ok(Some(begun)) => Ok(begun),
-            // An order of streams has no end of its own.
-            Ok(None) => return,
-            Err(Unbegun { error, is_refused }) => Err(Unbegun {
-                error: self.shared.common.note(error),
-                is_refused,
+            // An order of streams has no end of its own. An event of another device has bound that
+            // one's context to be destroyed.
+            Ok(None) => {
+                drop(job);
+                let _ = self.shared.common.context.bind_to_thread();
+                return;
+            }
+            Err(unbegun) => Err(match &job {
+                // The other device is to blame.
+                Job::Copy(_, from) if from.loss().is_some() => unbegun,
+                _ => Unbegun {
+                    error: self.shared.common.note(unbegun.error),
+                    is_refused: unbegun.is_refused,
+                },
             }),
         };
         let mut is_awaited = true;
@@ -445,6 +428,20 @@ impl Lane {
                 // SAFETY: the job, which has both sides, and the pinned memory are flying from here
                 // until the stream has ended it, and nobody looks into them there.
                 unsafe { room.empty(to, stream) }.map_err(Unbegun::failed)
+            }
+            Job::Copy(copy, from) => {
+                if let Some(loss) = from.loss() {
+                    return Err(Unbegun::refused(loss));
+                }
+                let [to, room] = [copy.to(), copy.from()].map(Room::of);
+                let (to, room) = (
+                    to.map_err(Unbegun::refused)?,
+                    room.map_err(Unbegun::refused)?,
+                );
+                common.meet(from);
+                // SAFETY: the job, which has both sides, is flying from here until the stream has
+                // ended it. What writes the other side is before the mark that this comes after.
+                unsafe { to.take_from(room, copy.bytes(), stream) }.map_err(Unbegun::failed)
             }
             Job::Launch(launch) => self.launch(launch),
             Job::Mark(_) | Job::After(_) => Ok(()),

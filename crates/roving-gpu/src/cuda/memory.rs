@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cudarc::driver::sys::{CUdeviceptr, CUevent_flags, CUmemPool_attribute};
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError, result};
 
-use super::fault;
+use super::{driver, fault};
 use crate::backend::Memory;
 use crate::error::{Cause, DeviceError};
 
@@ -205,6 +205,47 @@ impl Room {
         // promises.
         let copied = unsafe { result::memcpy_dtoh_async(to, self.address, stream.cu_stream()) };
         copied.map_err(|error| fault::of(error, "copying from it: "))
+    }
+
+    /// Puts a copy from another device on a stream of this one's device.
+    ///
+    /// # Safety
+    /// Both rooms stay until the stream has ended it; it comes after all that writes in the other.
+    pub(super) unsafe fn take_from(
+        &self,
+        other: &Room,
+        bytes: usize,
+        stream: &CudaStream,
+    ) -> Result<(), DeviceError> {
+        self.check(bytes)?;
+        other.check(bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let [to, from] = [self, other].map(|room| room.store.stream.context().cu_ctx());
+        // SAFETY: both rooms have that many bytes, as just checked, in the contexts that are named,
+        // and stay, as the caller promises.
+        let copied = unsafe {
+            result::memcpy_peer_async(
+                to,
+                self.address,
+                from,
+                other.address,
+                bytes,
+                stream.cu_stream(),
+            )
+        };
+        copied.map_err(|error| fault::of(error, "copying from another device: "))
+    }
+}
+
+impl Store {
+    /// Lets the device of another store copy from this one's by itself, if the two can; else the
+    /// driver does it by way of the host. The other's context is bound.
+    pub(super) fn open_to(&self, other: &Store) {
+        let [from, to] = [self, other].map(|store| store.stream.context());
+        // Where it fails, the driver does the same as where it cannot be.
+        let _ = driver::let_in(from, to, self.pooled);
     }
 }
 

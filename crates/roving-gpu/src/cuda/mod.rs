@@ -41,17 +41,21 @@ mod harness;
 mod lane;
 mod memory;
 mod module;
+mod point;
 mod staging;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_peers;
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use cudarc::driver::CudaContext;
 
-use crate::backend::{Backend, Download, Launch, Memory, Upload};
+use crate::backend::{Backend, Download, Launch, Memory, PeerCopy, Upload};
 use crate::error::{Cause, DeviceError};
 use lane::{Common, Inbox, Job};
 use memory::{Room, Store};
@@ -188,7 +192,7 @@ impl Backend for Nvidia {
     fn follow(&self, stream: usize, other: usize) {
         let lanes = self.lanes.len();
         if stream % lanes != other % lanes {
-            let (marker, point) = lane::point();
+            let (marker, point) = point::new();
             self.push(other, Job::Mark(marker));
             self.push(stream, Job::After(point));
         }
@@ -207,6 +211,24 @@ impl Backend for Nvidia {
 
     fn download(&self, stream: usize, download: Download) {
         self.push(stream, Job::Download(download));
+    }
+
+    fn reaches(&self, other: &dyn Backend) -> bool {
+        (other as &dyn Any).is::<Nvidia>()
+    }
+
+    fn copy(&self, stream: usize, copy: PeerCopy) {
+        let (source, source_stream) = copy.source();
+        let Some(source) = (source as &dyn Any).downcast_ref::<Nvidia>() else {
+            copy.refused(DeviceError::new(Cause::Peer, "it is of another back-end"));
+            return;
+        };
+        // As one stream of a device follows another.
+        let (marker, point) = point::new();
+        source.push(source_stream, Job::Mark(marker));
+        self.push(stream, Job::After(point));
+        let from = Arc::clone(&source.common);
+        self.push(stream, Job::Copy(copy, from));
     }
 
     fn launch(&self, stream: usize, launch: Launch) {

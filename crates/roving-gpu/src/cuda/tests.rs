@@ -505,3 +505,32 @@ fn zz_a_lost_device_fails_all_that_is_asked_of_it() {
     assert_eq!(on.download(&memory, 64).wrong().cause(), Cause::Lost);
     assert_eq!(device.alloc(64).unwrap_err().cause(), Cause::Lost);
 }
+
+/// A task, with a kernel whose threads share memory, has left on the device what goes with it.
+#[test]
+#[ignore = "leaves the process without a device; run it by itself"]
+fn zz_what_only_a_lost_device_had_is_told() {
+    static KIND: Kind = Kind::new("on a device");
+    let Some((device, _turn)) = device() else {
+        return;
+    };
+    let builder = Devices::builder().backend(device);
+    let devices = builder.choice(Choice::Gpu).build().unwrap();
+    let (kept, other) = (Buffer::<u32>::zeroed(64), Buffer::<u32>::zeroed(64));
+    let task = Dual::new(&KIND, &[1]).updates(&kept).gpu(async |gpu| {
+        let arguments = [Arg::update(&kept), Arg::shared(256), Arg::value(&0_u32)];
+        gpu.launch(&REVERSE, [1, 1, 1], &arguments).await
+    });
+    task.run(&devices).unwrap();
+    let stray = Dual::new(&KIND, &[1]).updates(&other);
+    let stray = stray.gpu(async |gpu| gpu.launch(&STRAY, [1, 1, 1], &[Arg::update(&other)]).await);
+    // Which of the two comes first, its own end or that of the device, does not matter.
+    drop(stray.run(&devices));
+    devices.wait();
+    assert!(devices.profile().devices[0].is_lost);
+    for buffer in [&kept, &other] {
+        let read = std::panic::catch_unwind(|| drop(buffer.read()));
+        let text = read.unwrap_err().downcast::<String>().unwrap();
+        assert!(text.contains("is lost") && text.contains("fake"), "{text}");
+    }
+}

@@ -7,6 +7,7 @@ use std::task::Waker;
 use std::time::Instant;
 
 use super::Device;
+use super::peer::Down;
 use super::queue::Load;
 use crate::backend::{Memory, Target};
 use crate::buffer::hold::{Held, Use};
@@ -80,8 +81,13 @@ pub(crate) struct EntryState {
     pub(crate) ahead: Option<Vec<(usize, u64)>>,
     /// It has failed after it had landed, or was behind one that has.
     pub(crate) spoilt: Option<DeviceError>,
-    /// Uploads of others that it waits for.
+    /// Uploads of others that it waits for, and buffers of which it is not known yet where they
+    /// come from.
     pub(crate) arrivals: usize,
+    /// Buffers that come from other devices and have not arrived.
+    pub(crate) crossing: usize,
+    /// Tasks of other devices that copy what it writes, while it has landed ahead.
+    pub(crate) followers: Vec<Down>,
     /// Whether its results were copied to the host since its last launch.
     pub(crate) is_copied: bool,
     /// New copies for the host, in the order of `uses`.
@@ -184,6 +190,8 @@ impl Entry {
                 ahead: None,
                 spoilt: None,
                 arrivals: 0,
+                crossing: 0,
+                followers: Vec::new(),
                 is_copied: false,
                 copies: Vec::new(),
                 begun: 0,
@@ -254,7 +262,7 @@ impl EntryState {
     pub(crate) fn is_all_queued(&self) -> bool {
         let is_whole = self.is_closed && !self.is_abandoned && self.error.is_none();
         let is_given = self.unqueued == 0 && self.arrivals == 0 && self.recorded.is_empty();
-        is_whole && is_given && self.begun > 0
+        is_whole && is_given && self.begun > 0 && self.crossing == 0
     }
 
     /// It is on the device, and its GPU side waits for something else.

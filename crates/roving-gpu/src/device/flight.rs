@@ -5,9 +5,9 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use super::entry::{Entry, EntryState, Phase, Recorded, RecordedArg};
-use super::table::{Arriving, Short};
+use super::table::Short;
 use super::{Actions, Device, State, choose};
-use crate::backend::{Done, Download, Launch, LaunchArg, Left, Outcome, Upload};
+use crate::backend::{Done, Download, Launch, LaunchArg, Left, Outcome};
 use crate::error::{Cause, DeviceError};
 use crate::history::Side;
 use crate::profile::Lane;
@@ -229,106 +229,6 @@ impl Device {
         }
     }
 
-    /// Starts the uploads that it takes, or waits for those that others have started.
-    fn bring(self: &Arc<Self>, state: &mut State, actions: &mut Actions, entry: &Arc<Entry>) {
-        let mut inside = entry.lock();
-        for (number, one) in entry.uses.iter().enumerate() {
-            let id = one.content.id();
-            let (version, host) = one.content.versions();
-            let Some(copy) = state.table.get_mut(id) else {
-                continue;
-            };
-            // A buffer that is only written keeps its content until something is launched.
-            if !one.access.reads() {
-                continue;
-            }
-            if copy.version == Some(version) {
-                state.account.avoided(copy.bytes);
-                continue;
-            }
-            match &mut copy.arriving {
-                Some(arriving) if arriving.version == version => {
-                    arriving.waiting.push(Arc::clone(entry));
-                    inside.arrivals += 1;
-                    state.account.avoided(copy.bytes);
-                    continue;
-                }
-                // An older one, of a task that has landed ahead; this task is behind it.
-                Some(_) | None => {}
-            }
-            if host != version {
-                let text = format!("{}: a buffer's only valid copy is gone", entry.kind);
-                inside.fail(DeviceError::new(Cause::OutOfMemory, text));
-                break;
-            }
-            copy.arriving = Some(Arriving {
-                version,
-                waiting: Vec::new(),
-            });
-            inside.under_way += 1;
-            state.account.begin(Lane::Upload);
-            let (then, bytes) = (Arc::clone(entry), copy.bytes);
-            let upload = Upload {
-                from: one.content.source(),
-                to: copy.memory.clone(),
-                done: Done::new(move |outcome, _| {
-                    then.device.uploaded(&then, number, version, bytes, outcome);
-                }),
-            };
-            actions.uploads.push((inside.stream, upload));
-        }
-    }
-
-    fn uploaded(
-        self: &Arc<Self>,
-        entry: &Arc<Entry>,
-        number: usize,
-        version: u64,
-        bytes: usize,
-        outcome: Outcome,
-    ) {
-        self.with(|state, actions| {
-            let lane = Lane::Upload;
-            self.account(state, entry, lane, bytes, &outcome);
-            let id = entry.uses[number].content.id();
-            let mut waiting = Vec::new();
-            if let Some(copy) = state.table.get_mut(id) {
-                let arrived = copy
-                    .arriving
-                    .take_if(|arriving| arriving.version == version);
-                waiting = arrived.map_or_else(Vec::new, |arrived| arrived.waiting);
-                match outcome {
-                    // The task may have landed ahead, and made a newer version of it.
-                    Ok(_) => copy.version = copy.version.max(Some(version)),
-                    // That version is lost, with its reason, when the task comes down. Who asks for
-                    // it before then gets a copy that is made behind the task, and no other reason.
-                    Err(_) if copy.version > Some(version) => {}
-                    Err(_) => copy.version = None,
-                }
-            }
-            if state.lost.is_some() {
-                state.table.remove(id);
-            }
-            let error = outcome.err();
-            for other in &waiting {
-                let mut inside = other.lock();
-                inside.arrivals -= 1;
-                if let Some(error) = &error {
-                    inside.fail(error.clone());
-                    // Operations that were not submitted yet never will be.
-                    inside.recorded.clear();
-                }
-                if inside.arrivals == 0 && inside.error.is_none() {
-                    self.submit_recorded(state, actions, other, &mut inside);
-                }
-                drop(inside);
-                self.advance(state, actions, other);
-            }
-            actions.entries.extend(waiting);
-            self.ended(state, actions, entry, error);
-        });
-    }
-
     /// The GPU side launches something.
     pub(crate) fn launch(self: &Arc<Self>, entry: &Arc<Entry>, recorded: Recorded) {
         self.with(|state, actions| {
@@ -414,10 +314,14 @@ impl Device {
     fn launch_queued(self: &Arc<Self>, entry: &Arc<Entry>, number: usize) {
         self.with(|state, actions| {
             let mut inside = entry.lock();
-            inside.unqueued -= 1;
             let has_failed = inside.error.is_some();
             let launched = &mut inside.launches[number];
-            launched.is_queued = true;
+            // It may have ended before its back-end came to say so.
+            if std::mem::replace(&mut launched.is_queued, true) {
+                return;
+            }
+            inside.unqueued -= 1;
+            let launched = &mut inside.launches[number];
             if has_failed {
                 return;
             }
@@ -511,7 +415,7 @@ impl Device {
     }
 
     /// One operation of a task has ended.
-    fn ended(
+    pub(super) fn ended(
         self: &Arc<Self>,
         state: &mut State,
         actions: &mut Actions,
@@ -546,7 +450,8 @@ impl Device {
             common
                 .recorder
                 .device(self.index, stream, lane, entry.kind, time);
-            if let Some(direction) = lane.direction() {
+            // The times of a copy between devices are those of their link.
+            if let Some(direction) = lane.direction().filter(|_| lane != Lane::Peer) {
                 let seconds = time.as_secs_f64();
                 let history = &common.history;
                 history.record_transfer(&self.name, direction, bytes as f64, seconds);

@@ -206,6 +206,10 @@ impl Device {
             history.record(entry.kind, Side::Device(&self.name), entry.work, seconds);
             self.common.came(entry.kind, entry.work, true, seconds);
         }
+        let followers = inside.followers.drain(..);
+        actions
+            .downs
+            .extend(followers.map(|then| (then, error.clone())));
         inside.spoilt = error;
         inside.memories.clear();
         inside.copies.clear();
@@ -267,9 +271,8 @@ impl Device {
         if inside.begun > 0 {
             for one in entry.uses.iter().filter(|one| one.access.writes()) {
                 // Also what was to be written all over: kernels have begun with it.
-                let version = one.content.versions().0;
                 let reason = format!("{}: {error}", self.name);
-                one.content.lose(version, &reason);
+                actions.losses.push((Arc::clone(&one.content), reason));
                 state.table.spoil(one.content.id());
             }
         }
@@ -306,7 +309,7 @@ impl Device {
                     actions.entries.push(entry);
                 }
             }
-            Cause::Lost | Cause::OutOfMemory | Cause::NoDevice => {}
+            Cause::Lost | Cause::OutOfMemory | Cause::NoDevice | Cause::Peer => {}
         }
     }
 }

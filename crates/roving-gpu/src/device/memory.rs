@@ -3,8 +3,9 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use super::peer::{Lent, Way};
 use super::{Actions, Device, State};
-use crate::backend::{Done, Download, Left, Outcome};
+use crate::backend::{Backend, Done, Download, Left, Outcome};
 use crate::buffer::content::{Content, Missing, Place};
 use crate::error::{Cause, DeviceError};
 use crate::profile::Lane;
@@ -39,6 +40,24 @@ impl Place for Device {
         if let Err(reason) = fetched {
             content.fetched(Err(Missing::Lost(reason)));
         }
+    }
+
+    fn has_valid(&self, id: u64, version: u64) -> bool {
+        self.lock().table.valid(id, version).is_some()
+    }
+
+    fn way(&self, id: u64, version: u64, to: &dyn Backend) -> Option<Way> {
+        let name = || self.name.clone();
+        let way = || match to.reaches(&*self.backend) {
+            true => Way::Direct(name()),
+            false => Way::ByHost(name()),
+        };
+        self.has_valid(id, version).then(way)
+    }
+
+    fn lend(self: Arc<Self>, id: u64, version: u64, to: &dyn Backend) -> Option<Lent> {
+        to.reaches(&*self.backend)
+            .then(|| self.lend_copy(id, version))?
     }
 
     fn forget(&self, id: u64) {

@@ -5,12 +5,15 @@
 //! once the lock is open again: [`Actions`]. So back-ends may end an operation inside the call that
 //! submits it, and wakers may do what they like.
 
+mod bring;
 pub(crate) mod choose;
 pub(crate) mod entry;
+mod estimate;
 mod flight;
 mod landing;
 mod locked;
 mod memory;
+pub(crate) mod peer;
 pub(crate) mod queue;
 mod standing;
 mod submissions;
@@ -23,7 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
-use crate::backend::{Backend, Download, Launch, Upload};
+use crate::backend::{Backend, Download, Launch, PeerCopy, Upload};
 use crate::buffer::content::{Content, Place};
 use crate::buffer::hold::{Held, Use};
 use crate::common::{Common, HasQueue};
@@ -31,9 +34,11 @@ use crate::error::{Cause, DeviceError};
 use crate::history::{Known, Side};
 use crate::profile::DeviceProfile;
 use crate::profile::account::Account;
-use entry::{Cost, Entry, Phase, Task};
+use entry::{Entry, Phase, Task};
+pub(crate) use estimate::Estimate;
 use locked::Locked;
-use queue::{Load, Loads, Queue};
+use peer::Down;
+use queue::{Loads, Queue};
 use standing::Replaced;
 use submissions::Submissions;
 use table::Table;
@@ -95,6 +100,13 @@ struct Actions {
     /// A stream follows another one.
     follows: Vec<(usize, usize)>,
     uploads: Vec<(usize, Upload)>,
+    copies: Vec<(usize, PeerCopy)>,
+    /// Buffers of tasks, by number, that come from other devices.
+    crossings: Vec<(Arc<Entry>, usize)>,
+    /// Tasks that have come down, and who is to be told of it.
+    downs: Vec<(Down, Option<DeviceError>)>,
+    /// Buffers whose copies here are lost, and why.
+    losses: Vec<(Arc<dyn Content>, String)>,
     launches: Vec<(usize, Launch)>,
     downloads: Vec<(usize, Download)>,
     releases: Vec<Held>,
@@ -252,10 +264,21 @@ impl Device {
             entries,
             contents,
             look,
+            crossings,
+            downs,
+            losses,
             ..
         } = actions;
         self.submissions.submit(&*self.backend);
-        drop(releases);
+        // Before anybody else holds them.
+        for (content, reason) in &losses {
+            self.lose(&**content, reason);
+        }
+        for (entry, number) in &crossings {
+            self.bring_over(entry, *number);
+        }
+        downs.into_iter().for_each(|(then, error)| then(error));
+        drop((releases, crossings, losses));
         for error in &reports {
             self.common.report(self.index, &self.name, error);
         }
@@ -318,52 +341,6 @@ impl Device {
             return Some(DeviceError::new(Cause::Kernel, text));
         }
         None
-    }
-
-    /// Estimates the cost of a task here, its place in the queue, and the time of all that is
-    /// before it.
-    pub(crate) fn estimate(&self, task: &Task, cpu: Known) -> Estimate {
-        let known = self.known(task.kind, task.work);
-        let mut load = Load::default().priced(cpu, known);
-        let is_through = self.common.is_through();
-        let history = &self.common.history;
-        let transfer = |direction, one: &Use| {
-            history.transfer_s(&self.name, direction, one.content.bytes() as f64)
-        };
-        let state = self.lock();
-        for one in &task.uses {
-            let id = one.content.id();
-            let is_there = state.table.has(id, one.content.versions().0)
-                || (one.access == crate::Access::Read && state.wanted.contains_key(&id));
-            if one.access.reads() && !is_there {
-                load.up += transfer(0, one);
-            }
-            if one.access.writes() && is_through {
-                load.down += transfer(1, one);
-            }
-        }
-        let class = class(task.has_cpu, cpu, known, &load);
-        let ahead = state.queue.ahead_of(class).overlapped() + self.flying(&state).mean;
-        Estimate {
-            known,
-            cost: Cost { load, class },
-            ahead_s: ahead,
-            cores: self.cores(state.queue.loads().count),
-        }
-    }
-
-    fn requeue(&self, state: &mut State, kind: &str) {
-        for entry in state.queue.drain() {
-            if entry.kind == kind {
-                let history = &self.common.history;
-                let cpu = history.known(entry.kind, Side::Cpu, entry.work);
-                let known = self.known(entry.kind, entry.work);
-                let load = entry.load().priced(cpu, known);
-                let class = class(entry.may_leave, cpu, known, &load);
-                entry.set_cost(Cost { load, class });
-            }
-            state.queue.push(entry);
-        }
     }
 
     /// Takes a task into the queue.
@@ -547,31 +524,6 @@ impl Device {
             // again.
             actions.wakers.extend(entry.lock().waker.take());
         });
-    }
-}
-
-/// Where a task stands in the queue.
-fn class(has_cpu: bool, cpu: Known, device: Known, load: &Load) -> usize {
-    match (cpu, device) {
-        _ if !has_cpu => queue::DEVICE_ONLY,
-        (Known::Measured(_), Known::Measured(_)) => queue::class(load),
-        _ => queue::class(&Load::default()),
-    }
-}
-
-/// See [`Device::estimate`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Estimate {
-    pub(crate) known: Known,
-    pub(crate) cost: Cost,
-    pub(crate) ahead_s: f64,
-    pub(crate) cores: f64,
-}
-
-impl Estimate {
-    /// When the task would be done here, from now.
-    pub(crate) fn finish_s(&self) -> f64 {
-        self.ahead_s + self.cost.load.alone()
     }
 }
 

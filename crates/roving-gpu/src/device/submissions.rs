@@ -6,13 +6,14 @@
 use std::mem;
 
 use super::Actions;
-use crate::backend::{Backend, Download, Launch, Upload};
+use crate::backend::{Backend, Download, Launch, PeerCopy, Upload};
 use crate::in_turn::InTurn;
 
 pub(super) struct Submissions(InTurn<(usize, Operation)>);
 
 enum Operation {
     Upload(Upload),
+    Copy(PeerCopy),
     Launch(Launch),
     Download(Download),
     /// All that comes next on the stream follows this other one.
@@ -28,14 +29,16 @@ impl Submissions {
     pub(super) fn take(&self, actions: &mut Actions) {
         let follows = mem::take(&mut actions.follows).into_iter();
         let uploads = mem::take(&mut actions.uploads).into_iter();
+        let copies = mem::take(&mut actions.copies).into_iter();
         let launches = mem::take(&mut actions.launches).into_iter();
         let downloads = mem::take(&mut actions.downloads).into_iter();
         let follows = follows.map(|(stream, other)| (stream, Operation::Follow(other)));
         let uploads = uploads.map(|(stream, one)| (stream, Operation::Upload(one)));
+        let copies = copies.map(|(stream, one)| (stream, Operation::Copy(one)));
         let launches = launches.map(|(stream, one)| (stream, Operation::Launch(one)));
         let downloads = downloads.map(|(stream, one)| (stream, Operation::Download(one)));
-        let all = follows.chain(uploads).chain(launches).chain(downloads);
-        self.0.put(all);
+        let all = follows.chain(uploads).chain(copies);
+        self.0.put(all.chain(launches).chain(downloads));
     }
 
     /// Submits what there is, unless somebody is at it already: then that one goes on with it. A
@@ -45,6 +48,7 @@ impl Submissions {
         self.0.do_all(|(stream, operation)| match operation {
             Operation::Follow(other) => backend.follow(stream, other),
             Operation::Upload(upload) => backend.upload(stream, upload),
+            Operation::Copy(copy) => backend.copy(stream, copy),
             Operation::Launch(launch) => backend.launch(stream, launch),
             Operation::Download(download) => backend.download(stream, download),
         });

@@ -44,9 +44,9 @@ impl Resident {
     }
 
     /// The task that has landed ahead and has written it last.
-    pub(crate) fn writer(&self) -> Option<&Entry> {
+    pub(crate) fn writer(&self) -> Option<&Arc<Entry>> {
         let last = self.ahead.iter().rev().find(|(_, writes)| *writes);
-        last.map(|(entry, _)| &**entry)
+        last.map(|(entry, _)| entry)
     }
 
     /// It is valid, and the host's is not.
@@ -93,6 +93,12 @@ impl Table {
     /// The copy is valid, or soon will be.
     pub(crate) fn has(&self, id: u64, version: u64) -> bool {
         self.copies.get(&id).is_some_and(|copy| copy.has(version))
+    }
+
+    /// The copy, if it is valid.
+    pub(crate) fn valid(&self, id: u64, version: u64) -> Option<&Resident> {
+        let copy = self.copies.get(&id);
+        copy.filter(|copy| copy.version == Some(version))
     }
 
     pub(crate) fn bytes(&self) -> u64 {

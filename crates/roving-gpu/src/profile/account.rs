@@ -48,6 +48,7 @@ impl Account {
             Lane::Kernel => totals.launches += 1,
             Lane::Upload => totals.uploads += 1,
             Lane::Download => totals.downloads += 1,
+            Lane::Peer => totals.peer_copies += 1,
         }
     }
 
@@ -57,6 +58,7 @@ impl Account {
             Lane::Kernel => {}
             Lane::Upload => self.totals.bytes_up += bytes as u64,
             Lane::Download => self.totals.bytes_down += bytes as u64,
+            Lane::Peer => self.totals.bytes_from_peers += bytes as u64,
         }
         let end = self.opened.elapsed().as_secs_f64();
         self.book(lane, (end - time.as_secs_f64()).max(0.0), end);
@@ -88,6 +90,11 @@ impl Account {
         let ends = self.spans.iter().map(|span| span.end);
         self.settled = ends.fold(self.settled, f64::max);
         self.spans.clear();
+    }
+
+    /// Another device has copied from here.
+    pub(crate) fn gave(&mut self, bytes: usize) {
+        self.totals.bytes_to_peers += bytes as u64;
     }
 
     pub(crate) fn avoided(&mut self, bytes: usize) {

@@ -15,15 +15,18 @@ pub(crate) enum Lane {
     Kernel,
     Upload,
     Download,
+    /// From another device.
+    Peer,
 }
 
 impl Lane {
-    /// The direction of a transfer: 0 to the device, 1 from it.
+    /// The direction of a transfer: 0 to the device, 1 from it, 2 to it from another one.
     pub(crate) fn direction(self) -> Option<usize> {
         match self {
             Lane::Kernel => None,
             Lane::Upload => Some(0),
             Lane::Download => Some(1),
+            Lane::Peer => Some(2),
         }
     }
 }
@@ -152,6 +155,12 @@ pub struct DeviceProfile {
     pub bytes_up: u64,
     /// Bytes that came from it.
     pub bytes_down: u64,
+    /// Copies to the device from other devices, without the host.
+    pub peer_copies: u64,
+    /// Bytes that came to the device from others.
+    pub bytes_from_peers: u64,
+    /// Bytes that went to others from the device.
+    pub bytes_to_peers: u64,
     /// Copies to the device that were saved, because a valid copy was there, or on its way.
     pub uploads_avoided: u64,
     /// Bytes of the saved copies.
@@ -232,6 +241,13 @@ impl fmt::Display for DeviceProfile {
             self.bytes_avoided,
             self.uploads_avoided
         )?;
+        if self.peer_copies > 0 || self.bytes_to_peers > 0 {
+            writeln!(
+                f,
+                "  {} bytes from other devices in {}, {} to them",
+                self.bytes_from_peers, self.peer_copies, self.bytes_to_peers
+            )?;
+        }
         for (cause, count) in &self.failures {
             writeln!(f, "  {count} tasks failed: {cause}")?;
         }

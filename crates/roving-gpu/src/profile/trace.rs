@@ -145,10 +145,14 @@ impl Row {
                 device,
                 direction: 0,
             } => (device + 1, 0, "to the device".to_owned()),
-            Row::Transfer { device, .. } => (device + 1, 1, "from the device".to_owned()),
+            Row::Transfer {
+                device,
+                direction: 1,
+            } => (device + 1, 1, "from the device".to_owned()),
+            Row::Transfer { device, .. } => (device + 1, 2, "from other devices".to_owned()),
             Row::Stream { device, stream } => (
                 device + 1,
-                stream.saturating_add(2),
+                stream.saturating_add(3),
                 format!("stream {stream}"),
             ),
         }

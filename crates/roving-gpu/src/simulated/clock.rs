@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::Failure;
 use super::execute::{Fault, execute};
 use super::memory::Gauge;
-use crate::backend::{Download, Launch, Outcome, Upload};
+use crate::backend::{Download, Launch, Outcome, PeerCopy, Upload};
 use crate::error::{Cause, DeviceError};
 
 /// An operation.
@@ -18,6 +19,36 @@ pub(super) enum Work {
     Upload(Upload),
     Download(Download),
     Launch(Launch),
+    /// A copy from another device, when that has passed its mark.
+    Copy(PeerCopy, Passed),
+    /// Tells another device that this one has done all that was on a stream before.
+    Mark(Mark),
+}
+
+/// One place in the order of a device, of which another device hears when it is passed; or, if this
+/// is dropped, that it never is.
+pub(super) struct Mark(Sender<()>);
+
+pub(super) struct Passed(Receiver<()>);
+
+pub(super) fn mark() -> (Mark, Passed) {
+    let (mark, passed) = channel();
+    (Mark(mark), Passed(passed))
+}
+
+impl Mark {
+    pub(super) fn pass(&self) {
+        // Where nobody waits any more, nobody has to hear of it.
+        let _ = self.0.send(());
+    }
+}
+
+impl Passed {
+    /// Waits for it. False if the other device is lost. All marks are given before what waits for
+    /// them, and devices do things in the order of their times: so no two wait for each other.
+    pub(super) fn wait(&self) -> bool {
+        self.0.recv().is_ok()
+    }
 }
 
 impl Work {
@@ -26,12 +57,15 @@ impl Work {
             Work::Upload(upload) => upload.done(outcome),
             Work::Download(download) => download.done(outcome),
             Work::Launch(launch) => launch.done(outcome),
+            Work::Copy(copy, _) => copy.done(outcome),
+            Work::Mark(_) => {}
         }
     }
 
     fn refused(self, error: DeviceError) {
         match self {
             Work::Launch(launch) => launch.refused(error),
+            Work::Copy(copy, _) => copy.refused(error),
             other => other.done(Err(error)),
         }
     }
@@ -82,7 +116,7 @@ struct State {
     numbers: u64,
     /// When each of them is free again.
     streams: Vec<Instant>,
-    engines: [Instant; 3],
+    engines: [Instant; 4],
     stops: bool,
 }
 
@@ -111,7 +145,7 @@ impl Clock {
                 events: BinaryHeap::new(),
                 numbers: 0,
                 streams: vec![now; streams],
-                engines: [now; 3],
+                engines: [now; 4],
                 stops: false,
             }),
             changed: Condvar::new(),
@@ -125,32 +159,33 @@ impl Clock {
 
     /// Lets all that comes on `stream` begin after what `other` has now.
     pub(super) fn follow(&self, stream: usize, other: usize) {
-        let mut state = self.shared.lock();
-        let streams = state.streams.len();
-        let end = state.streams[other % streams];
-        let stream = &mut state.streams[stream % streams];
-        *stream = end.max(*stream);
+        let end = {
+            let state = self.shared.lock();
+            state.streams[other % state.streams.len()]
+        };
+        self.not_before(stream, end);
     }
 
+    /// Returns when it begins.
     pub(super) fn submit(
         &self,
-        stream: usize,
-        engine: usize,
+        (stream, engine): (usize, Option<usize>),
         declared: Duration,
         work: Work,
         failure: Option<Failure>,
-    ) {
+    ) -> Instant {
         if self.thread.is_none() || self.shared.gauge.is_lost() {
             work.done(Err(lost()));
-            return;
+            return Instant::now();
         }
         let mut state = self.shared.lock();
         let stream = stream % state.streams.len();
-        let at = Instant::now()
-            .max(state.streams[stream])
-            .max(state.engines[engine]);
+        let mut at = Instant::now().max(state.streams[stream]);
+        if let Some(engine) = engine {
+            at = at.max(state.engines[engine]);
+            state.engines[engine] = at + declared;
+        }
         state.streams[stream] = at + declared;
-        state.engines[engine] = at + declared;
         state.numbers += 1;
         let number = state.numbers;
         state.events.push(Reverse(Event {
@@ -162,6 +197,15 @@ impl Clock {
         }));
         drop(state);
         self.shared.changed.notify_one();
+        at
+    }
+
+    /// Lets all that comes on a stream begin at that moment at the earliest.
+    pub(super) fn not_before(&self, stream: usize, at: Instant) {
+        let mut state = self.shared.lock();
+        let streams = state.streams.len();
+        let stream = &mut state.streams[stream % streams];
+        *stream = at.max(*stream);
     }
 }
 

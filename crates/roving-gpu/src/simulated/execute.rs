@@ -33,6 +33,15 @@ pub(super) fn execute(work: &mut Work, failure: Option<Failure>) -> Result<(), F
             copy(from.bytes(), download.bytes(), fails);
         }
         Work::Launch(launch) => run(launch)?,
+        Work::Copy(peer, passed) => {
+            if !passed.wait() {
+                return Err(Fault::Refused(DeviceError::new(Cause::Lost, "as planned")));
+            }
+            let from = lock(peer.from()).map_err(Fault::Failed)?.bytes().to_vec();
+            let mut to = lock(peer.to()).map_err(Fault::Failed)?;
+            copy(&from, to.bytes(), fails);
+        }
+        Work::Mark(mark) => mark.pass(),
     }
     let cause = match failure {
         None => return Ok(()),

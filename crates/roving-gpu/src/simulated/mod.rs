@@ -4,11 +4,12 @@ mod clock;
 mod execute;
 mod memory;
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::backend::{Backend, Download, Launch, Memory, Upload};
+use crate::backend::{Backend, Download, Launch, Memory, PeerCopy, Upload};
 use crate::error::{Cause, DeviceError};
 use clock::{Clock, Work};
 pub use memory::Gauge;
@@ -56,6 +57,8 @@ struct Settings {
     memory_bytes: u64,
     streams: usize,
     shares_cores: bool,
+    /// Bytes per second, and a latency.
+    link: Option<(f64, Duration)>,
     failures: HashMap<u64, Failure>,
 }
 
@@ -100,6 +103,7 @@ impl Simulated {
                 memory_bytes: u64::MAX,
                 streams: 4,
                 shares_cores: false,
+                link: None,
                 failures: HashMap::new(),
             },
             gauge: Gauge::default(),
@@ -199,6 +203,24 @@ impl Simulated {
         self
     }
 
+    /// Gives it a link to the other simulated devices that have one: copies between two of them go
+    /// from memory to memory, at the lower bandwidth and the longer latency of both. Without a link
+    /// they go by way of the host.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use roving_gpu::{Devices, Simulated};
+    ///
+    /// let card = |name| Simulated::new().name(name).link(50e9, Duration::from_micros(3));
+    /// let devices = Devices::builder().backend(card("a")).backend(card("b")).build().unwrap();
+    /// assert_eq!(devices.names(), ["a", "b"]);
+    /// ```
+    pub fn link(mut self, bytes_per_s: f64, latency: Duration) -> Self {
+        self.settings.link = Some((bytes_per_s, latency));
+        self
+    }
+
     /// Makes operation number `index` fail, counted from 0 over all operations.
     ///
     /// ```
@@ -238,11 +260,22 @@ impl Simulated {
 
     fn submit(&self, stream: usize, engine: usize, declared: Duration, work: Work) {
         let failure = self.next();
+        self.clock()
+            .submit((stream, Some(engine)), declared, work, failure);
+    }
+
+    fn clock(&self) -> &Clock {
         let streams = self.settings.streams;
-        let clock = self
-            .clock
-            .get_or_init(|| Clock::start(streams, self.gauge.clone()));
-        clock.submit(stream, engine, declared, work, failure);
+        self.clock
+            .get_or_init(|| Clock::start(streams, self.gauge.clone()))
+    }
+
+    /// The time that so many bytes take from another device to this one: by the slower of their
+    /// links.
+    fn link_time(&self, other: &Simulated, bytes: usize) -> Option<Duration> {
+        let (own, others) = (self.settings.link?, other.settings.link?);
+        let (speed, latency) = (own.0.min(others.0), own.1.max(others.1));
+        Some(latency + seconds(bytes as f64 / speed))
     }
 
     fn transfer_time(&self, bytes: usize) -> Duration {
@@ -264,6 +297,7 @@ fn seconds(seconds: f64) -> Duration {
 const KERNELS: usize = 0;
 const UPLOADS: usize = 1;
 const DOWNLOADS: usize = 2;
+const COPIES: usize = 3;
 
 impl Backend for Simulated {
     fn name(&self) -> String {
@@ -317,11 +351,37 @@ impl Backend for Simulated {
         }
     }
 
+    fn reaches(&self, other: &dyn Backend) -> bool {
+        let other = (other as &dyn Any).downcast_ref();
+        other.is_some_and(|other| self.link_time(other, 0).is_some())
+    }
+
+    fn copy(&self, stream: usize, copy: PeerCopy) {
+        let (source, source_stream) = copy.source();
+        let other = (source as &dyn Any).downcast_ref::<Simulated>();
+        let time = |other| self.link_time(other, copy.bytes());
+        let Some((other, time)) = other.and_then(|other| Some((other, time(other)?))) else {
+            copy.refused(DeviceError::new(Cause::Peer, "there is no link"));
+            return;
+        };
+        let (mark, passed) = clock::mark();
+        let marked = other.clock().submit(
+            (source_stream, None),
+            Duration::ZERO,
+            Work::Mark(mark),
+            None,
+        );
+        self.clock().not_before(stream, marked);
+        self.submit(stream, COPIES, time, Work::Copy(copy, passed));
+    }
+
     fn launch(&self, stream: usize, mut launch: Launch) {
-        if execute::is_fit(&launch) {
-            launch.queued();
-        }
+        let queued = launch.queued.take().filter(|_| execute::is_fit(&launch));
         let time = self.settings.launch + seconds(launch.work() / self.settings.speed);
         self.submit(stream, KERNELS, time, Work::Launch(launch));
+        // Not before: another device may copy what it writes as soon as that is told.
+        if let Some(tell) = queued {
+            tell();
+        }
     }
 }

@@ -132,6 +132,11 @@ impl Times {
 
     /// A file in which that is.
     pub(crate) fn of(name: &str, kind: &Kind, known: &[Known]) -> Times {
+        Times::of_kinds(name, &[(kind, known)])
+    }
+
+    /// [`Times::of`] several kinds.
+    pub(crate) fn of_kinds(name: &str, kinds: &[(&Kind, &[Known])]) -> Times {
         let side = |known: &Known| {
             let (samples, mean, most) = (known.samples, known.mean, known.most);
             let mean = serde_json::json!(
@@ -140,8 +145,12 @@ impl Times {
             let law = serde_json::json!({ "buckets": { "0": mean } });
             (known.side.to_owned(), law)
         };
-        let sides: serde_json::Map<_, _> = known.iter().map(side).collect();
-        let measured = serde_json::json!({ "kinds": { kind.name(): sides }, "transfers": {} });
+        let sides = |known: &[Known]| known.iter().map(side).collect::<serde_json::Map<_, _>>();
+        let kinds = kinds.iter();
+        let kinds: serde_json::Map<_, _> = kinds
+            .map(|(kind, known)| (kind.name().to_owned(), sides(known).into()))
+            .collect();
+        let measured = serde_json::json!({ "kinds": kinds, "transfers": {} });
         let times = Times::none(name);
         let file = serde_json::json!({ "format": 1, "measured": measured });
         std::fs::write(&times.0, file.to_string()).unwrap();

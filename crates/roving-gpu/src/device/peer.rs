@@ -1,0 +1,208 @@
+//! Copies from one device to another.
+//!
+//! A task that reads what only another device has is brought aboard as any other. Who has it is
+//! asked for when its own device is open again, for nobody waits for a device while another one is
+//! locked: the copy is kept there ([`Lent`]), and another one is put on the task's stream, behind
+//! what writes it there, and before the task's kernels. The task does not land ahead of that. So it
+//! holds the buffer until then, and nobody writes it on either device; and if what was to write it
+//! there has failed, nobody has seen what came of it here.
+
+use std::sync::Arc;
+
+use super::entry::Entry;
+use super::{Actions, Device, State};
+use crate::backend::{Done, Left, Memory, Outcome, PeerCopy};
+use crate::buffer::content::{Content, Place};
+use crate::error::{Cause, DeviceError};
+use crate::profile::Lane;
+
+/// How a copy gets from the device of that name to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Direct(String),
+    ByHost(String),
+}
+
+/// A valid copy on a device, which stays until this is dropped. Not to be dropped while a device is
+/// locked.
+pub(crate) struct Lent {
+    device: Arc<Device>,
+    id: u64,
+    memory: Memory,
+    /// The task that has landed ahead and whose kernels write it, if there is one.
+    writer: Option<Arc<Entry>>,
+}
+
+/// Told why a task has failed that had landed ahead, or that it has not.
+pub(crate) type Down = Box<dyn FnOnce(Option<DeviceError>) + Send>;
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.device.with(|state, _| {
+            state.fetching -= 1;
+            state.table.unpin(self.id);
+        });
+    }
+}
+
+/// The name of a link, by which its times are kept.
+fn link(from: &str, to: &str) -> String {
+    format!("{from} to {to}")
+}
+
+impl Device {
+    pub(super) fn lend_copy(self: Arc<Self>, id: u64, version: u64) -> Option<Lent> {
+        let (memory, writer) = self.with(|state, _| {
+            let copy = state.table.valid(id, version)?;
+            let found = (copy.memory.clone(), copy.writer().map(Arc::clone));
+            state.table.hold_on(id);
+            state.fetching += 1;
+            Some(found)
+        })?;
+        Some(Lent {
+            device: self,
+            id,
+            memory,
+            writer,
+        })
+    }
+
+    /// Whether another device has that version, and this one can copy it from there.
+    pub(crate) fn reaches(&self, content: &dyn Content, version: u64) -> bool {
+        let is_direct = |way| matches!(way, Way::Direct(_));
+        self.ways(content, version).any(is_direct)
+    }
+
+    fn ways(&self, content: &dyn Content, version: u64) -> impl Iterator<Item = Way> {
+        let (id, places) = (content.id(), content.places().into_iter());
+        places.filter_map(move |place| place.way(id, version, &*self.backend))
+    }
+
+    /// A buffer is lost with its copy here, if no other device has one that is valid.
+    pub(super) fn lose(&self, content: &dyn Content, reason: &str) {
+        let (version, _) = content.versions();
+        let has = |place: Arc<dyn Place>| place.has_valid(content.id(), version);
+        if !content.places().into_iter().any(has) {
+            content.lose(version, reason);
+        }
+    }
+
+    /// How long it takes to bring what only other devices have; seconds.
+    pub(super) fn over_s(&self, content: &dyn Content, version: u64) -> f64 {
+        let (history, bytes) = (&self.common.history, content.bytes() as f64);
+        let seconds = |way| match way {
+            Way::Direct(from) => history.transfer_s(&link(&from, &self.name), 0, bytes),
+            Way::ByHost(from) => {
+                history.transfer_s(&from, 1, bytes) + history.transfer_s(&self.name, 0, bytes)
+            }
+        };
+        let all = self.ways(content, version).map(seconds);
+        all.reduce(f64::min).unwrap_or(0.0)
+    }
+
+    /// Brings what a task reads and only another device has, now that no device is locked.
+    pub(super) fn bring_over(self: &Arc<Self>, entry: &Arc<Entry>, number: usize) {
+        let content = &entry.uses[number].content;
+        let (version, _) = content.versions();
+        let lend = |place: Arc<dyn Place>| place.lend(content.id(), version, &*self.backend);
+        let lent = content.places().into_iter().find_map(lend);
+        self.with(|state, actions| {
+            let mut inside = entry.lock();
+            inside.arrivals -= 1;
+            let is_direct = lent.is_some();
+            inside.crossing -= usize::from(!is_direct);
+            drop(inside);
+            match lent {
+                Some(lent) => self.copy_over(state, actions, entry, number, version, lent),
+                // Its place has copied it to the host meanwhile, to make room.
+                None if content.versions().1 == version => {
+                    self.upload(state, actions, entry, number, version);
+                }
+                None => {
+                    let text = "a buffer's only valid copy was on another device, and is gone";
+                    let error = DeviceError::new(Cause::Peer, text);
+                    self.arrived(state, actions, entry, number, version, Some(error));
+                    return;
+                }
+            }
+            self.submit_if_there(state, actions, entry);
+        });
+    }
+
+    fn copy_over(
+        self: &Arc<Self>,
+        state: &mut State,
+        actions: &mut Actions,
+        entry: &Arc<Entry>,
+        number: usize,
+        version: u64,
+        lent: Lent,
+    ) {
+        let inside = entry.lock();
+        let writer = lent.writer.as_ref();
+        state.account.begin(Lane::Peer);
+        let (then, from) = (Arc::clone(entry), lent.memory.clone());
+        let copy = PeerCopy {
+            source: Arc::clone(&lent.device.backend),
+            source_stream: writer.map_or(0, |writer| writer.lock().stream),
+            from,
+            to: inside.memories[number].clone(),
+            bytes: entry.uses[number].content.bytes(),
+            done: Done::new(move |outcome, left| {
+                copied(then, number, version, lent, outcome, left)
+            }),
+        };
+        actions.copies.push((inside.stream, copy));
+    }
+
+    /// Tells when a task of this device that has landed ahead has come down; at once, if it has.
+    fn when_down(self: &Arc<Self>, writer: Option<&Entry>, then: Down) {
+        self.with(|_, actions| {
+            let Some(writer) = writer else {
+                actions.downs.push((then, None));
+                return;
+            };
+            let mut inside = writer.lock();
+            match inside.ahead {
+                Some(_) => inside.followers.push(then),
+                None => actions.downs.push((then, inside.spoilt.clone())),
+            }
+        });
+    }
+}
+
+/// The end of a copy from another device.
+fn copied(
+    entry: Arc<Entry>,
+    number: usize,
+    version: u64,
+    lent: Lent,
+    outcome: Outcome,
+    left: Left,
+) {
+    let (device, from) = (Arc::clone(&entry.device), Arc::clone(&lent.device));
+    let writer = lent.writer.clone();
+    drop(lent);
+    let bytes = entry.uses[number].content.bytes();
+    if let Ok(time) = &outcome {
+        from.lock().account.gave(bytes);
+        let (history, name) = (&device.common.history, link(&from.name, &device.name));
+        history.record_transfer(&name, 0, bytes as f64, time.as_secs_f64());
+    }
+    // The other device is to blame, and this one as good as before.
+    let name = from.name.clone();
+    let blame = move |error| DeviceError::new(Cause::Peer, format!("{name}: {error}"));
+    let is_refused = matches!(left, Left::Untouched);
+    let then = move |spoilt: Option<DeviceError>| {
+        device.with(|state, actions| {
+            device.account(state, &entry, Lane::Peer, bytes, &outcome);
+            entry.lock().crossing -= 1;
+            let error = match outcome.err() {
+                Some(error) if !is_refused => Some(error),
+                other => other.or(spoilt).map(blame),
+            };
+            device.arrived(state, actions, &entry, number, version, error);
+        });
+    };
+    from.when_down(writer.as_deref(), Box::new(then));
+}
