@@ -139,6 +139,8 @@ pub(super) struct Engine<'t, T: Tree> {
     pub(super) idle: Bits,
     /// Those that look around and see nothing.
     pub(super) lookers: Vec<u32>,
+    /// How many of those have looked for long enough to ask: owners leave to them what they show.
+    pub(super) asking: usize,
     /// Compensation threads off duty.
     pub(super) resting: Vec<u32>,
     /// Threads that are not parked in a wait.
@@ -194,6 +196,7 @@ impl<'t, T: Tree> Engine<'t, T> {
             open: Bits::new(seats_max),
             idle,
             lookers: Vec::new(),
+            asking: 0,
             resting: Vec::new(),
             active: workers,
             // All but the first are asleep, and asked before they went to sleep.
@@ -278,7 +281,7 @@ impl<'t, T: Tree> Engine<'t, T> {
         match KINDS[(mark & ((1 << KIND_BITS) - 1)) as usize] {
             Kind::Step => self.step(who, time),
             Kind::Arrive => self.arrive(who, time),
-            Kind::Ask => self.calls += 1,
+            Kind::Ask => self.ask(who),
             Kind::Sleep => self.sleep(who, time),
             Kind::Woken => self.woken(who, time),
             Kind::Resume => self.resume(who, time),

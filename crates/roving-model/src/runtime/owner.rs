@@ -149,7 +149,11 @@ impl<T: Tree> Engine<'_, T> {
         let mut time = time + self.prices.publish;
         self.refresh(who);
         self.summon(who, time);
-        if wanted && enough && self.wake_one(time) {
+        let seat = &mut self.seats[who as usize];
+        let (wakes, owed) = rules::wakes(wanted && enough, u32::from(seat.wakes_owed));
+        seat.wakes_owed = owed as u8;
+        // Those that look around find it, and nobody is woken for that.
+        if wakes && self.asking == 0 && self.wake_one(time) {
             time += self.prices.unpark;
         }
         time

@@ -127,6 +127,10 @@ pub(super) struct Seat<K> {
     /// A thief has asked; the owner has been told.
     pub(super) want: bool,
     pub(super) alarm: bool,
+    /// It looks around, and has asked everybody for tasks.
+    pub(super) asks: bool,
+    /// So many of its next publications wake a worker each.
+    pub(super) wakes_owed: u8,
     /// It lost its core in the middle of a step.
     pub(super) midstep: bool,
     pub(super) credit: u8,
@@ -172,6 +176,8 @@ impl<K> Seat<K> {
             want: false,
             // A thief may have asked before the owner started: the first push looks.
             alarm: true,
+            asks: false,
+            wakes_owed: 0,
             midstep: false,
             credit: 0,
             streak: 0,

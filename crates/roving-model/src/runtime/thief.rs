@@ -1,5 +1,7 @@
 //! The thief's side: whom it visits, what it takes, and when it had better not.
 
+use std::mem;
+
 use roving::policy::Amount;
 use roving::raw::rules::{self, WAKES_PER_CLAIM};
 
@@ -91,17 +93,30 @@ impl<T: Tree> Engine<'_, T> {
         let since = self.seats[who as usize].since;
         self.seats[who as usize].place = self.lookers.len() as u32;
         self.lookers.push(who);
-        if time < since + self.prices.ask {
-            self.plan(who, since + self.prices.ask, Kind::Ask);
+        match time < since + self.prices.ask {
+            true => self.plan(who, since + self.prices.ask, Kind::Ask),
+            false => self.count_asking(who),
         }
         let tired = (since + self.prices.patience).max(time);
         self.plan(who, tired, Kind::Sleep);
     }
 
+    /// It has looked around for long enough, and asks everybody for tasks.
+    pub(super) fn ask(&mut self, who: u32) {
+        self.calls += 1;
+        self.count_asking(who);
+    }
+
+    fn count_asking(&mut self, who: u32) {
+        self.seats[who as usize].asks = true;
+        self.asking += 1;
+    }
+
     /// Takes `who` out of those that look around.
     pub(super) fn stop_looking(&mut self, who: u32) {
-        let place = self.seats[who as usize].place;
-        self.seats[who as usize].place = NOBODY;
+        let seat = &mut self.seats[who as usize];
+        self.asking -= usize::from(mem::take(&mut seat.asks));
+        let place = mem::replace(&mut seat.place, NOBODY);
         self.lookers.swap_remove(place as usize);
         if let Some(&moved) = self.lookers.get(place as usize) {
             self.seats[moved as usize].place = place;

@@ -27,6 +27,11 @@ impl<'w> Calls<'w> {
         self.wake(|registry| registry.wake_for(seat).into());
     }
 
+    /// Wakes one worker for what this one has published in its stack, unless another will find it.
+    pub(crate) fn wake_for_shown(self, seat: usize) {
+        self.wake(|registry| registry.wake_for_shown(seat).into());
+    }
+
     /// Wakes workers for the tasks that a claim has left in the stack of `seat`.
     pub(crate) fn wake_for_left(self, seat: usize, left: usize) {
         if left > 0 {

@@ -10,7 +10,7 @@ use crate::inherit::token::Token;
 use crate::machine::apart::Apart;
 use crate::machine::faults;
 use crate::machine::os;
-use crate::machine::prim::AtomicUsize;
+use crate::machine::prim::{AtomicUsize, Padded};
 use crate::machine::turns::{At, meet};
 use crate::stack::policy::Shown;
 use crate::stack::{Showing, TaskStack};
@@ -27,6 +27,7 @@ use crate::workers::sleep::crew::Crew;
 use crate::workers::sleep::idle::IdleSet;
 use crate::workers::sleep::in_use::InUse;
 use crate::workers::sleep::lending::Lending;
+use crate::workers::sleep::lookers::Lookers;
 use crate::workers::sleep::roster::{self, Roster};
 use crate::workers::sleep::spares::{Spares, StandIn};
 use crate::workers::stopping::Stopping;
@@ -69,6 +70,7 @@ pub(crate) struct Registry {
     pub(crate) injector: Injector,
     pub(crate) spares: Spares,
     pub(crate) in_use: InUse,
+    lookers: Padded<Lookers>,
     pub(crate) crew: Crew,
     pub(crate) stopping: Stopping,
     /// Where its workers wait, if that is asked for.
@@ -124,6 +126,7 @@ impl Registry {
             injector: Injector::new(),
             spares: Spares::new(size, settings.stand_in),
             in_use: InUse::new(workers),
+            lookers: Padded(Lookers::new()),
             crew: Crew::new(),
             stopping: Stopping::default(),
             watch: Watch::of(&settings.debt),
@@ -372,6 +375,10 @@ impl Parts for Registry {
 
     fn in_use(&self) -> &InUse {
         &self.in_use
+    }
+
+    fn lookers(&self) -> &Lookers {
+        &self.lookers
     }
 
     fn crew(&self) -> &Crew {

@@ -13,10 +13,11 @@ use crate::workers::jobs::Jobs;
 use crate::workers::registry::Registry;
 use crate::workers::settings::IndexHandler;
 use crate::workers::sleep::Parts;
-use crate::workers::sleep::rest::{Sleeper, Woken, bench, sleep};
+use crate::workers::sleep::lookers::Looking;
+use crate::workers::sleep::rest::{Sleeper, Woken, bench, has_found, sleep};
 use crate::workers::sleep::roster;
 use crate::workers::sleep::spares::StandIn;
-use crate::workers::steal::{Search, Thief};
+use crate::workers::steal::{ROUNDS_BEFORE_WANT, Search, Thief};
 
 /// One look in so many goes to the injector first, so that stealing without end starves no job.
 const JOB_EVERY: usize = 61;
@@ -42,6 +43,7 @@ impl Turn<'_> {
             return;
         }
         if registry.spares.is_one_too_many() && !closing && !self.has_job_to_run() {
+            has_found(self.0);
             if registry.has_jobs() {
                 let _nobody_sleeps = registry.wake_one();
             }
@@ -82,6 +84,7 @@ impl Turn<'_> {
             let any = mem::take(&mut woken) || self.0.is_spare() || round > 0;
             let any = any || looks % JOB_EVERY == 0 || registry.injector.is_hint_pressing();
             if let Some(job) = Jobs(self.0).next_job(any) {
+                has_found(self.0);
                 Jobs(self.0).run_job(job);
                 self.0.shown_index.give_back(&registry.lending);
                 round = 0;
@@ -91,11 +94,10 @@ impl Turn<'_> {
                 round = 0;
                 continue;
             }
-            let found = if registry.settings.is_reserve(self.0.index()) || self.0.restraint.holds()
-            {
-                Search::Empty
-            } else {
-                Thief(self.0).steal(round)
+            let is_reserve = registry.settings.is_reserve(self.0.index());
+            let found = match is_reserve || self.0.restraint.holds() {
+                true => Search::Empty,
+                false => Thief(self.0).steal(round),
             };
             match found {
                 Search::Got => round = 0,
@@ -109,6 +111,9 @@ impl Turn<'_> {
                         registry.crew.is_closing(),
                     ) =>
                 {
+                    if round >= ROUNDS_BEFORE_WANT && !is_reserve {
+                        self.0.looking.begin(registry.lookers());
+                    }
                     self.0.patience.pause(round);
                     round += 1;
                 }
@@ -158,6 +163,10 @@ impl Sleeper for Worker {
 
     fn wake_another(&self) {
         self.calls().wake_another();
+    }
+
+    fn looking(&self) -> &Looking {
+        &self.looking
     }
 
     fn serve_mailbox(&self) -> bool {

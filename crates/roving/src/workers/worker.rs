@@ -19,6 +19,7 @@ use crate::workers::priority::Priority;
 use crate::workers::registry::Registry;
 use crate::workers::seats::Seat;
 use crate::workers::sleep::lending::ShownIndex;
+use crate::workers::sleep::lookers::Looking;
 use crate::workers::steal::patience::Patience;
 use crate::workers::steal::restraint::Restraint;
 use crate::workers::steal::victim::Victims;
@@ -35,6 +36,7 @@ pub(crate) struct Worker {
     pub(crate) victims: Victims,
     pub(crate) restraint: Restraint,
     pub(crate) patience: Patience,
+    pub(crate) looking: Looking,
     /// How many tasks stand on its native stack that it stole back while it waited.
     pub(crate) stolen_back: Cell<u32>,
     pub(crate) shown_index: ShownIndex,
@@ -116,6 +118,7 @@ impl Worker {
             victims: Victims::new(index),
             restraint: Restraint::default(),
             patience: Patience::default(),
+            looking: Looking::default(),
             stolen_back: Cell::new(0),
             shown_index: ShownIndex::new(index),
             in_handler: Cell::new(false),
@@ -198,7 +201,7 @@ impl Worker {
     #[inline]
     pub(crate) fn wake_if(&self, wake: Due<Wake>) {
         wake.pay(|| {
-            self.calls().wake_for(self.index);
+            self.calls().wake_for_shown(self.index);
             meet(At::Told);
         });
     }

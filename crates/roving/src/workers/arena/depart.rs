@@ -5,7 +5,7 @@ use super::word::{Request, SeatWord};
 use crate::machine::duty::Due;
 use crate::machine::prim::mutant;
 use crate::workers::sleep::Parts;
-use crate::workers::sleep::rest::{Sleeper, last_look};
+use crate::workers::sleep::rest::{Sleeper, cease_to_look, last_look};
 
 /// A thread that is about to leave its seat.
 pub(crate) trait Leaver: Sleeper {
@@ -24,6 +24,7 @@ pub(crate) trait Leaver: Sleeper {
 pub(crate) fn look_before_leaving(worker: &impl Leaver) -> bool {
     let (pool, me) = (worker.pool(), worker.index());
     worker.word().heed();
+    cease_to_look(worker);
     let sits_out = worker.sits_out();
     if !sits_out && !mutant("depart_announces") {
         pool.idle().announce(me);

@@ -14,6 +14,7 @@ use crate::machine::prim::{AtomicUsize, DataCell, Ordering, explore, explore_wit
 use crate::stats::Activity;
 use crate::workers::priority::Priority;
 use crate::workers::sleep::Parts;
+use crate::workers::sleep::lookers::Looking;
 use crate::workers::sleep::loom_pool::{SmallPool, SmallWorker};
 use crate::workers::sleep::rest::Sleeper;
 use crate::workers::sleep::roster::{is_benched, resize};
@@ -330,6 +331,10 @@ impl Sleeper for Stay<'_> {
         self.worker.wake_another();
     }
 
+    fn looking(&self) -> &Looking {
+        self.worker.looking()
+    }
+
     fn serve_mailbox(&self) -> bool {
         self.worker.serve_mailbox()
     }
@@ -389,6 +394,7 @@ impl Lent {
             let worker = SmallWorker {
                 pool: Arc::clone(pool),
                 index: seat,
+                looking: Looking::default(),
             };
             let stay = Stay { worker, lent: self };
             while stay.serve_mailbox() || !stay.sits_out() && stay.worker.run_job() {}

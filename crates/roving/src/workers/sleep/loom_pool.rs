@@ -9,6 +9,7 @@ use loom::thread::spawn;
 use super::crew::Crew;
 use super::idle::IdleSet;
 use super::in_use::InUse;
+use super::lookers::{Lookers, Looking};
 use super::parts::Parts;
 use super::rest::Sleeper;
 use super::roster::{Roster, post};
@@ -27,6 +28,7 @@ pub(crate) struct SmallPool {
     idle: IdleSet,
     waiting: IdleSet,
     in_use: InUse,
+    lookers: Lookers,
     crew: Crew,
     spares: Spares,
     injector: Injector,
@@ -113,6 +115,7 @@ impl SmallPool {
             idle: IdleSet::new(most),
             waiting: IdleSet::new(most),
             in_use: InUse::new(workers),
+            lookers: Lookers::new(),
             crew: Crew::new(),
             spares: Spares::new(workers, stand_in),
             injector: Injector::new(),
@@ -238,6 +241,10 @@ impl Parts for SmallPool {
         &self.in_use
     }
 
+    fn lookers(&self) -> &Lookers {
+        &self.lookers
+    }
+
     fn crew(&self) -> &Crew {
         &self.crew
     }
@@ -347,6 +354,7 @@ impl Parts for SmallPool {
 pub(crate) struct SmallWorker {
     pub(crate) pool: Arc<SmallPool>,
     pub(crate) index: usize,
+    pub(crate) looking: Looking,
 }
 
 impl SmallWorker {
@@ -358,7 +366,12 @@ impl SmallWorker {
         });
         let _ = seat.stack.want();
         let pool = Arc::clone(pool);
-        SmallWorker { pool, index }
+        let looking = Looking::default();
+        SmallWorker {
+            pool,
+            index,
+            looking,
+        }
     }
 
     /// Its stack, attached to the calling thread.
@@ -370,7 +383,7 @@ impl SmallWorker {
     pub(crate) fn push(&self, owner: &Owner<'_>, payload: u64) {
         let (_, wake) = owner.push(not_run, payload).expect("room");
         wake.pay(|| {
-            self.pool.wake_for(self.index);
+            self.pool.wake_for_shown(self.index);
         });
     }
 
@@ -409,6 +422,10 @@ impl Sleeper for SmallWorker {
 
     fn wake_another(&self) {
         self.pool.wake_one();
+    }
+
+    fn looking(&self) -> &Looking {
+        &self.looking
     }
 
     fn serve_mailbox(&self) -> bool {

@@ -8,7 +8,7 @@ use loom::thread;
 use super::lending::Lending;
 use super::loom_pool::{SmallPool, SmallWorker};
 use super::parts::Parts;
-use super::rest::{Sleeper, Woken, bench, sleep};
+use super::rest::{Sleeper, Woken, bench, has_found, last_look, sleep};
 use super::roster::{is_benched, resize, vacate};
 use super::spares::StandIn;
 use crate::machine::prim::{explore, explore_within};
@@ -36,6 +36,61 @@ fn loom_a_published_task_wakes_a_sleeper() {
     wakes(|pool| {
         let worker = SmallWorker::begin(pool, 0);
         worker.push(&worker.owner(), 7);
+    });
+}
+
+/// A worker that looks around goes to sleep while an owner publishes something, and leaves it to
+/// those that look.
+#[test]
+fn loom_what_was_left_to_a_looker_is_found_before_it_sleeps() {
+    explore_within(Some(3), || {
+        let pool = SmallPool::new(2, StandIn::ForAll, no_spare);
+        let looker = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || {
+                let looker = SmallWorker::begin(&pool, 1);
+                looker.looking.begin(pool.lookers());
+                assert_eq!(sleep(&looker), Woken::ToWork);
+            })
+        };
+        let owner = SmallWorker::begin(&pool, 0);
+        owner.push(&owner.owner(), 7);
+        looker.join().unwrap();
+    });
+}
+
+/// An owner wakes nobody for what it leaves to one that looks around.
+#[test]
+fn loom_who_leaves_something_to_a_looker_wakes_nobody() {
+    explore(|| {
+        let pool = SmallPool::new(3, StandIn::ForAll, no_spare);
+        let [owner, asleep, looker] = [0, 1, 2].map(|index| SmallWorker::begin(&pool, index));
+        pool.idle().announce(1);
+        assert!(!last_look(&asleep, true));
+        looker.looking.begin(pool.lookers());
+        owner.push(&owner.owner(), 7);
+        assert!(pool.idle().contains(1));
+        has_found(&looker);
+        assert!(!pool.idle().contains(1));
+    });
+}
+
+/// The one that looks around finds something else meanwhile, and a third one sleeps.
+#[test]
+fn loom_what_was_left_to_a_looker_wakes_another_if_that_found_something_else() {
+    explore_within(Some(2), || {
+        let pool = SmallPool::new(3, StandIn::ForAll, no_spare);
+        let looker = SmallWorker::begin(&pool, 2);
+        looker.looking.begin(pool.lookers());
+        let looker = thread::spawn(move || has_found(&looker));
+        let sleeper = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || assert_eq!(sleep(&SmallWorker::begin(&pool, 1)), Woken::ToWork))
+        };
+        let owner = SmallWorker::begin(&pool, 0);
+        owner.push(&owner.owner(), 7);
+        looker.join().unwrap();
+        sleeper.join().unwrap();
     });
 }
 

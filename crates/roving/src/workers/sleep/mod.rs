@@ -16,6 +16,9 @@
 //! before it: the sleeper in the idle set. The flag that O1 cleared is set again by whoever goes
 //! to sleep next; a worker that O2 woke for one task wakes the next one if it leaves tasks behind.
 //!
+//! Where another worker looks around meanwhile, O2 is left to that one ([`lookers`]): it finds the
+//! task, or does S2 after it has ceased to look, or does O2 because it has found something else.
+//!
 //! **Private tasks that nobody has asked for** are no work that arrives: the flag makes their owner
 //! publish at its next push or pop, which is O1.
 //!
@@ -39,6 +42,7 @@ pub(crate) mod crew;
 pub(crate) mod idle;
 pub(crate) mod in_use;
 pub(crate) mod lending;
+pub(crate) mod lookers;
 pub(crate) mod parts;
 pub(crate) mod rest;
 pub(crate) mod roster;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::crew::Crew;
 use super::idle::IdleSet;
 use super::in_use::InUse;
+use super::lookers::Lookers;
 use super::roster::Roster;
 use super::spares::{Spares, StandIn};
 use crate::machine::prim::{AtomicUsize, Ordering, mutant, pause};
@@ -24,6 +25,8 @@ pub(crate) trait Parts: Sized {
     /// threads.
     fn waiting(&self) -> &IdleSet;
     fn in_use(&self) -> &InUse;
+    /// Workers that look around in vain.
+    fn lookers(&self) -> &Lookers;
     fn crew(&self) -> &Crew;
     fn spares(&self) -> &Spares;
     fn injector(&self) -> &Injector;
@@ -90,6 +93,12 @@ pub(crate) trait Parts: Sized {
             asleep.wake(|index| self.unpark(index));
         }
         is_one
+    }
+
+    /// The owner of that stack has published something: wakes a worker for it, unless another one
+    /// looks around and finds it. Returns whether one was woken.
+    fn wake_for_shown(&self, seat: usize) -> bool {
+        !self.lookers().leave_to() && self.wake_for(seat)
     }
 
     /// Wakes a worker for what that one shows: one that sleeps, or else one that waits for what

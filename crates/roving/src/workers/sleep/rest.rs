@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::lookers::Looking;
 use super::parts::Parts;
 use super::roster::is_benched;
 use crate::machine::prim::{mutant, park};
@@ -19,6 +20,8 @@ pub(crate) trait Sleeper {
     /// Whether it would steal any of that many public tasks.
     fn takes_of(&self, public: usize) -> bool;
     fn wake_another(&self);
+    /// Whether it is one of those that look around.
+    fn looking(&self) -> &Looking;
     /// Runs one job that is addressed to this worker. False if there is none.
     fn serve_mailbox(&self) -> bool;
     /// Its thread is about to park: a count.
@@ -49,10 +52,39 @@ pub(crate) fn last_look(worker: &impl Sleeper, steals: bool) -> bool {
     !mutant("last_look_for_jobs") && pool.has_jobs()
 }
 
+/// The worker has found something. What was left to it may be something else: then another one is
+/// woken for that.
+#[inline(always)]
+pub(crate) fn has_found(worker: &impl Sleeper) {
+    if worker.looking().is_on() {
+        look_no_more(worker);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn look_no_more(worker: &impl Sleeper) {
+    let left = worker.looking().end(worker.pool().lookers());
+    match mutant("looker_calls_another") {
+        true => left.waive("a mutant"),
+        false => left.pay(|| worker.wake_another()),
+    }
+}
+
+/// The worker looks around for the last time after this: what others show from now on is not left
+/// to it any more, and what was left to it is there then.
+pub(crate) fn cease_to_look(worker: &impl Sleeper) {
+    if !mutant("cease_to_look") {
+        let left = worker.looking().end(worker.pool().lookers());
+        left.waive("the last look is still to come");
+    }
+}
+
 /// Parks the calling thread until it is woken for work, or the pool ends; see
 /// [`crate::workers::sleep`] for S1 to S3.
 pub(crate) fn sleep(worker: &impl Sleeper) -> Woken {
     let (pool, me) = (worker.pool(), worker.index());
+    cease_to_look(worker);
     pool.idle().announce(me);
     meet(At::Sleep);
     if last_look(worker, true) {
@@ -109,6 +141,7 @@ pub(crate) fn sleep_until(worker: &impl Sleeper, done: impl Fn() -> bool) {
 /// may have been called for is left to another; what is addressed to it runs.
 pub(crate) fn bench(worker: &impl Sleeper) {
     let (pool, me) = (worker.pool(), worker.index());
+    has_found(worker);
     if !mutant("benched_passes_on") {
         pool.pass_on();
     }

@@ -14,6 +14,7 @@ use crate::stats::{Activity, bump};
 use crate::workers::Worker;
 use crate::workers::frames::Level;
 use crate::workers::jobs::Jobs;
+use crate::workers::sleep::rest::has_found;
 use crate::workers::worker::claimed::Claimed;
 
 /// The result of a look into one stack, or of a search through all.
@@ -39,7 +40,7 @@ impl Search {
 
 /// Fruitless rounds after which a thief asks owners to make more public. What they show unasked is
 /// enough for a thief that finds something at once.
-const ROUNDS_BEFORE_WANT: usize = 8;
+pub(crate) const ROUNDS_BEFORE_WANT: usize = 8;
 
 /// A worker that looks for work in the stacks of others.
 #[derive(Clone, Copy)]
@@ -73,6 +74,7 @@ impl Thief<'_> {
         let amount = self.0.registry().settings.amount;
         if amount.of(stack.public()) == 0 {
             if let Some(job) = self.0.registry().seats[victim].spawned.pop() {
+                has_found(self.0);
                 Jobs(self.0).run_job((job, None));
                 return Search::Got;
             }
@@ -103,6 +105,7 @@ impl Thief<'_> {
                 left,
                 remind,
             } => {
+                has_found(self.0);
                 bump(&tally.steals_won, 1);
                 bump(&tally.tasks_stolen, count as u64);
                 self.0.clock().enter(Activity::Busy);

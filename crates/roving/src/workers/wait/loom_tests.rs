@@ -19,6 +19,7 @@ use crate::stack::word::TaskWord;
 use crate::stats::Activity;
 use crate::workers::priority::Priority;
 use crate::workers::sleep::Parts;
+use crate::workers::sleep::lookers::Looking;
 use crate::workers::sleep::loom_pool::{SmallPool, SmallWorker};
 use crate::workers::sleep::loom_tests::run_or_sit_out;
 use crate::workers::sleep::rest::{Sleeper, sleep};
@@ -74,6 +75,10 @@ impl Sleeper for Waiting<'_> {
 
     fn wake_another(&self) {
         self.worker.wake_another();
+    }
+
+    fn looking(&self) -> &Looking {
+        &self.worker.looking
     }
 
     fn serve_mailbox(&self) -> bool {
