@@ -2,21 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::finding::Finding;
 use super::imports::Imports;
 use super::rooms::{Rooms, circles_of_rooms, circles_within};
 use crate::reading::{Source, is_for_tests};
 
-/// Types whose methods are counted.
-const GODS: [&str; 2] = ["Worker", "Registry"];
-/// By these words a line of `roving` asks what kind of pool it is about. A kind that is told to do
-/// something is not asked.
-const KINDS: [&str; 5] = [
-    ".caller_runs()",
-    ".makes_do()",
-    "kind.schedule()",
-    "stand_in ==",
-    "stand_in !=",
-];
+/// Types whose methods are counted, and how many each may have.
+const GODS: [(&str, usize); 2] = [("Worker", 30), ("Registry", 25)];
+/// The files that say what a kind of pool is, and what stands in for a worker of one.
+const TOLD: [&str; 2] = ["/workers/kind.rs", "/sleep/spares.rs"];
+/// A line with this and one of [`ASKS`] asks for what stands in for a worker.
+const VARIANT: &str = "StandIn::";
+const ASKS: [&str; 4] = ["==", "!=", "=>", "matches!"];
 /// By this word a line asks whether the pool's threads are in this process, whatever its kind.
 const FORKED: &str = "is_left_behind()";
 /// The files of the kinds themselves, and those that make pools of settings.
@@ -75,7 +72,7 @@ pub(crate) fn told(
 /// The methods of the types that know too much, and the places left out for loom.
 pub(crate) fn of_roving(sources: &[Source]) -> String {
     let product = || sources.iter().filter(|source| !is_for_tests(&source.path));
-    let methods = GODS.map(|name| {
+    let methods = GODS.map(|(name, _)| {
         let counts: Vec<usize> = product().map(|source| methods(source, name)).collect();
         let files = counts.iter().filter(|count| **count > 0).count();
         format!(
@@ -85,22 +82,73 @@ pub(crate) fn of_roving(sources: &[Source]) -> String {
     });
     let left_out = product().flat_map(|source| &source.code);
     let left_out = left_out.filter(|code| code.contains("cfg(not(loom))"));
-    let asking = product().filter(|source| {
-        let path = source.path.to_string_lossy().replace('\\', "/");
-        !OF_KINDS.iter().any(|kind| path.contains(kind))
-    });
-    let asking: Vec<&String> = asking.flat_map(|source| &source.code).collect();
-    let with = |words: &[&str]| {
-        let has_one = |code: &&&String| words.iter().any(|word| code.contains(word));
-        asking.iter().filter(has_one).count()
-    };
+    let others = outside_of_kinds(sources).flat_map(|source| &source.code);
     format!(
         "{}; {} times `cfg(not(loom))`; {} lines outside the kinds of pool ask which it is, and {} whether its threads are in another process",
         methods.join("; "),
         left_out.count(),
-        with(&KINDS),
-        with(&[FORKED])
+        asking(sources).len(),
+        others.filter(|code| code.contains(FORKED)).count()
     )
+}
+
+/// A type of `roving` that has grown too large, and each line that asks what kind of pool it is
+/// about. A kind is told what has happened or what is to be done, and does it its way.
+pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
+    let product = || sources.iter().filter(|source| !is_for_tests(&source.path));
+    let grown = GODS.into_iter().filter_map(|(name, most)| {
+        let count = |source: &&Source| methods(source, name);
+        let count_all: usize = product().map(|source| count(&source)).sum();
+        let largest = product().max_by_key(count).filter(|_| count_all > most)?;
+        let text = format!(
+            "`{name}` has {count_all} methods, and may have {most}: which part does one belong to?"
+        );
+        Some(Finding::new(&largest.path, 1, text))
+    });
+    let asking = asking(sources).into_iter().map(|(source, line)| {
+        let text = "asks what kind of pool it is: the kind is told, and decides where it stands";
+        Finding::new(&source.path, line + 1, text)
+    });
+    grown.chain(asking).collect()
+}
+
+/// The files of a library in which no kind of pool has its place.
+fn outside_of_kinds(sources: &[Source]) -> impl Iterator<Item = &Source> {
+    let product = sources.iter().filter(|source| !is_for_tests(&source.path));
+    product.filter(|source| !is_one_of(source, &OF_KINDS))
+}
+
+fn is_one_of(source: &Source, files: &[&str]) -> bool {
+    let path = source.path.to_string_lossy().replace('\\', "/");
+    files.iter().any(|file| path.contains(file))
+}
+
+/// The lines outside of the kinds of pool that ask which it is, each with its index: those that
+/// compare it, and those that call a function of a kind which takes nothing and answers yes or no.
+fn asking(sources: &[Source]) -> Vec<(&Source, usize)> {
+    let kinds = sources.iter().filter(|source| is_one_of(source, &TOLD));
+    let questions: Vec<String> = kinds
+        .flat_map(|source| &source.code)
+        .filter_map(|code| {
+            let (head, _) = code.split_once("self) -> bool")?;
+            let name = head.split_once("fn ")?.1.split('(').next()?;
+            Some(format!(".{name}()"))
+        })
+        .collect();
+    let asks = |code: &str| {
+        let compares = code.contains(VARIANT) && ASKS.iter().any(|word| code.contains(word));
+        compares
+            || questions
+                .iter()
+                .any(|question| code.contains(question.as_str()))
+    };
+    let mut found = Vec::new();
+    for source in outside_of_kinds(sources) {
+        let lines = source.code.iter().zip(source.test_lines()).enumerate();
+        let asking = lines.filter(|(_, (code, is_test))| !is_test && asks(code));
+        found.extend(asking.map(|(line, _)| (source, line)));
+    }
+    found
 }
 
 /// The functions in the `impl` blocks of a type itself in a file, by the indentation of `rustfmt`.
@@ -157,8 +205,36 @@ mod tests {
     }
 
     #[test]
+    fn kinds_are_told_and_not_asked() {
+        let at = |path: &str, text| Source::new(path.into(), text);
+        let kinds = "trait PoolKind {\n    fn makes_do(&self) -> bool {\n        true\n    }\n    fn close(&self, pool: &Registry) -> bool;\n}\n";
+        let good = at("src/workers/kind.rs", kinds);
+        assert_eq!(check(&[good]), []);
+        let asks = "fn f() {\n    pool.kind.close(pool);\n    if pool.kind.makes_do() {}\n    let own = with(StandIn::Nobody);\n    own == StandIn::Nobody;\n}\n";
+        let bad = [
+            at("src/workers/kind.rs", kinds),
+            at("src/workers/turn.rs", asks),
+            at("src/workers/sleep/spares.rs", asks),
+        ];
+        let lines: Vec<usize> = check(&bad).iter().map(|found| found.line).collect();
+        assert_eq!(lines, [3, 5]);
+    }
+
+    #[test]
+    fn a_type_with_too_many_methods_is_found() {
+        let with = |count: usize| {
+            let methods: String = (0..count)
+                .map(|n| format!("    fn f{n}() {{}}\n"))
+                .collect();
+            source(&format!("impl Registry {{\n{methods}}}\n"))
+        };
+        assert_eq!(check(&[with(25)]), []);
+        assert_eq!(check(&[with(25), with(1)]).len(), 1);
+    }
+
+    #[test]
     fn methods_and_places_are_counted() {
-        let text = "#[cfg(not(loom))]\nimpl Worker {\n    pub(crate) fn a(&self) {\n        self.kind.makes_do();\n        fn in_it() {}\n    }\n    fn b() {}\n}\n\
+        let text = "#[cfg(not(loom))]\nimpl Worker {\n    pub(crate) fn a(&self) {\n        own == StandIn::Nobody;\n        fn in_it() {}\n    }\n    fn b() {}\n}\n\
             impl Sleeper for Worker {\n    fn c(&self) {}\n}\nimpl Workers {\n    fn d() {}\n}\nimpl<'s> Registry {\n    fn e() {}\n}\n";
         let told = of_roving(&[source(text)]);
         let expected = "2 methods of `Worker` in 1 files; 1 methods of `Registry` in 1 files; 1 times `cfg(not(loom))`; 1 lines outside the kinds of pool ask which it is, and 0 whether its threads are in another process";

@@ -244,6 +244,7 @@ fn check_rooms(workspace: &Workspace, path: &Path, page: &str) -> Result<Vec<Fin
         }
         if name == "roving" {
             println!("roving: {}", house::of_roving(&sources));
+            found.extend(house::check(&sources));
         }
         all.extend(sources);
     }

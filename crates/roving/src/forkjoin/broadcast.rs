@@ -17,6 +17,9 @@ use crate::workers::job::Job;
 use crate::workers::registry::Registry;
 use crate::workers::wait::Wait;
 
+/// Why there is a worker, where a kind of pool has a broadcast run on the calling thread.
+const IN_PLACE: &str = "the thread is the pool's only worker";
+
 /// Runs `f` once on each worker of the current pool (the global one, for a thread that is no
 /// worker), with the worker's index, and returns the results in that order.
 ///
@@ -66,8 +69,13 @@ where
     F: Fn(usize) -> R + Sync,
     R: Send,
 {
-    let results = match registry.kind.caller_runs() {
-        true => crate::pool::install(registry, || broadcast_in_place(&f)),
+    let mut here = None;
+    let mut run = || {
+        let run = || panic::catch_unwind(AssertUnwindSafe(|| f(0)));
+        here = Worker::with_current(|worker| Some(worker.expect(IN_PLACE).framed(run)));
+    };
+    let results = match registry.kind.broadcast(registry, &mut run) {
+        true => all_or_first_panic(here.into_iter().collect()),
         false => broadcast_to_threads(registry, &f),
     };
     // While the results are a variable still: should `f` panic in its drop, they are dropped, and
@@ -95,16 +103,6 @@ where
     let results = results.into_iter();
     let results = results.filter_map(|r| r.into_inner());
     all_or_first_panic(results.collect())
-}
-
-/// The thread is the pool's only worker.
-fn broadcast_in_place<F, R>(f: &F) -> Vec<R>
-where
-    F: Fn(usize) -> R,
-{
-    let run = || panic::catch_unwind(AssertUnwindSafe(|| f(0)));
-    let result = Worker::with_current(|worker| worker.expect("it is in place").framed(run));
-    all_or_first_panic(vec![result])
 }
 
 /// Counts down its latch when a job has run, or is dropped because nobody is there to run it.
@@ -158,17 +156,12 @@ fn run_on_all(registry: &Arc<Registry>, workers: usize, run: &(impl Fn(usize) + 
 
 /// Gives each worker the job that `job` makes for its index.
 pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: Kind, job: impl Fn(usize) -> Job) {
-    if registry.kind.caller_runs() {
-        return Worker::with_current(|worker| match worker {
-            Some(worker) if Arc::ptr_eq(worker.registry(), registry) => {
-                post_in_place(&job);
-            }
-            _ => {
-                let mut post = || post_in_place(&job);
-                let entered = registry.kind.enter(registry, &mut post);
-                debug_assert!(entered, "its threads are those that enter it");
-            }
-        });
+    let mut run = || {
+        let job = job(0);
+        Worker::with_current(|worker| worker.expect(IN_PLACE).framed_outside(|| job.run()));
+    };
+    if registry.kind.broadcast(registry, &mut run) {
+        return;
     }
     // All are made before one can run: it may be the last of those made so far.
     let jobs: Vec<Job> = (0..registry.size.roster.size()).map(job).collect();
@@ -176,16 +169,6 @@ pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: Kind, job: impl Fn(usi
     registry.kind.visit(&mut || {
         jobs.by_ref()
             .for_each(|(index, job)| registry.post(index, kind, job));
-    });
-}
-
-/// Runs a broadcast at once on the calling thread, which is the pool's only worker.
-#[inline]
-fn post_in_place(job: &dyn Fn(usize) -> Job) {
-    let job = job(0);
-    Worker::with_current(|worker| {
-        let worker = worker.expect("it is in place");
-        worker.framed_outside(|| job.run());
     });
 }
 

@@ -87,7 +87,7 @@ fn call(registry: &Arc<Registry>, f: &mut dyn FnMut()) {
             call_from_outside(registry, worker, f, |job| {
                 let woken = registry.inject(Kind::Awaited, job);
                 if worker.is_some() {
-                    registry.find_thread_for_call(woken);
+                    registry.spares.call_waits(registry, woken);
                 }
             });
         });

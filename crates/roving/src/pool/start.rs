@@ -18,7 +18,7 @@ impl Pool {
         (settings, kind): Plan,
         arena: Option<Box<dyn Landlord>>,
     ) -> Result<(Pool, Option<BuildError>), BuildError> {
-        if settings.workers_least < settings.workers && kind.makes_do() {
+        if kind.workers_least(settings.workers_least, settings.workers) < settings.workers {
             return muster::start((settings, kind));
         }
         let start = |registry: &Arc<Registry>, index| registry.start_thread(index).map(drop);

@@ -30,7 +30,7 @@ use std::time::Duration;
 use crate::machine::lock::Mutex;
 use crate::pool::error::Reason;
 use crate::pool::{BuildError, Pool};
-use crate::replay::{VARIABLE, WORKERS, seed_of_environment};
+use crate::replay::{Schedule, VARIABLE, WORKERS, seed_of_environment};
 
 /// Most decisions that are shown of a schedule that is replayed and ends in a panic.
 const LAST: usize = 30;
@@ -207,9 +207,9 @@ impl Explorer {
         let pool = built.unwrap_or_else(|error| panic!("{error}"));
         let run = panic::catch_unwind(AssertUnwindSafe(|| program(&pool)));
         let registry = Arc::clone(pool.registry());
-        let schedule = registry.kind.schedule();
-        let (digest, log) = schedule.map_or_else(Default::default, |schedule| {
-            (schedule.digest(), schedule.log())
+        let (mut digest, mut log) = Default::default();
+        registry.kind.with_schedule(&mut |schedule| {
+            (digest, log) = (schedule.digest(), schedule.log());
         });
         // Runs what the program has left behind.
         drop(pool);
@@ -217,7 +217,7 @@ impl Explorer {
         match (run, first) {
             (Ok(()), None) => digest,
             (Err(payload), _) | (Ok(()), Some(payload)) => {
-                schedule.inspect(|schedule| schedule.say_seed());
+                registry.kind.with_schedule(&mut Schedule::say_seed);
                 say_last(&log);
                 panic::resume_unwind(payload)
             }

@@ -125,22 +125,22 @@ where
     // SAFETY: the frame was just made, and nobody else has it.
     unsafe { frame.as_ref() }.root.set(Arc::as_ptr(&root));
     let outside = Worker::with_waiting(|worker| worker.is_none());
-    if outside && !registry.kind.caller_runs() {
+    let (borrowed, there) = (&*root, SendPtr(frame));
+    let mut run_here = move || {
+        let frame = &there;
+        Worker::with_current(|worker| match worker {
+            // SAFETY: just made.
+            Some(worker) => unsafe { borrowed.run_here(worker, frame.0) },
+            None => unreachable!("installed"),
+        });
+    };
+    if !outside {
+        install(registry, run_here);
+    } else if !registry.kind.enter(registry, &mut run_here) {
         // SAFETY: just made.
         registry
             .kind
             .visit(&mut || unsafe { root.run_there(frame) });
-    } else {
-        let frame = SendPtr(frame);
-        let root = &*root;
-        install(registry, move || {
-            let SendPtr(frame) = { frame };
-            Worker::with_current(|worker| match worker {
-                // SAFETY: just made.
-                Some(worker) => unsafe { root.run_here(worker, frame) },
-                None => unreachable!("installed"),
-            });
-        });
     }
     // SAFETY: the frame's future was a `Fut`, and nobody else has its handle.
     unsafe { root.outcome::<T>(frame) }.unwrap_or_else(|payload| panic::resume_unwind(payload))

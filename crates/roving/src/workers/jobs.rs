@@ -35,7 +35,7 @@ impl Jobs<'_> {
 
     /// The newest detached task of this worker, or else a job from its mailbox, or else, if their
     /// turn has come, one from the injector or what another worker has spawned.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_job(self, any: bool) -> Option<Classed> {
         let seat = self.0.seat();
         let own = seat.spawned.pop_newest().or_else(|| seat.mailbox.pop());

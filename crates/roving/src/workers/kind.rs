@@ -25,9 +25,9 @@ pub(crate) trait PoolKind: Send + Sync {
         0..workers
     }
 
-    /// Whether it can start with fewer workers than were asked for.
-    fn makes_do(&self) -> bool {
-        true
+    /// With how few of its workers it can start, where so few were asked for.
+    fn workers_least(&self, wished: usize, _workers: usize) -> usize {
+        wished
     }
 
     /// How many compensation threads it can have.
@@ -95,10 +95,15 @@ pub(crate) trait PoolKind: Send + Sync {
         pool.has_mail_from(0)
     }
 
-    /// Whether the threads that enter the pool are all that it has.
-    fn caller_runs(&self) -> bool {
+    /// Calls `run` on each worker of the pool, if the calling thread can be each of them. Returns
+    /// whether it has been called.
+    fn broadcast(&self, _pool: &Arc<Registry>, _run: &mut dyn FnMut()) -> bool {
         false
     }
+
+    /// A worker of the pool awaits the handle of a detached task, which `run` runs if nobody has
+    /// begun it: here another worker does.
+    fn handle_awaited(&self, _run: &mut dyn FnMut()) {}
 
     /// How the stacks of the pool's workers show their tasks.
     fn showing(&self, showing: Showing) -> Showing {
@@ -126,10 +131,8 @@ pub(crate) trait PoolKind: Send + Sync {
         f();
     }
 
-    /// The schedule of a deterministic pool.
-    fn schedule(&self) -> Option<&Schedule> {
-        None
-    }
+    /// Calls `f` with the pool's schedule, if it is deterministic.
+    fn with_schedule(&self, _f: &mut dyn FnMut(&Schedule)) {}
 }
 
 /// A pool with threads of its own, which it starts and joins.

@@ -92,6 +92,7 @@ impl<T> Ranked<T> {
 
     /// The oldest of the highest class, or of one that was passed over too often; with the class,
     /// unless it was urgent.
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<(T, Option<Priority>)> {
         if let Some(item) = self.urgent.pop_front() {
             return Some((item, None));

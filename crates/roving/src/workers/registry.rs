@@ -29,7 +29,7 @@ use crate::workers::sleep::in_use::InUse;
 use crate::workers::sleep::lending::Lending;
 use crate::workers::sleep::lookers::Lookers;
 use crate::workers::sleep::roster::{self, Roster};
-use crate::workers::sleep::spares::{Spares, StandIn};
+use crate::workers::sleep::spares::Spares;
 use crate::workers::stopping::Stopping;
 
 /// The settings of a pool, and its kind.
@@ -86,10 +86,7 @@ impl Registry {
     /// The plan comes back when there is no memory.
     pub(crate) fn new((settings, kind): Plan, hooks: Hooks) -> Result<Arc<Registry>, Plan> {
         let workers = settings.workers;
-        let spares = match settings.stand_in {
-            StandIn::Nobody => 0,
-            StandIn::ForAll | StandIn::ForJobs => kind.spares(settings.spares),
-        };
+        let spares = settings.stand_in.spares(kind.spares(settings.spares));
         let least = settings.amount.least();
         let shown = Shown::of(workers, least);
         let showing = Showing {
@@ -141,12 +138,6 @@ impl Registry {
 
     pub(crate) fn workers(&self) -> usize {
         self.settings.workers
-    }
-
-    /// Whether somebody takes every task of a worker that waits: thieves one alone, and a
-    /// compensation thread whatever there is. As a job it would run in any case.
-    pub(crate) fn takes_any(&self) -> bool {
-        self.settings.amount.least() == 1 && self.spares.stand_in == StandIn::ForAll
     }
 
     /// Whether the pool was built before this process was forked, so that its threads are not here.
@@ -264,15 +255,6 @@ impl Registry {
     pub(crate) fn inject_urgent(self: &Arc<Registry>, job: Job) -> bool {
         self.injector.push_urgent(job);
         self.job_was_added()
-    }
-
-    /// A call from a worker of another pool was injected. All may be busy, some with waiting for
-    /// what this call is part of (a lock that a frame further out holds, say): so it gets a thread
-    /// of its own. (Elsewhere it gets one when a worker waits, whose index that thread can show.)
-    pub(crate) fn find_thread_for_call(self: &Arc<Registry>, woken: bool) {
-        if !woken && self.spares.stand_in == StandIn::ForAll {
-            self.spares.bring_in_one(self);
-        }
     }
 
     /// Gives a job to one worker. If that has no thread, or none any more, the job is dropped.

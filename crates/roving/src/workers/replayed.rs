@@ -32,8 +32,8 @@ pub(crate) fn kind(schedule: Schedule, workers: usize) -> Box<dyn PoolKind> {
 
 impl PoolKind for Replayed {
     #[inline]
-    fn makes_do(&self) -> bool {
-        false
+    fn workers_least(&self, _wished: usize, workers: usize) -> usize {
+        workers
     }
 
     #[inline]
@@ -94,7 +94,7 @@ impl PoolKind for Replayed {
     }
 
     #[inline]
-    fn schedule(&self) -> Option<&Schedule> {
-        Some(&self.0.schedule)
+    fn with_schedule(&self, f: &mut dyn FnMut(&Schedule)) {
+        f(&self.0.schedule);
     }
 }

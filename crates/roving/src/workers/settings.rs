@@ -74,24 +74,16 @@ impl Settings {
         }
     }
 
-    fn is_spare(&self, index: usize) -> bool {
-        index >= self.workers
-    }
-
     /// Whether compensation threads can borrow that worker's index.
     pub(crate) fn lends(&self, index: usize) -> bool {
-        self.stand_in == StandIn::ForJobs && !self.is_spare(index)
+        self.stand_in.lenders(self.workers).contains(&index)
     }
 
     /// Whether the worker has the injector, the mailboxes and the detached tasks for itself: half
     /// of the compensation threads, or all of them. A job may be what all the others wait for, each
     /// with a task below it that only led to more jobs.
     pub(crate) fn is_reserve(&self, index: usize) -> bool {
-        let first = match self.stand_in {
-            StandIn::ForAll => self.workers + self.spares.div_ceil(2),
-            StandIn::ForJobs | StandIn::Nobody => self.workers,
-        };
-        index >= first
+        index >= self.stand_in.first_for_jobs(self.workers, self.spares)
     }
 
     /// Hands the panic of work that no caller waits for to the panic handler. If the handler, or

@@ -16,7 +16,6 @@ use crate::workers::sleep::Parts;
 use crate::workers::sleep::lookers::Looking;
 use crate::workers::sleep::rest::{Sleeper, Woken, bench, has_found, sleep};
 use crate::workers::sleep::roster;
-use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::{ROUNDS_BEFORE_WANT, Search, Thief};
 
 /// One look in so many goes to the injector first, so that stealing without end starves no job.
@@ -42,7 +41,7 @@ impl Turn<'_> {
             }
             return;
         }
-        if registry.spares.is_one_too_many() && !closing && !self.has_job_to_run() {
+        if registry.spares.is_one_too_many(registry.as_ref()) && !closing {
             has_found(self.0);
             if registry.has_jobs() {
                 let _nobody_sleeps = registry.wake_one();
@@ -51,12 +50,6 @@ impl Turn<'_> {
             registry.spares.rest(registry.as_ref(), self.0.index());
             self.0.clock().enter(Activity::Steal);
         }
-    }
-
-    /// Whether there is a job that only a compensation thread may be there to run.
-    fn has_job_to_run(self) -> bool {
-        let registry = self.0.registry();
-        registry.spares.stand_in != StandIn::ForAll && !registry.injector.is_hint_empty()
     }
 
     /// Sleeps until this worker is to work again, or the pool closes.

@@ -96,7 +96,9 @@ impl Worker {
         worker.owner.line().set_pool(worker.pool());
         CURRENT.set(&worker);
         let tasks = &worker.seat().tasks;
-        tasks.set_pool(worker.pool_of_places());
+        // No task has its place at a compensation thread.
+        let places = (!worker.is_spare()).then(|| worker.pool());
+        tasks.set_pool(places.unwrap_or(ptr::null()));
         frames::set_current_local(tasks);
         worker.owner.enter();
         let back = Back(&worker);
@@ -154,14 +156,6 @@ impl Worker {
     /// The address of the worker's pool.
     pub(crate) fn pool(&self) -> *const () {
         Arc::as_ptr(&self.registry).cast()
-    }
-
-    /// The address of its pool; null for a compensation thread, at which no task has its place.
-    fn pool_of_places(&self) -> *const () {
-        match self.is_spare() {
-            true => ptr::null(),
-            false => self.pool(),
-        }
     }
 
     pub(crate) fn index(&self) -> usize {

@@ -110,7 +110,7 @@ impl<T> JoinHandle<T> {
     /// # Panics
     /// If the handle was awaited to its end before.
     pub fn join(mut self) -> Result<T, JoinError> {
-        self.run_here(|_| true);
+        self.run_here(|_, run| run());
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut context = Context::from_waker(&waker);
         loop {
@@ -124,23 +124,26 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// Runs the task if the calling thread is a worker of its pool, `when` of that says so, and
-    /// nobody has begun the task.
-    fn run_here(&self, when: impl FnOnce(&Registry) -> bool) {
+    /// If the calling thread is a worker of the task's pool, calls `tell` with that and with what
+    /// runs the task if nobody has begun it.
+    fn run_here(&self, tell: impl FnOnce(&Registry, &mut dyn FnMut())) {
         let task = self.task;
         Worker::with_waiting(|worker| {
             // SAFETY: the handle keeps the task.
             let header = unsafe { task.as_ref() };
             let is_mine =
                 worker.filter(|worker| ptr::eq(Arc::as_ptr(worker.registry()), header.pool));
-            let is_mine = is_mine.filter(|worker| when(worker.registry()));
-            let Some(worker) = is_mine.filter(|_| header.word.claim()) else {
+            let Some(worker) = is_mine else {
                 return;
             };
-            // SAFETY: claimed, once.
-            worker.framed_outside(|| unsafe { header.settle(task, Begin::Run) });
-            // SAFETY: claimed, and settled.
-            unsafe { cell::end(task, Keeper::Handle) };
+            tell(worker.registry(), &mut || {
+                if header.word.claim() {
+                    // SAFETY: claimed, once.
+                    worker.framed_outside(|| unsafe { header.settle(task, Begin::Run) });
+                    // SAFETY: claimed, and settled.
+                    unsafe { cell::end(task, Keeper::Handle) };
+                }
+            });
         });
     }
 
@@ -241,8 +244,7 @@ impl<T> Future for JoinHandle<T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         assert!(!self.word().is_empty(), "polled after it was ready");
         if !self.word().is_ended() {
-            // Where there is one thread, nobody else would run it while this one waits.
-            self.run_here(|registry| registry.kind.caller_runs());
+            self.run_here(|registry, run| registry.kind.handle_awaited(run));
         }
         // SAFETY: this is the handle, which keeps the task, and it is borrowed for this call alone.
         if unsafe { ask(self.task.as_ref(), context) }.is_pending() {

@@ -1,7 +1,6 @@
 //! The builder's methods for a seeded schedule, and the pool's for its log.
 
 use crate::pool::{Pool, PoolBuilder};
-use crate::replay::Schedule;
 use crate::workers::replayed;
 
 /// # Tests under a given schedule
@@ -98,7 +97,9 @@ impl Pool {
     /// ```
     #[inline]
     pub fn schedule_log(&self) -> String {
-        let schedule = self.registry().kind.schedule();
-        schedule.map(Schedule::log).unwrap_or_default()
+        let mut log = String::new();
+        let kind = &self.registry().kind;
+        kind.with_schedule(&mut |schedule| log = schedule.log());
+        log
     }
 }

@@ -36,8 +36,8 @@ impl PoolKind for Lodging {
 
     /// It has no threads that could be too few.
     #[inline]
-    fn makes_do(&self) -> bool {
-        false
+    fn workers_least(&self, _wished: usize, workers: usize) -> usize {
+        workers
     }
 
     #[inline]
@@ -72,7 +72,7 @@ impl PoolKind for Lodging {
                 Some(seat) => Stay(worker).visit(pool, seat, call),
                 None => call_from_outside(pool, Some(worker), call, |job| {
                     let woken = pool.inject_urgent(job);
-                    pool.find_thread_for_call(woken);
+                    pool.spares.call_waits(pool, woken);
                     // And that one a thread.
                     self.share.urge(Arc::as_ptr(pool).cast());
                 }),

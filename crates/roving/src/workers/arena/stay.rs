@@ -179,7 +179,8 @@ impl Stay<'_> {
     #[inline]
     fn is_one_too_many(self) -> bool {
         let registry = self.0.registry();
-        registry.spares.is_one_too_many() && registry.injector.is_hint_empty()
+        let spares = &registry.spares;
+        spares.is_one_too_many(registry.as_ref()) && registry.injector.is_hint_empty()
     }
 
     /// Between two tasks, at a seat of a share: whether the thread has to leave it. `ran`: it has

@@ -432,7 +432,7 @@ impl Worker {
     /// Frames on the stack run newest first, and two that keep waking each other would keep all
     /// others waiting. So their number is bounded until the stack has been emptied of frames. And
     /// where thieves leave a few tasks alone, or no thief takes those of a parked worker, a frame
-    /// that its waker then waits for would stay here: see `Registry::takes_any`.
+    /// that its waker then waits for would stay here: see `Spares::takes_any`.
     ///
     /// # Safety
     /// The frame is the caller's, and counted at its root.
@@ -440,7 +440,8 @@ impl Worker {
         // SAFETY: the frame is the caller's.
         let root = unsafe { frame.as_ref() }.root.get();
         let is_here = ptr::eq(local.resumes.get(), root) && !local.current.get().is_null();
-        let is_taken = self.registry().takes_any();
+        let registry = self.registry();
+        let is_taken = registry.spares.takes_any(registry.settings.amount.least());
         let may_stay =
             is_here && is_taken && Frames(self).is_at_level(local) && local.may_push_woken();
         // SAFETY: the caller's promise.

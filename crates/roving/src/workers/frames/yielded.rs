@@ -115,7 +115,7 @@ impl Frames<'_> {
         is_one
             && is_frame()
             && ptr::eq(local.resumes.get(), root)
-            && registry.takes_any()
+            && registry.spares.takes_any(registry.settings.amount.least())
             && !waits()
             && local.may_push_woken()
     }

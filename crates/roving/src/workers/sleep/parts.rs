@@ -9,7 +9,7 @@ use super::idle::IdleSet;
 use super::in_use::InUse;
 use super::lookers::Lookers;
 use super::roster::Roster;
-use super::spares::{Spares, StandIn};
+use super::spares::Spares;
 use crate::machine::prim::{AtomicUsize, Ordering, mutant, pause};
 use crate::machine::turns::{At, meet};
 use crate::stack::TaskStack;
@@ -131,21 +131,12 @@ pub(crate) trait Parts: Sized {
     }
 
     fn wake_follower(&self, seat: usize) -> bool {
-        let taken = self.followers(seat).take_one();
-        let is_one = taken.is_some();
-        if let Some(asleep) = taken {
-            asleep.wake(|follower| self.unpark(follower));
-        }
-        is_one
+        self.wake_one_of(self.followers(seat))
     }
 
-    /// A job is there, and no worker is idle: calls a thread that stands in for those that wait.
-    /// False if there is none.
-    fn job_waits(self: &Arc<Self>) -> bool {
-        if self.spares().stand_in != StandIn::Nobody {
-            return self.spares().job_waits(self);
-        }
-        let taken = self.waiting().take_one();
+    /// Wakes one worker of that set, if there is one.
+    fn wake_one_of(&self, set: &IdleSet) -> bool {
+        let taken = set.take_one();
         let is_one = taken.is_some();
         if let Some(asleep) = taken {
             asleep.wake(|index| self.unpark(index));
@@ -157,14 +148,14 @@ pub(crate) trait Parts: Sized {
     /// one that stands in for those that wait.
     fn pass_on(self: &Arc<Self>) {
         if !self.wake_one() && self.has_jobs() && !mutant("pass_on_to_who_waits") {
-            self.job_waits();
+            self.spares().job_waits(self);
         }
     }
 
     /// A job was added to a queue: sees to it that a worker runs it. False if there was none to
     /// call.
     fn job_was_added(self: &Arc<Self>) -> bool {
-        mutant("wake_for_job") || self.wake_one() || self.job_waits()
+        mutant("wake_for_job") || self.wake_one() || self.spares().job_waits(self)
     }
 }
 

@@ -1,9 +1,15 @@
 //! Compensation threads: who has to park in a wait gives its core to one of them.
+//!
+//! What takes the place of such a worker differs from pool to pool ([`StandIn`]). All that hangs on
+//! it is decided here: workers, sleepers and wakers say what has happened to them, and do what they
+//! are told.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::parts::Parts;
 use crate::machine::prim::{AtomicUsize, Mutex, Ordering, mutant, park};
+use crate::workers::priority::Priority;
 
 /// How a pool replaces a worker that is parked in a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +26,32 @@ pub enum StandIn {
     Nobody,
 }
 
+impl StandIn {
+    /// How many compensation threads there can be, where the pool could have so many.
+    pub(crate) fn spares(self, most: usize) -> usize {
+        match self {
+            StandIn::ForAll | StandIn::ForJobs => most,
+            StandIn::Nobody => 0,
+        }
+    }
+
+    /// The workers whose index compensation threads borrow: see [`super::lending`].
+    pub(crate) fn lenders(self, workers: usize) -> Range<usize> {
+        match self {
+            StandIn::ForJobs => 0..workers,
+            StandIn::ForAll | StandIn::Nobody => 0..0,
+        }
+    }
+
+    /// The first seat whose thread runs jobs only.
+    pub(crate) fn first_for_jobs(self, workers: usize, spares: usize) -> usize {
+        match self {
+            StandIn::ForAll => workers + spares.div_ceil(2),
+            StandIn::ForJobs | StandIn::Nobody => workers,
+        }
+    }
+}
+
 /// Keeps as many threads at work as the pool has workers, while some of these are parked in waits.
 /// Not fewer where the machine has fewer cores: who asks for more workers than cores may do so
 /// because tasks block, and nobody but the user knows.
@@ -28,7 +60,7 @@ pub(crate) struct Spares {
     active: AtomicUsize,
     /// How many of those there should be.
     target: AtomicUsize,
-    pub(crate) stand_in: StandIn,
+    stand_in: StandIn,
     bench: Mutex<Bench>,
 }
 
@@ -103,16 +135,99 @@ impl Spares {
         self.active.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A job has been added, and no worker was idle to be woken for it. Whether a thread was
-    /// called.
+    /// A job is there, and no worker was idle to be woken for it. Whether a thread was called.
     pub(crate) fn job_waits(&self, pool: &Arc<impl Parts>) -> bool {
-        // Ordering: Relaxed, as in `replace_me`.
-        let short = || self.is_short(self.active.load(Ordering::Relaxed));
-        let calls = self.stand_in == StandIn::ForJobs && short();
-        if calls {
-            self.bring_in_one(pool);
+        match self.stand_in {
+            StandIn::ForAll => false,
+            StandIn::ForJobs => {
+                // Ordering: Relaxed, as in `replace_me`.
+                let calls = self.is_short(self.active.load(Ordering::Relaxed));
+                if calls {
+                    self.bring_in_one(pool);
+                }
+                calls
+            }
+            StandIn::Nobody => pool.wake_one_of(pool.waiting()),
         }
-        calls
+    }
+
+    /// A call from a worker of another pool was injected, and `woken` says whether somebody was
+    /// woken for it. All may be busy, some with waiting for what this call is part of (a lock that
+    /// a frame further out holds, say): so it gets a thread of its own. (Where threads stand in for
+    /// jobs, it gets one when a worker waits, whose index that thread can show.)
+    pub(crate) fn call_waits(&self, pool: &Arc<impl Parts>, woken: bool) {
+        match self.stand_in {
+            StandIn::ForAll if !woken => self.bring_in_one(pool),
+            StandIn::ForAll | StandIn::ForJobs | StandIn::Nobody => {}
+        }
+    }
+
+    /// Whether somebody takes every task of a worker that waits, where thieves leave fewer than
+    /// `least` alone: a compensation thread for tasks takes whatever they take. As a job a task
+    /// would run in any case.
+    #[inline]
+    pub(crate) fn takes_any(&self, least: usize) -> bool {
+        match self.stand_in {
+            StandIn::ForAll => least == 1,
+            StandIn::ForJobs | StandIn::Nobody => false,
+        }
+    }
+
+    /// The calling worker parks because its task is away. It does so `alone` if a compensation
+    /// thread takes what that task leads to. Otherwise it has to run that itself, so it parks
+    /// `following` those who have it. True if there was something to run before it could park.
+    pub(crate) fn park_awaiting(
+        &self,
+        alone: impl FnOnce(),
+        following: impl FnOnce() -> bool,
+    ) -> bool {
+        match self.stand_in {
+            StandIn::ForAll => {
+                alone();
+                false
+            }
+            StandIn::ForJobs | StandIn::Nobody => following(),
+        }
+    }
+
+    /// The calling worker looks for work a last time before it parks in a wait. From here on it is
+    /// on call for jobs, if nobody stands in for it.
+    pub(crate) fn on_call(&self, pool: &impl Parts, me: usize) {
+        match self.stand_in {
+            StandIn::ForAll | StandIn::ForJobs => {}
+            StandIn::Nobody => pool.waiting().announce(me),
+        }
+    }
+
+    /// The calling worker, which is on call, can run a job on top of its frame by `run`. Whether it
+    /// has.
+    pub(crate) fn run_on_call(&self, run: impl FnOnce() -> bool) -> bool {
+        match self.stand_in {
+            StandIn::ForAll | StandIn::ForJobs => false,
+            StandIn::Nobody => run(),
+        }
+    }
+
+    /// Whether a job is left to the calling worker, which is on call for that class and above.
+    /// Looks under the locks, as before any sleep.
+    pub(crate) fn leaves_job(&self, pool: &impl Parts, class: Priority) -> bool {
+        match self.stand_in {
+            StandIn::ForAll | StandIn::ForJobs => false,
+            StandIn::Nobody => !mutant("waiting_looks_for_jobs") && pool.has_jobs_from(class),
+        }
+    }
+
+    /// The calling worker's wait is over. A job for which it may have been called meanwhile goes to
+    /// another one.
+    pub(crate) fn off_call(&self, pool: &Arc<impl Parts>, me: usize) {
+        match self.stand_in {
+            StandIn::ForAll | StandIn::ForJobs => {}
+            StandIn::Nobody => pool.waiting().retract(me).pay(|| {
+                if pool.has_jobs() && !mutant("waiting_passes_on") {
+                    self.job_waits(pool);
+                }
+            }),
+        }
     }
 
     /// One more thread, if there is one to be had.
@@ -215,10 +330,17 @@ impl Spares {
         !needed
     }
 
-    /// Whether a compensation thread should look if it can rest. A hint.
-    pub(crate) fn is_one_too_many(&self) -> bool {
-        // Ordering: Relaxed; hints.
-        let target = self.target.load(Ordering::Relaxed) as isize;
-        self.stand_in != StandIn::ForAll || self.active.load(Ordering::Relaxed) as isize > target
+    /// Whether a compensation thread should look if it can rest: one for tasks if more are at work
+    /// than should be, one for jobs if there is none. A hint.
+    pub(crate) fn is_one_too_many(&self, pool: &impl Parts) -> bool {
+        match self.stand_in {
+            StandIn::ForAll => {
+                // Ordering: Relaxed; hints.
+                let target = self.target.load(Ordering::Relaxed) as isize;
+                // Ordering: Relaxed, as above.
+                self.active.load(Ordering::Relaxed) as isize > target
+            }
+            StandIn::ForJobs | StandIn::Nobody => pool.injector().is_hint_empty(),
+        }
     }
 }

@@ -6,10 +6,7 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use super::{
-    Chain, Found, Taken, Waiter, give_core, leave_waiting, park_while_away, wait_for,
-    wait_for_thief,
-};
+use super::{Chain, Found, Taken, Waiter, give_core, park_while_away, wait_for, wait_for_thief};
 use crate::machine::prim::{explore, explore_within, park};
 use crate::stack::loom_tests::{Made, run_and_finish, take};
 use crate::stack::owner::{Owner, Popped};
@@ -116,8 +113,12 @@ impl<'s> Waiter<'s> for Waiting<'s> {
         round
     }
 
-    fn serve_parked(&self, jobs: bool) -> bool {
-        self.serve_mailbox() || jobs && self.worker.run_job()
+    fn serve_parked(&self) -> bool {
+        self.serve_mailbox()
+    }
+
+    fn run_job(&self) -> bool {
+        self.worker.run_job()
     }
 
     fn class(&self) -> Priority {
@@ -134,7 +135,8 @@ impl<'s> Waiter<'s> for Waiting<'s> {
 
     fn park_until(&self, done: impl Fn() -> bool) {
         park_while_away(self, done);
-        leave_waiting(self);
+        let pool = self.pool();
+        pool.spares().off_call(pool, self.index());
     }
 
     fn wake_for(&self, seat: usize) {

@@ -34,7 +34,6 @@ use crate::stats::Activity;
 use crate::workers::priority::Priority;
 use crate::workers::sleep::Parts;
 use crate::workers::sleep::rest::Sleeper;
-use crate::workers::sleep::spares::StandIn;
 
 /// The fate of a task that its owner wants back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,8 +57,10 @@ pub(crate) trait Waiter<'s>: Sleeper {
     fn run_found(&self, chain: &Chain<'_>, found: Found);
     /// The round in which the worker is that has just run a task.
     fn round_after(&self, round: usize) -> usize;
-    /// Runs work that may run on top of a parked frame; if `jobs`, any job.
-    fn serve_parked(&self, jobs: bool) -> bool;
+    /// Runs work that may run on top of any parked frame.
+    fn serve_parked(&self) -> bool;
+    /// Runs a job on top of its frame.
+    fn run_job(&self) -> bool;
     /// The lowest class of jobs that may run on top of its frame.
     fn class(&self) -> Priority;
     /// Lets some time pass between two looks.
@@ -204,19 +205,22 @@ pub(crate) fn wait_for<'s>(waiter: &impl Waiter<'s>, word: &TaskWord, runs: &[Ta
 
 /// Parks until the awaited task has ended, or there may be a subtask of it to run. True if there
 /// was one before the worker could park.
-///
-/// In a pool without compensation threads for tasks this worker has to run such subtasks itself. So
-/// it *follows* the workers from which it may steal: it enters their sets of followers, and asks
-/// them for tasks. A worker that publishes on demand wakes a follower if no worker is idle.
-/// Published tasks cannot be missed: the argument is S1 to S3 in [`crate::workers::sleep`]. A thief
-/// that steals one of these tasks asks itself in the follower's name, and looks for the follower at
-/// its victim; that is a hint, which can come too late.
 fn park_awaiting<'s>(waiter: &impl Waiter<'s>, word: &TaskWord, runs: &[TaskWord]) -> bool {
+    let alone = || waiter.park_until(|| word.state().is_done());
+    let following = || park_following(waiter, word, runs);
+    waiter.pool().spares().park_awaiting(alone, following)
+}
+
+/// As [`park_awaiting`], in a pool without compensation threads for tasks.
+///
+/// There this worker has to run such subtasks itself. So it *follows* the workers from which it may
+/// steal: it enters their sets of followers, and asks them for tasks. A worker that publishes on
+/// demand wakes a follower if no worker is idle. Published tasks cannot be missed: the argument is
+/// S1 to S3 in [`crate::workers::sleep`]. A thief that steals one of these tasks asks itself in the
+/// follower's name, and looks for the follower at its victim; that is a hint, which can come too
+/// late.
+fn park_following<'s>(waiter: &impl Waiter<'s>, word: &TaskWord, runs: &[TaskWord]) -> bool {
     let (pool, me) = (waiter.pool(), waiter.index());
-    if pool.spares().stand_in == StandIn::ForAll {
-        waiter.park_until(|| word.state().is_done());
-        return false;
-    }
     // Ordering: Relaxed, as where it is read.
     pool.following().fetch_add(1, Ordering::Relaxed);
     let mut followed = Followed::default();
@@ -278,17 +282,12 @@ fn follow<'s, P: Parts>(
 
 /// The loop of a worker that is parked in a wait. Whatever makes `done` true unparks the thread.
 pub(crate) fn park_while_away<'s>(waiter: &impl Waiter<'s>, done: impl Fn() -> bool) {
-    let (pool, me) = (waiter.pool(), waiter.index());
-    let runs_jobs = pool.spares().stand_in == StandIn::Nobody;
+    let (pool, spares) = (waiter.pool().as_ref(), waiter.pool().spares());
     while !done() {
-        if runs_jobs {
-            pool.waiting().announce(me);
-        }
+        spares.on_call(pool, waiter.index());
         meet(At::Sleep);
-        let served = waiter.serve_parked(runs_jobs);
-        // The last look is under the locks, as before any sleep.
-        let looks = runs_jobs && !mutant("waiting_looks_for_jobs");
-        if !(served || looks && pool.has_jobs_from(waiter.class())) {
+        let served = waiter.serve_parked() || spares.run_on_call(|| waiter.run_job());
+        if !(served || spares.leaves_job(pool, waiter.class())) {
             waiter.count_park();
             park();
         }
@@ -321,20 +320,6 @@ pub(crate) fn give_core<'s, R>(
         pool.spares().back_again();
     }
     result
-}
-
-/// The wait is over. A job for which this worker may have been woken meanwhile goes to another.
-pub(crate) fn leave_waiting<'s>(waiter: &impl Waiter<'s>) {
-    let (pool, me) = (waiter.pool(), waiter.index());
-    let runs_jobs = pool.spares().stand_in == StandIn::Nobody;
-    if !runs_jobs {
-        return;
-    }
-    pool.waiting().retract(me).pay(|| {
-        if pool.has_jobs() && !mutant("waiting_passes_on") {
-            pool.job_waits();
-        }
-    });
 }
 
 /// Runs one task that one of these runs has left open, if one is public.

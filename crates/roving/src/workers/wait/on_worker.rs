@@ -79,9 +79,12 @@ impl Waiter<'static> for Worker {
         round * usize::from(self.restraint.is_on())
     }
 
-    fn serve_parked(&self, jobs: bool) -> bool {
-        let wait = Wait(self);
-        wait.serve_mailbox_parked() || wait.serve_further_out() || jobs && wait.run_job_on_top()
+    fn serve_parked(&self) -> bool {
+        Wait(self).serve_mailbox_parked() || Wait(self).serve_further_out()
+    }
+
+    fn run_job(&self) -> bool {
+        Wait(self).run_job_on_top()
     }
 
     fn class(&self) -> Priority {
@@ -156,7 +159,7 @@ impl Wait<'_> {
             process::abort();
         }
         self.blocking_for(why, &mut || wait::park_while_away(self.0, done));
-        wait::leave_waiting(self.0);
+        registry.spares.off_call(registry, self.0.index());
     }
 
     /// For pools without spare threads: nobody else may be there to run it.
@@ -183,13 +186,14 @@ impl Wait<'_> {
         result.expect("it was called")
     }
 
-    /// Calls `f`, while the core is given away, also that of the worker beneath if an in-place pool
-    /// was entered by a worker of one with threads: what is waited for may be that pool's to run.
+    /// Calls `f`, while the core is given away, also that of a worker beneath: if a pool of this
+    /// thread alone was entered by a worker of one with others, what is waited for may be theirs to
+    /// run.
     fn blocking_for(self, why: Why, f: &mut dyn FnMut()) {
         let is_at_work = |worker: &&Worker| {
             let registry = worker.registry();
-            let has_threads = !registry.kind.caller_runs() && !registry.is_left_behind();
-            has_threads && !worker.is_blocked.get()
+            let has_others = registry.seats.most() > 1 && !registry.is_left_behind();
+            has_others && !worker.is_blocked.get()
         };
         match self.0.outwards().skip(1).find(is_at_work) {
             None => self.give_core(why, f),

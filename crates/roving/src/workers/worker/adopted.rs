@@ -73,8 +73,8 @@ impl PoolKind for Adopting {
     }
 
     #[inline]
-    fn makes_do(&self) -> bool {
-        false
+    fn workers_least(&self, _wished: usize, workers: usize) -> usize {
+        workers
     }
 
     #[inline]

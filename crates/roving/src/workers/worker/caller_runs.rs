@@ -126,8 +126,9 @@ impl PoolKind for InPlace {
         0..0
     }
 
-    fn makes_do(&self) -> bool {
-        false
+    /// Its only one.
+    fn workers_least(&self, _wished: usize, workers: usize) -> usize {
+        workers
     }
 
     fn spares(&self, _wished: usize) -> usize {
@@ -158,7 +159,19 @@ impl PoolKind for InPlace {
         Some(end(pool))
     }
 
-    fn caller_runs(&self) -> bool {
-        true
+    /// There is one worker, which the calling thread is or becomes.
+    fn broadcast(&self, pool: &Arc<Registry>, run: &mut dyn FnMut()) -> bool {
+        match Worker::index_in(pool) {
+            Some(_) => {
+                run();
+                true
+            }
+            None => self.enter(pool, run),
+        }
+    }
+
+    /// Nobody else would, while this thread waits.
+    fn handle_awaited(&self, run: &mut dyn FnMut()) {
+        run();
     }
 }
