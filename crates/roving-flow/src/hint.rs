@@ -3,12 +3,11 @@
 //! port may be used at any time.
 
 use std::fmt::Write as _;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use roving::raw;
+use roving::raw::reports::{self, Lookout};
 
 use crate::channel::OUTSIDE;
 use crate::channel::words::{End, Words};
@@ -20,59 +19,32 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Most waits that are told.
 const TOLD_MAX: usize = 4;
 
-/// Watches a network with ports outside, as long as it lives: in builds with debug assertions, and
-/// where `ROVING_WATCH` asks for it. A network stands still when two looks find all its processes
-/// suspended and no message moved between them; that is told once.
-pub(crate) struct Hint {
-    /// Dropped to end the thread.
-    over: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Hint {
-    pub(crate) fn start(shared: &Arc<Shared>) -> Option<Hint> {
-        let patience =
-            raw::reports::watch_patience().or(cfg!(debug_assertions).then_some(PATIENCE))?;
-        // Where a part of the network is elsewhere, somebody else looks at the whole.
-        let is_part = shared.rest.get().is_some();
-        if is_part
-            || !shared
-                .channels()
-                .iter()
-                .any(|one| outside(one).next().is_some())
-        {
-            return None;
-        }
-        let (over, ends) = mpsc::channel();
-        let shared = Arc::downgrade(shared);
-        let watch = move || {
-            let mut before = None;
-            while ends.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
-                let now = moved(&shared);
-                if now.is_some() && now == before {
-                    return tell(&shared, patience);
-                }
-                before = now;
-            }
-        };
-        let name = thread::Builder::new().name("roving-flow-hint".into());
-        // Without the thread the network runs all the same.
-        let thread = name.spawn(watch).ok()?;
-        Some(Hint {
-            over: Some(over),
-            thread: Some(thread),
-        })
+/// Watches a network with ports outside, as long as the lookout lives: in builds with debug
+/// assertions, and where `ROVING_WATCH` asks for it. A network stands still when two looks find all
+/// its processes suspended and no message moved between them; that is told once.
+pub(crate) fn start(shared: &Arc<Shared>) -> Option<Lookout> {
+    let patience = reports::watch_patience().or(cfg!(debug_assertions).then_some(PATIENCE))?;
+    // Where a part of the network is elsewhere, somebody else looks at the whole.
+    let is_part = shared.rest.get().is_some();
+    if is_part
+        || !shared
+            .channels()
+            .iter()
+            .any(|one| outside(one).next().is_some())
+    {
+        return None;
     }
-}
-
-impl Drop for Hint {
-    fn drop(&mut self) {
-        drop(self.over.take());
-        if let Some(thread) = self.thread.take() {
-            // It prints, and may panic by that: no reason to fail.
-            let _ = thread.join();
+    let shared = Arc::downgrade(shared);
+    let mut before = None;
+    Lookout::start("roving-flow-hint", patience, move || {
+        let now = moved(&shared);
+        if now.is_some() && now == before {
+            tell(&shared, patience);
+            return ControlFlow::Break(());
         }
-    }
+        before = now;
+        ControlFlow::Continue(())
+    })
 }
 
 /// The ends of a channel that no process was given, and whose ports are still held.
@@ -129,6 +101,6 @@ fn tell(shared: &Weak<Shared>, patience: Duration) {
     }
     if !text.is_empty() {
         let head = format!("roving-flow: a network has stood still for {patience:?}:\n");
-        raw::reports::tell_standstill(&(head + &text));
+        reports::tell_standstill(&(head + &text));
     }
 }

@@ -8,7 +8,7 @@ use roving::raw::tasks::OnCancel;
 
 use crate::accounting::Accounts;
 use crate::error::Error;
-use crate::hint::Hint;
+use crate::hint;
 use crate::meter::Meter;
 use crate::network::Network;
 use crate::placement::{Grouped, Network as Placed, Placer};
@@ -110,7 +110,7 @@ impl Network<'_> {
         let accounts = setting.accounts.clone();
         let stopped = Arc::clone(&shared);
         let cancels = OnCancel::new(pool, move || stopped.stop(Failure::Cancelled));
-        let hint = Hint::start(&shared);
+        let hint = hint::start(&shared);
         let began = Instant::now();
         let run = || {
             pool.run(move |scope| async move {

@@ -14,7 +14,7 @@ use crate::history::{History, Measured, file};
 use crate::inner::Inner;
 use crate::settled::Settled;
 use crate::shares::Shares;
-use crate::watch::Watch;
+use crate::watch;
 
 /// A builder of [`Devices`].
 ///
@@ -330,7 +330,7 @@ impl DevicesBuilder {
         };
         common.devices.get_or_init(weak);
         Ok(Devices(Some(Arc::new(Inner {
-            _watch: Watch::start(&devices),
+            _watch: watch::start(&devices),
             devices,
             shares: Shares::default(),
             settled: Settled::new(),

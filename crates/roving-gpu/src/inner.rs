@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::Waker;
 
+use roving::raw::reports::Lookout;
+
 use crate::buffer::wait::block;
 use crate::common::Common;
 use crate::device::Device;
 use crate::history::file;
 use crate::settled::Settled;
 use crate::shares::Shares;
-use crate::watch::Watch;
 
 pub(crate) struct Inner {
     pub(crate) common: Arc<Common>,
@@ -20,7 +21,7 @@ pub(crate) struct Inner {
     pub(crate) settled: Settled,
     pub(crate) history_path: Option<PathBuf>,
     /// Where somebody asks for it.
-    pub(crate) _watch: Option<Watch>,
+    pub(crate) _watch: Option<Lookout>,
 }
 
 impl Inner {
