@@ -105,15 +105,14 @@ fn one_seed_is_one_schedule_and_most_others_are_others() {
         logs.insert(log);
         traces.insert(trace);
     }
+    let seeds = size(200, 1);
+    assert_eq!(logs.len(), seeds, "no two seeds draw one schedule");
+    // Where hardly any thread gives its turn up, the program sees the same: 195 of 200 orders
+    // differ, the same on every machine, and about as many in a thousand.
+    let orders = traces.len();
     assert!(
-        logs.len() > size(180, 0),
-        "{} of 200 schedules differ",
-        logs.len()
-    );
-    assert!(
-        traces.len() > size(180, 0),
-        "{} of 200 runs differ",
-        traces.len()
+        orders >= seeds - seeds / 20,
+        "{orders} of {seeds} orders differ"
     );
 }
 
