@@ -4,9 +4,12 @@
 
 mod common;
 
+use std::future::poll_fn;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
+use std::task::Poll;
+use std::thread;
 
 use common::{AMOUNTS, Census, size, watched, yield_now};
 use roving::policy::SpawnOrder;
@@ -241,6 +244,104 @@ fn contexts_are_inherited() {
         assert_eq!(context::get(), expected);
     }
     under_seeds(|pool| pool.install(|| tree(2, None)));
+}
+
+/// Calls and forks that were polled once, and are dropped by another task while their child runs or
+/// after it: each child has its value to itself, and nobody else's.
+#[test]
+fn half_polled_calls_and_forks_are_dropped_elsewhere() {
+    under_seeds(|pool| {
+        let census = Census::new();
+        let census = &census;
+        pool.run(|s| async move {
+            let mut drops = Vec::new();
+            for n in 0..6 {
+                let child = async move {
+                    let counted = census.one();
+                    if n % 3 > 0 {
+                        yield_now().await;
+                    }
+                    counted
+                };
+                if n % 2 == 0 {
+                    let mut call = Box::pin(s.call(child));
+                    poll_fn(|context| Poll::Ready(_ = call.as_mut().poll(context))).await;
+                    drops.push(s.spawn(async move { drop(call) }));
+                } else {
+                    let mut fork = Box::pin(s.fork(child));
+                    poll_fn(|context| Poll::Ready(_ = fork.as_mut().poll(context))).await;
+                    drops.push(s.spawn(async move { drop(fork) }));
+                }
+                yield_now().await;
+            }
+            for one in drops {
+                one.await;
+            }
+        });
+        census.check();
+    });
+}
+
+/// The token of a scope that has returned is refused, whatever stands where the root of that scope
+/// was: also that of what a task makes in a context of its own, on whichever worker it goes on.
+#[test]
+fn tokens_that_are_too_old_are_refused() {
+    let is_refused = |token: task::Scope<'_>| {
+        let spawns = || drop(token.spawn(async {}));
+        panic::catch_unwind(AssertUnwindSafe(spawns)).is_err()
+    };
+    under_seeds(|pool| {
+        pool.install(|| {
+            block_on(async move {
+                for n in 0..4 {
+                    let other = task::spawn(async move { task::scope(|_| async {}) });
+                    let mut kept = None;
+                    task::scope(|s| {
+                        kept = Some(s);
+                        async move {
+                            if n % 2 == 0 {
+                                yield_now().await;
+                            }
+                        }
+                    });
+                    let kept = kept.expect("the scope has run");
+                    assert!(context::with(n, || is_refused(kept)), "in a context");
+                    assert!(
+                        Cancel::new().run(|| is_refused(kept)).unwrap(),
+                        "cancellable"
+                    );
+                    yield_now().await;
+                    assert!(is_refused(kept), "in the task itself");
+                    other.await;
+                }
+            });
+        });
+    });
+}
+
+/// A worker whose thread of the user's own never comes is given up while others broadcast: they
+/// wait for it before, and go on without it.
+#[test]
+fn broadcasts_beside_a_worker_that_is_given_up() {
+    for seed in 0..seeds() {
+        watched(|| {
+            let (mut threads, mut kept) = (Vec::new(), None);
+            let builder = Pool::builder().deterministic(seed).workers(3);
+            let pool = builder.build_with(|worker| {
+                match worker.index() {
+                    1 => kept = Some(worker),
+                    _ => threads.push(thread::spawn(|| worker.run())),
+                }
+                Ok(())
+            });
+            let pool = pool.unwrap();
+            let here = || join(|| drop(kept.take()), || roving::broadcast(|index| index)).1;
+            assert_eq!(pool.install(here), [0, 2], "seed {seed}");
+            assert_eq!(pool.broadcast(|index| index), [0, 2], "seed {seed}");
+            drop(pool);
+            threads.into_iter().for_each(|one| one.join().unwrap());
+        });
+    }
 }
 
 /// Detached tasks, their handles, broadcasts, and regions in which a worker blocks while another
