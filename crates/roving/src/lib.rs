@@ -157,7 +157,6 @@ pub use {
     pool::{BuildError, Dropped, Pool, PoolBuilder, PoolRef, current_worker, current_workers},
     workers::arena::Arena,
     workers::blocking::blocking,
-    workers::places::QueueFullError,
 };
 
 // Modules that are public here, and each stand in the room that they belong to.
@@ -177,4 +176,5 @@ pub use {
 #[doc(inline)]
 pub use context::{Cancel, CancelledError, is_cancelled};
 pub use stats::{Counters, Profile, WorkerProfile};
+pub use workers::places::QueueFullError;
 pub use workers::priority::Priority;

@@ -3,7 +3,9 @@
 //! The global pool lies in one: whoever uses it counts himself in and out, so that it can be shut
 //! down while other threads are about to ask for it.
 
-use crate::machine::prim::{AtomicUsize, DataCell, Ordering, ord};
+use std::ptr;
+
+use crate::machine::prim::{AtomicPtr, AtomicUsize, DataCell, Mutex, MutexGuard, Ordering, ord};
 
 /// A place for a value, with one word that says who may touch it.
 ///
@@ -123,13 +125,101 @@ pub(crate) enum Entry<'s, T> {
     Closed(Option<T>),
 }
 
+/// Shells for one value after the other, of which one at most is open.
+pub(crate) struct Shells<T: 'static> {
+    /// The shell that the first value lies in, and each one that is put in when no other is used
+    /// any more. So a library that is unloaded leaves nothing behind.
+    first: Shell<T>,
+    /// The shell that is open; or null.
+    current: AtomicPtr<Shell<T>>,
+    /// Further shells, for values that were put in while others were still used. The lock is held
+    /// while a value is put in and while its shell is closed, so under it a current shell is an
+    /// open one.
+    further: Mutex<Vec<&'static Shell<T>>>,
+}
+
+impl<T> Shells<T> {
+    #[cfg(not(loom))]
+    pub(crate) const fn new() -> Shells<T> {
+        Shells {
+            first: Shell::new(),
+            current: AtomicPtr::new(ptr::null_mut()),
+            further: Mutex::new(Vec::new()),
+        }
+    }
+
+    #[cfg(loom)]
+    pub(crate) fn new() -> Shells<T> {
+        Shells {
+            first: Shell::new(),
+            current: AtomicPtr::new(ptr::null_mut()),
+            further: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The shell that is open, or was so a moment ago.
+    pub(crate) fn current(&'static self) -> Option<&'static Shell<T>> {
+        // Ordering: Acquire. Pairs with [shell]: the shell has been made.
+        let shell = self.current.load(ord("current_shell", Ordering::Acquire));
+        // SAFETY: shells are never freed.
+        unsafe { shell.as_ref() }
+    }
+
+    /// The right to put a value in, and to close its shell.
+    pub(crate) fn lock(&'static self) -> Key<T> {
+        Key {
+            shells: self,
+            further: self.further.lock(),
+        }
+    }
+}
+
+/// One thread at a time has it.
+pub(crate) struct Key<T: 'static> {
+    shells: &'static Shells<T>,
+    further: MutexGuard<'static, Vec<&'static Shell<T>>>,
+}
+
+impl<T> Key<T> {
+    /// Puts the value into a free shell, which becomes the current one. No other one is open.
+    pub(crate) fn put(&mut self, value: T) -> &'static Shell<T> {
+        let mut value = Some(value);
+        let mut try_in = |shell: &'static Shell<T>| {
+            // SAFETY: this thread has the lock, so it alone opens a shell.
+            value = unsafe { shell.open(value.take()?) };
+            value.is_none().then_some(shell)
+        };
+        let first = try_in(&self.shells.first);
+        let free = first.or_else(|| self.further.iter().find_map(|shell| try_in(shell)));
+        let shell = free.unwrap_or_else(|| {
+            let shell: &'static Shell<T> = Box::leak(Box::new(Shell::new()));
+            self.further.push(shell);
+            try_in(shell).expect("a new shell is free")
+        });
+        // Ordering: Edge [shell]: Release, so that who finds the shell finds it made.
+        let order = ord("put_shell", Ordering::Release);
+        let at = ptr::from_ref(shell).cast_mut();
+        self.shells.current.store(at, order);
+        shell
+    }
+
+    /// Closes the current shell, of which the caller is a user.
+    pub(crate) fn close(&mut self, shell: &Shell<T>) {
+        shell.close();
+        // Ordering: Relaxed; who still finds the shell finds it closed.
+        self.shells
+            .current
+            .store(ptr::null_mut(), Ordering::Relaxed);
+    }
+}
+
 #[cfg(all(test, loom))]
 mod loom_tests {
     use std::sync::Arc;
 
     use loom::thread;
 
-    use super::{Entry, Shell};
+    use super::{Entry, Shell, Shells};
     use crate::machine::prim::{AtomicUsize, DataCell, Ordering, explore};
 
     /// A value for the shell to hold: loom sees every access to its cell, and drops are counted.
@@ -254,6 +344,28 @@ mod loom_tests {
             let seen = use_once(&shell);
             assert_eq!(seen == 9, is_in, "{seen}");
             close(&shell);
+            // Ordering: Relaxed; all threads have been joined.
+            assert_eq!(dropped.load(Ordering::Relaxed), 2);
+        });
+    }
+
+    /// One value is still used when the next one is put in: that gets a shell of its own, which who
+    /// finds it finds made.
+    #[test]
+    fn loom_who_finds_a_shell_finds_it_made() {
+        explore(|| {
+            let dropped = Arc::new(AtomicUsize::new(0));
+            let shells: &'static Shells<Watched> = Box::leak(Box::new(Shells::new()));
+            let first = shells.lock().put(Watched::new(7, &dropped));
+            assert!(matches!(first.enter(), Entry::Here(_)));
+            shells.lock().close(first);
+            let user = thread::spawn(move || shells.current().map_or(0, use_once));
+            let second = shells.lock().put(Watched::new(9, &dropped));
+            assert!(!std::ptr::eq(first, second), "it is used");
+            let seen = user.join().unwrap();
+            assert!(seen == 9 || seen == 0, "{seen}");
+            drop(first.leave());
+            close(second);
             // Ordering: Relaxed; all threads have been joined.
             assert_eq!(dropped.load(Ordering::Relaxed), 2);
         });

@@ -11,7 +11,6 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop};
 use std::ops::Deref;
-use std::ptr;
 use std::sync::{Arc, Weak};
 use std::thread;
 
@@ -21,10 +20,10 @@ use super::stop::Dropped;
 use super::stop::stop;
 use super::{Pool, PoolBuilder};
 use crate::inherit::timer;
-use crate::machine::lease::{Entry, Shell};
+use crate::machine::lease::{Entry, Key, Shell, Shells};
 use crate::machine::lock::{Condvar, Mutex, MutexGuard};
 use crate::machine::os;
-use crate::machine::prim::{AtomicPtr, Ordering, wait_while};
+use crate::machine::prim::wait_while;
 use crate::observe::diagnostics;
 use crate::workers::Worker;
 use crate::workers::blocking::blocking;
@@ -57,14 +56,8 @@ impl PoolBuilder {
     }
 }
 
-/// The shell that the first pool lies in, and each one that is started when no other is used any
-/// more. So a library that is unloaded leaves nothing behind.
-static FIRST: Shell<Global> = Shell::new();
-/// The shell that is open; or null.
-static CURRENT: AtomicPtr<Shell<Global>> = AtomicPtr::new(ptr::null_mut());
-/// Further shells, for pools that were started while others were still used. The lock is held while
-/// a pool is started and while one is closed, so under it a current shell is an open one.
-static FURTHER: Mutex<Vec<&'static Shell<Global>>> = Mutex::new(Vec::new());
+/// Where the global pool lies, and those before it that are still used.
+static SHELLS: Shells<Global> = Shells::new();
 
 thread_local! {
     /// How many leases the calling thread has.
@@ -224,10 +217,7 @@ impl fmt::Debug for Lease {
 
 /// The global pool, if there is one.
 fn find() -> Option<Lease> {
-    // Ordering: Acquire. Pairs with [global]: the shell has been made.
-    let shell = CURRENT.load(Ordering::Acquire);
-    // SAFETY: shells are never freed.
-    enter(unsafe { shell.as_ref() }?)
+    enter(SHELLS.current()?)
 }
 
 fn enter(shell: &'static Shell<Global>) -> Option<Lease> {
@@ -247,10 +237,6 @@ fn enter(shell: &'static Shell<Global>) -> Option<Lease> {
     }
 }
 
-fn starting() -> MutexGuard<'static, Vec<&'static Shell<Global>>> {
-    FURTHER.lock()
-}
-
 /// The pool that serves a thread whose home is `H`; started if there is none.
 #[inline]
 pub(crate) fn of<H: Home>() -> Lease {
@@ -262,10 +248,10 @@ pub(crate) fn get_or(build: impl FnOnce() -> Pool) -> Lease {
     if let Some(lease) = find() {
         return lease;
     }
-    let mut further = starting();
+    let key = SHELLS.lock();
     match find() {
         Some(lease) => lease,
-        None => place(build(), &mut further),
+        None => place(build(), key),
     }
 }
 
@@ -274,35 +260,20 @@ pub(crate) fn set_built<E>(
     build: impl FnOnce() -> Result<Pool, E>,
     exists: impl FnOnce() -> E,
 ) -> Result<Lease, E> {
-    let mut further = starting();
+    let key = SHELLS.lock();
     if find().is_some() {
         return Err(exists());
     }
-    Ok(place(build()?, &mut further))
+    Ok(place(build()?, key))
 }
 
-/// Puts the pool into a free shell, which becomes the current one.
-fn place(pool: Pool, further: &mut Vec<&'static Shell<Global>>) -> Lease {
-    let mut global = Some(Global {
+/// Makes the pool the global one.
+fn place(pool: Pool, mut key: Key<Global>) -> Lease {
+    let shell = key.put(Global {
         pool: ManuallyDrop::new(pool),
         ended: Arc::default(),
     });
-    let mut try_in = |shell: &'static Shell<Global>| {
-        let value = global.take()?;
-        // SAFETY: the caller has the lock, so this is the only thread that opens a shell.
-        global = unsafe { shell.open(value) };
-        global.is_none().then_some(shell)
-    };
-    let free = try_in(&FIRST).or_else(|| further.iter().find_map(|shell| try_in(shell)));
-    let shell = free.unwrap_or_else(|| {
-        let shell: &'static Shell<Global> = Box::leak(Box::new(Shell::new()));
-        further.push(shell);
-        try_in(shell).expect("a new shell is free")
-    });
-    let lease = enter(shell).expect("nobody closes it without the lock");
-    // Ordering: Edge [global]: Release, so that who finds the shell finds it made.
-    CURRENT.store(ptr::from_ref(shell).cast_mut(), Ordering::Release);
-    lease
+    enter(shell).expect("nobody closes it without the key")
 }
 
 /// The global pool as the environment wants it: as many workers as `ROVING_WORKERS` says, or as the
@@ -424,18 +395,16 @@ fn shut_down(now: bool) -> Dropped {
 
 #[inline]
 fn shut_down_and_wait(now: bool) -> Dropped {
-    let further = starting();
+    let mut key = SHELLS.lock();
     let lease = find();
     if let Some(lease) = &lease {
-        lease.shell.close();
-        // Ordering: Relaxed; who still finds the shell finds it closed.
-        CURRENT.store(ptr::null_mut(), Ordering::Relaxed);
+        key.close(lease.shell);
         closed().push(Closed {
             registry: Arc::downgrade(lease.registry()),
             ended: Arc::clone(&lease.global().ended),
         });
     }
-    drop(further);
+    drop(key);
     let Some(lease) = lease else {
         return Dropped::nothing(end_closed(None));
     };

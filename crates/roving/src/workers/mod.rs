@@ -35,7 +35,6 @@ pub(crate) mod own;
 pub(crate) mod parked;
 #[cfg(not(loom))]
 pub(crate) mod pins;
-#[cfg(not(loom))]
 pub(crate) mod places;
 pub(crate) mod priority;
 #[cfg(not(loom))]

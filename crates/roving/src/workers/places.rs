@@ -100,3 +100,32 @@ impl<F> fmt::Debug for QueueFullError<F> {
 }
 
 impl<F> Error for QueueFullError<F> {}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use loom::thread;
+
+    use super::*;
+    use crate::machine::prim::explore;
+
+    /// Two threads want the one place that there is: one gets it. It is free again when that one is
+    /// done with it, and not twice, also if another one asks at that very moment.
+    #[test]
+    fn loom_a_place_has_one_taker_and_comes_back() {
+        explore(|| {
+            let places = Places::new(1);
+            let other = {
+                let places = Arc::clone(&places);
+                thread::spawn(move || places.take())
+            };
+            let mine = places.take();
+            let theirs = other.join().unwrap();
+            assert!(mine.is_some() != theirs.is_some(), "one of the two has it");
+            let leaves = thread::spawn(move || drop((mine, theirs)));
+            drop(places.take());
+            leaves.join().unwrap();
+            let last = places.take();
+            assert!(last.is_some() && places.take().is_none());
+        });
+    }
+}

@@ -166,8 +166,8 @@ impl Registry {
     pub(crate) fn check_has_threads(self: &Arc<Registry>) {
         self.check_is_here();
         let first = &self.seats[0];
-        if first.is_orphaned() {
-            if let Err(error) = self.replace_adopted() {
+        if self.size.roster.is_orphaned() {
+            if let Err(error) = roster::replace_adopted(self) {
                 self.has_no_thread(&error);
             }
         }
@@ -190,27 +190,6 @@ impl Registry {
     fn has_no_thread(&self, why: &dyn fmt::Display) -> ! {
         let name = &self.settings.name;
         panic!("the pool `{name}` has no thread any more, and none could be started: {why}")
-    }
-
-    /// A job, or mail, was added to a pool whose only thread may have been an adopted one that has
-    /// ended since [`Self::check_has_threads`]. Without a thread to be had it waits for who next
-    /// adds something.
-    #[inline]
-    fn look_for_orphan(self: &Arc<Registry>) {
-        if self.seats[0].is_orphaned() {
-            let _ = self.replace_adopted();
-        }
-    }
-
-    /// Starts a thread for the worker whose adopted thread has ended, unless that has been done or
-    /// the pool has ended.
-    #[cold]
-    pub(super) fn replace_adopted(self: &Arc<Registry>) -> io::Result<()> {
-        let _wanted = self.size.roster.wanted();
-        if self.seats[0].is_orphaned() && self.start_thread(0)? {
-            self.seats[0].set_orphaned(false);
-        }
-        Ok(())
     }
 
     /// Resizes the pool to what the process may use now. Returns how many workers work then.
@@ -244,9 +223,6 @@ impl Registry {
         }
         self.injector.push(class, kind, job);
         let is_called = self.job_was_added();
-        if !is_called {
-            self.look_for_orphan();
-        }
         meet(At::Told);
         is_called
     }
@@ -261,7 +237,7 @@ impl Registry {
     pub(crate) fn post(self: &Arc<Registry>, index: usize, kind: Kind, job: Job) {
         let is_here = || (self.hooks.here)(self) == Some(index);
         roster::post(self.as_ref(), index, kind, job, is_here);
-        self.look_for_orphan();
+        roster::look_for_orphan(self);
         meet(At::Told);
     }
 
@@ -289,12 +265,6 @@ impl Registry {
     pub(crate) fn adopt(&self) {
         self.crew.adopt();
         self.enlist(0);
-    }
-
-    /// The adopted thread does not keep the others from ending any more.
-    pub(crate) fn release_crew(&self) {
-        let ended = self.crew.let_go(|| self.has_mail());
-        ended.pay(|| self.unpark_all());
     }
 
     /// The pool is closed, and its adopted thread has not left: sees to it that there is a thread

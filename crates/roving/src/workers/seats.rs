@@ -42,8 +42,6 @@ pub(crate) struct Seat {
     thread: Arrival,
     /// The thread that has come after one that was adopted and has ended.
     heir: OnceLock<Thread>,
-    /// The adopted thread has ended, and the worker is to get another one.
-    orphaned: AtomicBool,
     /// No thread is here any more, nor ever will be.
     vacant: AtomicBool,
     /// In the place of a thread of its own.
@@ -83,7 +81,6 @@ impl Seat {
             works_for: AtomicUsize::new(NOBODY),
             thread: Arrival::default(),
             heir: OnceLock::new(),
-            orphaned: AtomicBool::new(false),
             vacant: AtomicBool::new(false),
             desk,
         })
@@ -131,19 +128,6 @@ impl Seat {
     /// Whether a thread has come after the one that was adopted.
     pub(crate) fn has_heir(&self) -> bool {
         self.heir.get().is_some()
-    }
-
-    /// Whether the adopted thread has ended, and no other has been started for the worker.
-    #[inline]
-    pub(super) fn is_orphaned(&self) -> bool {
-        // Ordering: Relaxed; who adds something looks after the queue's lock, see
-        // `Registry::let_go`.
-        self.orphaned.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn set_orphaned(&self, is_orphaned: bool) {
-        // Ordering: Relaxed, as in `is_orphaned`.
-        self.orphaned.store(is_orphaned, Ordering::Relaxed);
     }
 
     /// Returns when a thread is here, or never will be.

@@ -14,7 +14,7 @@ use crate::workers::registry::Registry;
 use crate::workers::settings::IndexHandler;
 use crate::workers::sleep::Parts;
 use crate::workers::sleep::lookers::Looking;
-use crate::workers::sleep::rest::{Sleeper, Woken, bench, has_found, sleep};
+use crate::workers::sleep::rest::{Sleeper, Woken, bench, has_found, rest_unless_needed, sleep};
 use crate::workers::sleep::roster;
 use crate::workers::steal::{ROUNDS_BEFORE_WANT, Search, Thief};
 
@@ -27,28 +27,14 @@ pub(crate) struct Turn<'w>(pub(crate) &'w Worker);
 
 impl Turn<'_> {
     /// A compensation thread that is not needed leaves. So does a worker that is benched.
-    ///
-    /// It may have been woken for a job, which is left to the workers that there should be. So it
-    /// passes the wake-up on to one that sleeps. If none does, as many as there should be are at
-    /// work, and look for jobs before they sleep; who parks in a wait brings in another thread. In
-    /// a pool where such threads run jobs only, they are there for it.
     fn stay_or_rest(self) {
         let registry = self.0.registry();
-        let closing = registry.crew.is_closing();
-        if !self.0.is_spare() {
-            if roster::is_benched(registry.as_ref(), self.0.index()) && !closing {
-                self.bench();
-            }
-            return;
-        }
-        if registry.spares.is_one_too_many(registry.as_ref()) && !closing {
-            has_found(self.0);
-            if registry.has_jobs() {
-                let _nobody_sleeps = registry.wake_one();
-            }
-            self.0.clock().enter(Activity::Idle);
-            registry.spares.rest(registry.as_ref(), self.0.index());
-            self.0.clock().enter(Activity::Steal);
+        if self.0.is_spare() {
+            rest_unless_needed(self.0);
+        } else if roster::is_benched(registry.as_ref(), self.0.index())
+            && !registry.crew.is_closing()
+        {
+            self.bench();
         }
     }
 

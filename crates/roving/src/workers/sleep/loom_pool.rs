@@ -18,6 +18,7 @@ use crate::machine::prim::thread::{self, Thread};
 use crate::machine::prim::{AtomicBool, AtomicUsize, OnceLock, Ordering, park};
 use crate::stack::loom_tests::{self, Made, not_run};
 use crate::stack::owner::Owner;
+use crate::stack::thief::Claim;
 use crate::stack::{Showing, TaskStack};
 use crate::stats::Activity;
 use crate::workers::inject::{Injector, Kind, Queue};
@@ -65,12 +66,17 @@ impl SmallPool {
         stand_in: StandIn,
         run_spare: fn(SmallWorker),
     ) -> Arc<SmallPool> {
-        Arc::new(SmallPool::with(workers, stand_in, run_spare))
+        Arc::new(SmallPool::with((workers, 1), stand_in, run_spare))
+    }
+
+    /// Two spare workers.
+    pub(crate) fn with_two_spares(workers: usize, run_spare: fn(SmallWorker)) -> Arc<SmallPool> {
+        Arc::new(SmallPool::with((workers, 2), StandIn::ForAll, run_spare))
     }
 
     /// A pool that has adopted the calling thread.
     pub(crate) fn adopting(workers: usize, run_spare: fn(SmallWorker)) -> Arc<SmallPool> {
-        let mut pool = SmallPool::with(workers, StandIn::ForAll, run_spare);
+        let mut pool = SmallPool::with((workers, 1), StandIn::ForAll, run_spare);
         pool.adopts = true;
         pool.crew.adopt();
         Arc::new(pool)
@@ -82,7 +88,7 @@ impl SmallPool {
         calls: impl Fn(usize) + Send + Sync + 'static,
     ) -> Arc<SmallPool> {
         let no_spare = |_| unreachable!("no thread of its own");
-        let mut pool = SmallPool::with(workers, StandIn::ForJobs, no_spare);
+        let mut pool = SmallPool::with((workers, 1), StandIn::ForJobs, no_spare);
         pool.calls = Some(Box::new(calls));
         for seat in 0..workers {
             pool.idle.announce(seat);
@@ -91,7 +97,11 @@ impl SmallPool {
         Arc::new(pool)
     }
 
-    fn with(workers: usize, stand_in: StandIn, run_spare: fn(SmallWorker)) -> SmallPool {
+    fn with(
+        (workers, spares): (usize, usize),
+        stand_in: StandIn,
+        run_spare: fn(SmallWorker),
+    ) -> SmallPool {
         let showing = Showing {
             slots: 2,
             unasked: 1,
@@ -101,7 +111,7 @@ impl SmallPool {
             everything: false,
             watched: false,
         };
-        let most = workers + 1;
+        let most = workers + spares;
         let seat = |_| SmallSeat {
             stack: TaskStack::new(showing),
             mailbox: Queue::new(),
@@ -398,6 +408,27 @@ impl SmallWorker {
             job.run();
         }
         is_one
+    }
+
+    /// Runs a task of that seat, whose worker blocks and has shown all that it has.
+    pub(crate) fn run_task_of(&self, seat: usize) -> bool {
+        let stack = self.pool.stack(seat);
+        loop {
+            match stack.claim(0, |_| 1) {
+                Claim::Won { index, remind, .. } => {
+                    remind.waive("the owner blocks, and has shown all");
+                    let slot = stack.slot(index);
+                    slot.begin(self.index, 0);
+                    let (_, ended) = loom_tests::run_and_finish(slot);
+                    ended.pay(|| self.pool.unpark(seat));
+                    self.pool.count_run();
+                    self.pool.unpark(seat);
+                    return true;
+                }
+                Claim::Busy => thread::yield_now(),
+                Claim::Empty => return false,
+            }
+        }
     }
 }
 

@@ -8,11 +8,12 @@ use loom::thread;
 use super::lending::Lending;
 use super::loom_pool::{SmallPool, SmallWorker};
 use super::parts::Parts;
-use super::rest::{Sleeper, Woken, bench, has_found, last_look, sleep};
-use super::roster::{is_benched, resize, vacate};
+use super::rest::{Sleeper, Woken, bench, has_found, last_look, rest_unless_needed, sleep};
+use super::roster::{is_benched, let_go, look_for_orphan, resize, vacate};
 use super::spares::StandIn;
-use crate::machine::prim::{explore, explore_within};
+use crate::machine::prim::{explore, explore_within, park};
 use crate::stack::loom_tests::Made;
+use crate::stack::owner::Owner;
 
 fn no_spare(_: SmallWorker) {
     unreachable!("this test starts no spare thread");
@@ -232,6 +233,90 @@ fn loom_a_core_that_is_given_twice_finds_a_spare_thread() {
         pool.spares().replace_me(&pool);
         pool.join();
     });
+}
+
+/// The only thread of a pool, which was adopted, goes while `adds` brings something to run: either
+/// it finds that, or is missed, and the worker gets another thread.
+fn orphan_gets(adds: fn(&Arc<SmallPool>)) {
+    explore_within(Some(2), move || {
+        let pool = SmallPool::adopting(1, |heir| run_until_the_end(&heir));
+        let goes = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || let_go(&pool))
+        };
+        adds(&pool);
+        goes.join().unwrap();
+        pool.wait_until_run(1);
+        pool.close();
+        pool.join();
+    });
+}
+
+#[test]
+fn loom_a_job_finds_an_orphan_or_is_found_by_who_goes() {
+    orphan_gets(SmallPool::inject_awaited);
+}
+
+#[test]
+fn loom_mail_finds_an_orphan_or_is_found_by_who_goes() {
+    orphan_gets(|pool| {
+        pool.post_awaited(0);
+        look_for_orphan(pool);
+    });
+}
+
+/// Two compensation threads sleep, of which one is too many, while the only worker is away and
+/// `adds` something: the one that is woken runs it, or rests, and then the other one runs it.
+fn passes_on(run_spare: fn(SmallWorker), adds: fn(&SmallWorker, &Owner<'_>)) {
+    explore_within(Some(1), move || {
+        let pool = SmallPool::with_two_spares(1, run_spare);
+        let worker = SmallWorker::begin(&pool, 0);
+        let owner = worker.owner();
+        for spare in [1, 2] {
+            pool.spares().replace_me(&pool);
+            while !pool.idle().contains(spare) {
+                thread::yield_now();
+            }
+        }
+        // The first of the two waited for a while, and was replaced.
+        pool.spares().back_again();
+        adds(&worker, &owner);
+        pool.wait_until_run(1);
+        pool.close();
+        pool.join();
+    });
+}
+
+/// A compensation thread that finds nothing and sleeps: when it is woken, it `runs` one thing, or
+/// rests.
+fn wake_up(spare: &SmallWorker, runs: fn(&SmallWorker) -> bool) {
+    let pool = &spare.pool;
+    let _ = pool.stack(0).want();
+    pool.idle().announce(spare.index());
+    while pool.idle().contains(spare.index()) && !pool.crew().is_closing() {
+        park();
+    }
+    rest_unless_needed(spare);
+    while !runs(spare) && !pool.crew().is_closing() {
+        thread::yield_now();
+        rest_unless_needed(spare);
+    }
+}
+
+#[test]
+fn loom_a_spare_thread_that_rests_passes_a_job_on() {
+    passes_on(
+        |spare| wake_up(&spare, SmallWorker::run_job),
+        |worker, _| worker.pool.inject_awaited(),
+    );
+}
+
+#[test]
+fn loom_a_spare_thread_that_rests_passes_a_task_on() {
+    passes_on(
+        |spare| wake_up(&spare, |spare| spare.run_task_of(0)),
+        |worker, owner| worker.push(owner, 7),
+    );
 }
 
 /// The loop of a worker in a pool that changes its size.

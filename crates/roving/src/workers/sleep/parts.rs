@@ -8,7 +8,7 @@ use super::crew::Crew;
 use super::idle::IdleSet;
 use super::in_use::InUse;
 use super::lookers::Lookers;
-use super::roster::Roster;
+use super::roster::{Roster, look_for_orphan};
 use super::spares::Spares;
 use crate::machine::prim::{AtomicUsize, Ordering, mutant, pause};
 use crate::machine::turns::{At, meet};
@@ -155,7 +155,11 @@ pub(crate) trait Parts: Sized {
     /// A job was added to a queue: sees to it that a worker runs it. False if there was none to
     /// call.
     fn job_was_added(self: &Arc<Self>) -> bool {
-        mutant("wake_for_job") || self.wake_one() || self.spares().job_waits(self)
+        let is_called = mutant("wake_for_job") || self.wake_one() || self.spares().job_waits(self);
+        if !is_called {
+            look_for_orphan(self);
+        }
+        is_called
     }
 }
 

@@ -137,6 +137,29 @@ pub(crate) fn sleep_until(worker: &impl Sleeper, done: impl Fn() -> bool) {
     });
 }
 
+/// The calling compensation thread rests until it is brought in again, or the pool closes, unless
+/// it is needed.
+///
+/// It may have been woken for work that is now left to the threads that there should be. So it
+/// looks around as it would before it sleeps, and passes the wake-up on to one that sleeps: of two
+/// compensation threads that sleep, the one that is woken may be the one that is not needed. If
+/// nobody sleeps, as many as there should be are at work, and look around before they sleep; who
+/// parks in a wait brings in another thread. In a pool where such threads run jobs only, they are
+/// there for a job that waits.
+pub(crate) fn rest_unless_needed(worker: &impl Sleeper) {
+    let (pool, spares) = (worker.pool(), worker.pool().spares());
+    if !spares.is_one_too_many(pool.as_ref()) || pool.crew().is_closing() {
+        return;
+    }
+    cease_to_look(worker);
+    if !pool.idle().is_empty() && last_look(worker, true) && !mutant("rest_passes_on") {
+        pool.wake_one();
+    }
+    worker.turn_to(Activity::Idle);
+    spares.rest(pool.as_ref(), worker.index());
+    worker.turn_to(Activity::Steal);
+}
+
 /// Sleeps outside of the idle set until this worker is to work again, or the pool closes. What it
 /// may have been called for is left to another; what is addressed to it runs.
 pub(crate) fn bench(worker: &impl Sleeper) {

@@ -11,11 +11,17 @@
 //! **Mail for a seat that becomes vacant.** Who vacates a seat says so first and empties the
 //! mailbox then; who posts looks after it has posted. The lock of the mailbox orders the two, so
 //! one of them finds the job.
+//!
+//! **A pool whose only thread was adopted and has gone.** Its worker is an *orphan*, and gets a
+//! thread of the pool's own when there is something to run. Who goes says so first and looks for
+//! jobs and mail then; who adds some looks after it has added it. The lock of the queue orders the
+//! two, so one of them finds the other, and starts the thread.
 
+use std::io;
 use std::sync::Arc;
 
 use super::parts::Parts;
-use crate::machine::prim::{AtomicUsize, Mutex, MutexGuard, Ordering, mutant};
+use crate::machine::prim::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering, mutant};
 use crate::machine::unwind::drop_quietly;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
@@ -25,6 +31,9 @@ pub(crate) struct Roster {
     size: AtomicUsize,
     /// How many workers are to work. Held while that is changed, or a worker goes for good.
     wanted: Mutex<usize>,
+    /// The adopted thread has ended, which was the only one, and its worker is to get another one.
+    /// Written under the lock of `wanted`.
+    is_orphaned: AtomicBool,
 }
 
 impl Roster {
@@ -32,6 +41,7 @@ impl Roster {
         Roster {
             size: AtomicUsize::new(workers),
             wanted: Mutex::new(workers),
+            is_orphaned: AtomicBool::new(false),
         }
     }
 
@@ -40,6 +50,18 @@ impl Roster {
         // Ordering: Relaxed; who is benched, or no longer, is unparked after the change, and looks
         // again. A thread that has not come yet to be unparked sees the change by the crew's lock.
         self.size.load(Ordering::Relaxed)
+    }
+
+    /// Whether the only worker is to get another thread.
+    #[inline]
+    pub(crate) fn is_orphaned(&self) -> bool {
+        // Ordering: Relaxed; who adds something looks after the queue's lock, see the module.
+        self.is_orphaned.load(Ordering::Relaxed)
+    }
+
+    fn set_orphaned(&self, is_orphaned: bool) {
+        // Ordering: Relaxed, as in `is_orphaned`.
+        self.is_orphaned.store(is_orphaned, Ordering::Relaxed);
     }
 
     /// The lock under which the size changes.
@@ -110,6 +132,45 @@ pub(crate) fn vacate(pool: &Arc<impl Parts>, seat: usize, but_the_last: bool) ->
         drop_mail(pool.as_ref(), seat);
     }
     true
+}
+
+/// The adopted thread is a worker no longer. If it was the only one, and the pool is not closed,
+/// the worker gets a thread of the pool's own as soon as there is something to run.
+#[inline]
+pub(crate) fn let_go(pool: &Arc<impl Parts>) {
+    let is_the_last = !vacate(pool, 0, !pool.crew().is_closing());
+    if is_the_last {
+        // Under the lock, by which the worker's next thread sees what this one has left.
+        let _wanted = pool.roster().wanted();
+        pool.roster().set_orphaned(true);
+    }
+    let ended = pool.crew().let_go(|| pool.has_mail());
+    ended.pay(|| pool.unpark_all());
+    let has_some = || pool.has_jobs() || !pool.mailbox(0).is_surely_empty();
+    if is_the_last && !mutant("orphan_looks_for_jobs") && has_some() {
+        // Else the next one who adds something tries again, and says so if it fails.
+        let _ = replace_adopted(pool);
+    }
+}
+
+/// A job, or mail, was added to a pool whose only thread may have been an adopted one that has
+/// ended meanwhile. Without a thread to be had it waits for who next adds something.
+#[inline]
+pub(crate) fn look_for_orphan(pool: &Arc<impl Parts>) {
+    if pool.roster().is_orphaned() && !mutant("look_for_orphan") {
+        let _ = replace_adopted(pool);
+    }
+}
+
+/// Starts a thread for the worker whose adopted thread has ended, unless that has been done or the
+/// pool has ended.
+#[cold]
+pub(crate) fn replace_adopted(pool: &Arc<impl Parts>) -> io::Result<()> {
+    let _wanted = pool.roster().wanted();
+    if pool.roster().is_orphaned() && pool.start_thread(0)? {
+        pool.roster().set_orphaned(false);
+    }
+    Ok(())
 }
 
 /// Nobody comes for what is in the mailbox.

@@ -344,21 +344,11 @@ fn loom_a_job_of_a_wait_that_ends_goes_to_another() {
     });
 }
 
-/// A compensation thread takes a task of the worker that blocks.
+/// A compensation thread takes the tasks of the worker that blocks.
 fn run_two_tasks(spare: &SmallWorker) {
-    let pool = &spare.pool;
-    while pool.has_run() < 2 {
-        match pool.stack(0).claim(0, |_| 1) {
-            Claim::Won { index, remind, .. } => {
-                remind.waive("the owner blocks, and has shown all");
-                let slot = pool.stack(0).slot(index);
-                slot.begin(spare.index, 0);
-                run_begun(pool, 0, slot);
-                pool.count_run();
-                pool.unpark(0);
-            }
-            Claim::Busy => thread::yield_now(),
-            Claim::Empty => drop(sleep(spare)),
+    while spare.pool.has_run() < 2 {
+        if !spare.run_task_of(0) {
+            let _ = sleep(spare);
         }
     }
 }

@@ -48,7 +48,7 @@ impl Drop for Leaving {
         set_current_line(&raw const ALARM);
         if is_here {
             registry.seats[0].stack.cut_wire();
-            let_go(registry);
+            roster::let_go(registry);
         }
     }
 }
@@ -204,25 +204,4 @@ fn adopt(registry: &Arc<Registry>) -> bool {
     frames::set_current_local(&worker.seat().tasks);
     LEAVING.set(Some(Leaving(registry)));
     true
-}
-
-/// The adopted thread is a worker no longer. If it was the only one, and the pool is not
-/// closed, the worker gets a thread of the pool's own as soon as there is something to run.
-///
-/// The thread says that it has gone and looks for jobs then; who adds one looks after it has
-/// added it. The lock of the queue orders the two, so one of them finds the job and starts the
-/// thread.
-#[inline]
-fn let_go(registry: &Arc<Registry>) {
-    let is_the_last = !roster::vacate(registry, 0, !registry.crew.is_closing());
-    if is_the_last {
-        // Under the lock, by which the worker's next thread sees what this one has left.
-        let _wanted = registry.size.roster.wanted();
-        registry.seats[0].set_orphaned(true);
-    }
-    registry.release_crew();
-    if is_the_last && (registry.has_jobs() || !registry.mailbox(0).is_surely_empty()) {
-        // Else the next one who adds something tries again, and says so if it fails.
-        let _ = registry.replace_adopted();
-    }
 }
