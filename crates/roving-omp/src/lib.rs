@@ -34,7 +34,6 @@ mod abi;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod env;
-#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod loops;
 mod prim;

@@ -345,7 +345,7 @@ fn post(counts: *const c_long) {
     if let Some(doacross) = share.doacross() {
         // SAFETY: a compiler passes one for each level.
         let counts = unsafe { slice::from_raw_parts(counts, doacross.levels()) };
-        doacross.post(share, counts);
+        doacross.post(&share.gate, counts);
     }
 }
 
@@ -377,7 +377,7 @@ macro_rules! doacross_waits {
                 if levels > LEVELS_MAX {
                     crate::env::stop("ordered(n) with more than 16 loops is not implemented");
                 }
-                doacross.wait(share, &numbers[..levels]);
+                doacross.wait(&share.gate, &numbers[..levels]);
             }
         }
     )*};

@@ -8,11 +8,11 @@
 use std::collections::BTreeSet;
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::control::change;
 use crate::env;
+use crate::sync::count::Budget;
 use crate::team::thread::Thread;
 
 /// `omp_allocator_handle_t`: 0 for the default one of the task, a number of a predefined one, or
@@ -34,10 +34,7 @@ pub(super) struct Trait {
 struct Allocator {
     alignment: usize,
     /// The bytes that it may have given away at once.
-    pool: usize,
-    /// The bytes that it has given away. It grows to at most `pool` by a reservation, and shrinks
-    /// by as much when what was reserved is given back. It guards no other memory.
-    given: AtomicUsize,
+    pool: Budget,
     fallback: Fallback,
 }
 
@@ -81,8 +78,7 @@ impl Allocator {
         }
         Some(Allocator {
             alignment,
-            pool,
-            given: AtomicUsize::new(0),
+            pool: Budget::new(pool),
             fallback: match fallback {
                 NULL_FALLBACK => Fallback::Null,
                 ABORT_FALLBACK => Fallback::Abort,
@@ -90,19 +86,6 @@ impl Allocator {
                 _ => Fallback::To(DEFAULT_ALLOCATOR),
             },
         })
-    }
-
-    fn reserve(&self, bytes: usize) -> bool {
-        let more = |given: usize| given.checked_add(bytes).filter(|&sum| sum <= self.pool);
-        // Ordering: Relaxed, both; a number that stands for itself.
-        self.given
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
-            .is_ok()
-    }
-
-    fn give_back(&self, bytes: usize) {
-        // Ordering: Relaxed; a number that stands for itself.
-        self.given.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -197,12 +180,12 @@ impl Asked {
         // SAFETY: the caller's promise, and that of the program for what it falls back on. That
         // was there when the allocator was made, so they are no circle.
         while let Some(allocator) = unsafe { Allocator::of(handle) } {
-            if allocator.reserve(self.size) {
+            if allocator.pool.take(self.size) {
                 let at = self.take(handle, allocator.alignment);
                 if !at.is_null() {
                     return at;
                 }
-                allocator.give_back(self.size);
+                allocator.pool.give_back(self.size);
             }
             handle = match allocator.fallback {
                 Fallback::Null => return ptr::null_mut(),
@@ -336,7 +319,7 @@ unsafe extern "C" fn omp_free(at: *mut c_void, _handle: Handle) {
     unsafe {
         let header = header(at);
         if let Some(allocator) = Allocator::of(header.handle) {
-            allocator.give_back(header.size);
+            allocator.pool.give_back(header.size);
         }
         libc::free(header.base);
     }

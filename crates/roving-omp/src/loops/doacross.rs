@@ -3,9 +3,8 @@
 //! The iterations of the outermost loop are given to threads, each with all of its inner ones,
 //! which run in their order. So how far an outer iteration has come is one number.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use super::share::Share;
+use crate::prim::{AtomicU64, Ordering, ord};
+use crate::sync::gate::Gate;
 
 /// How far each outer iteration has come.
 pub(crate) struct Doacross {
@@ -35,21 +34,23 @@ impl Doacross {
         pairs.fold(0, |number, (count, &index)| number * count + index as u64)
     }
 
-    /// This iteration is done as far as others wait for it.
-    pub(crate) fn post(&self, share: &Share, iteration: &[i64]) {
+    /// This iteration is done as far as others wait for it, at that gate.
+    pub(crate) fn post(&self, gate: &Gate, iteration: &[i64]) {
         if let Some(done) = self.done.get(iteration[0] as usize) {
             // Ordering: Edge [post]: Release, to those that wait for the iteration.
-            done.store(self.number(&iteration[1..]) + 1, Ordering::Release);
-            share.gate.ring();
+            let number = self.number(&iteration[1..]) + 1;
+            done.store(number, ord("post", Ordering::Release));
+            gate.ring();
         }
     }
 
     /// Waits until that iteration has been posted.
-    pub(crate) fn wait(&self, share: &Share, iteration: &[i64]) {
+    pub(crate) fn wait(&self, gate: &Gate, iteration: &[i64]) {
         let number = self.number(&iteration[1..]);
         if let Some(done) = self.done.get(iteration[0] as usize) {
             // Ordering: Acquire. Pairs with [post].
-            share.gate.wait(|_| done.load(Ordering::Acquire) > number);
+            let order = ord("see_post", Ordering::Acquire);
+            gate.wait(|_| done.load(order) > number);
         }
     }
 }

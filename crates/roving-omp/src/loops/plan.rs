@@ -1,8 +1,7 @@
 //! How the iterations of a loop are given to threads. A loop is counted here from 0, whatever its
 //! variable and step are.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
+use super::next::Next;
 use crate::env::{Kind, Schedule};
 
 /// A loop in the units of its program. A variable of any type is taken for its bits.
@@ -106,39 +105,19 @@ impl Plan {
 
     /// The next iterations of one of `threads` threads, whose `turn` it is; `next` counts what was
     /// given to all. Where they are [counted](Plan::counted), `take_counted` stands for this.
-    pub(crate) fn take(&self, thread: u64, turn: u64, next: &AtomicU64) -> Option<(u64, u64)> {
+    pub(crate) fn take(&self, thread: u64, turn: u64, next: &Next) -> Option<(u64, u64)> {
+        let count = self.range.count;
         match self.kind {
             Kind::Static | Kind::Auto => self.take_static(thread, turn),
-            Kind::Dynamic => self.take_of_rest(next, |_| self.chunk),
-            Kind::Guided => {
-                self.take_of_rest(next, |rest| rest.div_ceil(self.threads).max(self.chunk))
-            }
+            Kind::Dynamic => next.take(count, |_| self.chunk),
+            Kind::Guided => next.take(count, |rest| rest.div_ceil(self.threads).max(self.chunk)),
         }
     }
 
     /// The next iterations of whichever thread, where they are [counted](Plan::counted).
     #[inline]
-    pub(crate) fn take_counted(&self, next: &AtomicU64) -> Option<(u64, u64)> {
-        let count = self.range.count;
-        // Ordering: Relaxed; the count alone is shared.
-        let from = next.fetch_add(self.chunk, Ordering::Relaxed);
-        (from < count).then(|| (from, count.min(from + self.chunk)))
-    }
-
-    fn take_of_rest(&self, next: &AtomicU64, part: impl Fn(u64) -> u64) -> Option<(u64, u64)> {
-        // Ordering: Relaxed, all: the count alone is shared.
-        let mut from = next.load(Ordering::Relaxed);
-        loop {
-            let rest = self.range.count - from;
-            if rest == 0 {
-                return None;
-            }
-            let to = from + part(rest).min(rest);
-            match next.compare_exchange_weak(from, to, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return Some((from, to)),
-                Err(now) => from = now,
-            }
-        }
+    pub(crate) fn take_counted(&self, next: &Next) -> Option<(u64, u64)> {
+        next.add(self.chunk, self.range.count)
     }
 
     fn take_static(&self, thread: u64, turn: u64) -> Option<(u64, u64)> {
@@ -195,7 +174,7 @@ mod tests {
                     for threads in [1, 2, 5] {
                         let range = Range::upto(count);
                         let plan = Plan::new(range, schedule(kind, chunk), threads, ordered);
-                        let next = AtomicU64::new(0);
+                        let next = Next::default();
                         let mut seen = vec![0; count as usize];
                         let take = |thread, turn| match plan.counted {
                             true => plan.take_counted(&next),
@@ -230,7 +209,7 @@ mod tests {
             false,
         );
         assert!(!plan.counted);
-        let next = AtomicU64::new(0);
+        let next = Next::default();
         let mut last = 0;
         while let Some((from, to)) = plan.take(0, 0, &next) {
             assert_eq!(from, last);

@@ -10,10 +10,11 @@
 use std::cell::UnsafeCell;
 use std::hint;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::thread;
 
 use super::doacross::Doacross;
+use super::next::Next;
 use super::plan::Plan;
 use crate::sync::gate::Gate;
 use crate::sync::turn::{Found, Turn};
@@ -42,7 +43,7 @@ pub(crate) struct Share {
     pub(crate) cancelled: AtomicBool,
     /// The first iteration whose `ordered` part may run.
     pub(crate) gate: Gate,
-    next: Alone<AtomicU64>,
+    next: Alone<Next>,
 }
 
 // SAFETY: `plan` and `doacross` are written by the one thread that sets up, and by the last to
@@ -60,7 +61,7 @@ impl Share {
             retired: AtomicPtr::new(ptr::null_mut()),
             cancelled: AtomicBool::new(false),
             gate: Gate::default(),
-            next: Alone(AtomicU64::new(0)),
+            next: Alone(Next::default()),
         }
     }
 
@@ -73,8 +74,8 @@ impl Share {
     }
 
     fn clear(&self) {
+        self.next.0.reset();
         // Ordering: Relaxed, all; handed on with the turn, or the region.
-        self.next.0.store(0, Ordering::Relaxed);
         self.copies.store(ptr::null_mut(), Ordering::Relaxed);
         let memory = self.memory.swap(ptr::null_mut(), Ordering::Relaxed);
         let retired = self.retired.swap(memory, Ordering::Relaxed);

@@ -6,6 +6,7 @@ use loom::sync::Notify;
 use loom::thread;
 
 use super::barrier::Barrier;
+use super::count::{Budget, Count, Missing};
 use super::dock::Dock;
 use super::gate::Gate;
 use super::mail::Mail;
@@ -14,31 +15,31 @@ use super::turn::{Found, Turn};
 use crate::prim::{AtomicU32, DataCell, Ordering, explore_within};
 
 /// Threads that lose their core against their will, so often at most.
-const PREEMPTIONS: Option<usize> = Some(3);
+pub(crate) const PREEMPTIONS: Option<usize> = Some(3);
 
 /// A value that loom checks for races.
-struct Value(DataCell<u32>);
+pub(crate) struct Value(DataCell<u32>);
 
 // SAFETY: loom says if two threads use it at once.
 unsafe impl Sync for Value {}
 
 impl Value {
-    fn new() -> Value {
+    pub(crate) fn new() -> Value {
         Value(DataCell::new(0))
     }
 
-    fn set(&self, value: u32) {
+    pub(crate) fn set(&self, value: u32) {
         // SAFETY: loom says if another thread is here.
         self.0.with_mut(|at| unsafe { *at = value });
     }
 
-    fn get(&self) -> u32 {
+    pub(crate) fn get(&self) -> u32 {
         // SAFETY: loom says if another thread writes it meanwhile.
         self.0.with(|at| unsafe { *at })
     }
 }
 
-fn beside(both: impl Fn(usize) + Send + Sync + 'static) {
+pub(crate) fn beside(both: impl Fn(usize) + Send + Sync + 'static) {
     let both = Arc::new(both);
     let own = Arc::clone(&both);
     let other = thread::spawn(move || own(1));
@@ -245,6 +246,86 @@ fn loom_who_waits_for_tasks_sees_the_end_of_the_last() {
                 assert_eq!(ran.get(), 5);
             }
         });
+    });
+}
+
+/// Both have counted something, and have done something for it before they say that it has ended.
+/// The last of them sees what the other one did, and so does who finds that nothing is left.
+#[test]
+fn loom_the_last_of_a_count_sees_what_was_done_for_all() {
+    explore_within(PREEMPTIONS, || {
+        let (count, values) = (Count::of(2), [Value::new(), Value::new()]);
+        beside(move |me| {
+            values[me].set(7);
+            if count.leave() || count.has_left(0) {
+                assert_eq!(values[1 - me].get(), 7);
+            }
+        });
+    });
+}
+
+#[test]
+fn loom_who_finds_a_count_over_sees_what_was_done_for_it() {
+    explore_within(PREEMPTIONS, || {
+        let (count, value) = (Count::of(1), Value::new());
+        beside(move |me| {
+            if me == 0 {
+                value.set(7);
+                assert!(count.leave());
+            } else if count.has_left(0) {
+                assert_eq!(value.get(), 7);
+            }
+        });
+    });
+}
+
+/// Two parts of one end come: the last one sees what was done before the other.
+#[test]
+fn loom_the_last_part_of_an_end_sees_the_others() {
+    explore_within(PREEMPTIONS, || {
+        let (missing, ends) = (Missing::new(0b11), Arc::new(AtomicU32::new(0)));
+        let (values, ended) = ([Value::new(), Value::new()], Arc::clone(&ends));
+        beside(move |me| {
+            values[me].set(7);
+            if missing.come(1 << me) {
+                assert_eq!(values[1 - me].get(), 7);
+                // Ordering: Relaxed; read when both have ended.
+                ended.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        // Ordering: Relaxed; both have ended.
+        assert_eq!(ends.load(Ordering::Relaxed), 1, "one is the last");
+    });
+}
+
+/// Of a budget of three, both want two, and give them back: no more is given than there is, and in
+/// the end all is there.
+#[test]
+fn loom_a_budget_is_kept() {
+    explore_within(PREEMPTIONS, || {
+        let budget = Arc::new((Budget::new(3), AtomicU32::new(0)));
+        let shared = Arc::clone(&budget);
+        beside(move |_| {
+            let (budget, got) = &*shared;
+            if budget.take(2) {
+                // Ordering: Relaxed; read when both have ended.
+                got.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let (budget, got) = &*budget;
+        // Ordering: Relaxed; both have ended.
+        assert_eq!(got.load(Ordering::Relaxed), 1, "one of the two has got it");
+        assert!(!budget.take(2) && budget.take(1));
+    });
+    explore_within(PREEMPTIONS, || {
+        let budget = Arc::new(Budget::new(3));
+        let shared = Arc::clone(&budget);
+        beside(move |_| {
+            if shared.take(2) {
+                shared.give_back(2);
+            }
+        });
+        assert!(budget.take(3) && !budget.take(1));
     });
 }
 

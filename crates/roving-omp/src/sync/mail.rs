@@ -6,11 +6,12 @@
 //! | `has_some` | whether there are items | under their lock; read without it as a hint |
 //! | `has_been_used` | whether anybody ever entered | the same thread as `open` |
 
+use super::count::Count;
 use super::gate::Gate;
-use crate::prim::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering, ord};
+use crate::prim::{AtomicBool, Mutex, MutexGuard, Ordering};
 
 pub(crate) struct Mail<T> {
-    open: AtomicUsize,
+    open: Count,
     has_been_used: AtomicBool,
     items: Mutex<Vec<T>>,
     has_some: AtomicBool,
@@ -20,7 +21,7 @@ pub(crate) struct Mail<T> {
 impl<T> Default for Mail<T> {
     fn default() -> Mail<T> {
         Mail {
-            open: AtomicUsize::new(0),
+            open: Count::default(),
             has_been_used: AtomicBool::new(false),
             items: Mutex::new(Vec::new()),
             has_some: AtomicBool::new(false),
@@ -36,24 +37,22 @@ impl<T> Mail<T> {
 
     /// One more is to be waited for.
     pub(crate) fn enter(&self) {
-        // Ordering: Relaxed, both; who enters it has not come to the barrier.
+        // Ordering: Relaxed; who enters it has not come to the barrier.
         self.has_been_used.store(true, Ordering::Relaxed);
-        self.open.fetch_add(1, Ordering::Relaxed);
+        self.open.enter();
     }
 
     /// One of them has ended. The lock keeps the mail there until the bell has rung: who ends it
     /// takes the lock once more ([`Mail::close`]).
     pub(crate) fn leave(&self) {
         let _items = self.items();
-        // Ordering: Edge [mail]: Release, of what has been done.
-        self.open.fetch_sub(1, ord("mail", Ordering::Release));
+        self.open.leave();
         self.gate.ring();
     }
 
     /// Whether all that have entered have left.
     pub(crate) fn is_over(&self) -> bool {
-        // Ordering: Acquire. Pairs with [mail].
-        self.open.load(ord("see_mail", Ordering::Acquire)) == 0
+        self.open.has_left(0)
     }
 
     /// Whether anybody ever entered.

@@ -1,6 +1,7 @@
 //! How threads wait for each other, where no task is to be run meanwhile.
 
 pub(crate) mod barrier;
+pub(crate) mod count;
 pub(crate) mod dock;
 pub(crate) mod futex;
 pub(crate) mod gate;
@@ -11,7 +12,7 @@ pub(crate) mod patience;
 pub(crate) mod turn;
 
 #[cfg(all(test, loom))]
-mod loom_tests;
+pub(crate) mod loom_tests;
 
 /// Loom has no time: a thread that waits sleeps at once.
 #[cfg(loom)]

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::node::Node;
+use crate::sync::count::Count;
 
 /// How a task depends on a place in memory, by number as in C.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -121,7 +121,7 @@ pub(crate) struct Children {
     /// The last that depends on all memory, if there is one.
     all: Vec<Arc<Node>>,
     /// Counted children that have not ended.
-    pub(crate) counted: Arc<AtomicUsize>,
+    pub(crate) counted: Arc<Count>,
 }
 
 impl Children {
@@ -149,8 +149,7 @@ impl Children {
 
     /// Whether all that were counted have ended.
     pub(crate) fn are_over(&self) -> bool {
-        // Ordering: Acquire. Pairs with [family].
-        self.counted.load(Ordering::Acquire) == 0
+        self.counted.has_left(0)
     }
 }
 

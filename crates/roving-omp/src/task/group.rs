@@ -2,12 +2,13 @@
 
 use std::cell::Cell;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use roving::raw::hosted::{self, Frame};
 
 use super::Heritage;
 use super::node::Node;
+use crate::sync::count::Count;
 use crate::team::thread::Thread;
 
 /// A group. It stays until all of its tasks have ended.
@@ -21,7 +22,7 @@ pub(crate) struct Group {
     frame: Cell<Frame>,
     cancelled: AtomicBool,
     /// Of its tasks, those that wait for an event or depend on one.
-    loose: AtomicUsize,
+    loose: Count,
     /// The description that `task_reduction` has registered: the first of a list of C's.
     reductions: Cell<*mut usize>,
     /// One of its tasks may be held by one that is older than the group, and stands below.
@@ -37,7 +38,7 @@ impl Group {
             outer_frame: Cell::new(Frame::NOWHERE),
             frame: Cell::new(Frame::NOWHERE),
             cancelled: AtomicBool::new(false),
-            loose: AtomicUsize::new(0),
+            loose: Count::default(),
             reductions: Cell::new(reductions),
             holds: Cell::new(false),
         })
@@ -78,13 +79,11 @@ impl Group {
     }
 
     pub(crate) fn enter_loose(&self) {
-        // Ordering: Relaxed; who enters it is a task of the group.
-        self.loose.fetch_add(1, Ordering::Relaxed);
+        self.loose.enter();
     }
 
     pub(crate) fn leave_loose(&self) {
-        // Ordering: Edge [group_loose]: Release, of what the task has done.
-        self.loose.fetch_sub(1, Ordering::Release);
+        self.loose.leave();
     }
 }
 
@@ -99,7 +98,7 @@ pub(crate) fn start(thread: &Thread) {
         outer_frame: Cell::new(outer_frame),
         frame: Cell::new(hosted::open()),
         cancelled: AtomicBool::new(false),
-        loose: AtomicUsize::new(0),
+        loose: Count::default(),
         reductions: Cell::new(ptr::null_mut()),
         holds: Cell::new(false),
     }));
@@ -124,8 +123,7 @@ pub(crate) fn end(thread: &Thread) {
         true => task.drain(),
         false => hosted::drain(group.frame.get()),
     }
-    // Ordering: Acquire. Pairs with [group_loose].
-    let is_over = || group.loose.load(Ordering::Acquire) == 0;
+    let is_over = || group.loose.has_left(0);
     if !is_over() {
         // Also what its tasks may depend on: other children of the task.
         let family = task.family();

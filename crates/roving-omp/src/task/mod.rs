@@ -17,13 +17,13 @@ pub(crate) mod taskloop;
 use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use roving::raw::hosted::{self, Frame};
 
 use self::depend::Children;
 use self::group::Group;
 use crate::env::{Controls, Settings};
+use crate::sync::count::Count;
 use crate::team::Team;
 
 /// All that a task hands on to those that it spawns. It stays until the region ends.
@@ -115,7 +115,7 @@ impl Task {
     }
 
     /// How many counted children it has.
-    pub(crate) fn family(&self) -> Arc<AtomicUsize> {
+    pub(crate) fn family(&self) -> Arc<Count> {
         let mut children = self.children.borrow_mut();
         Arc::clone(&children.get_or_insert_default().counted)
     }

@@ -11,7 +11,7 @@
 //! ([`Loose`](super::loose::Loose)), for the thread that brought the event need not wait for it.
 //! A counted task ends after all that it has spawned: no stack that others wait for has that.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use roving::raw::hosted;
@@ -19,6 +19,7 @@ use roving::raw::hosted;
 use super::Heritage;
 use super::group::Group;
 use super::spawn::{Block, run};
+use crate::sync::count::{Count, Missing};
 use crate::team::thread::Thread;
 use crate::team::{Code, Team};
 
@@ -46,14 +47,14 @@ struct Links {
 pub(crate) struct Node {
     links: Mutex<Links>,
     /// Those that it depends on and have not ended, and one more while it is being made.
-    unmet: AtomicUsize,
+    unmet: Count,
     /// The parts of its own end that have not come.
-    missing: AtomicU8,
+    missing: Missing,
     body: Mutex<Option<Body>>,
     heritage: *const Heritage,
     team: *const Team,
     /// How many counted children its parent has.
-    family: Arc<AtomicUsize>,
+    family: Arc<Count>,
     counted: AtomicBool,
 }
 
@@ -63,11 +64,11 @@ unsafe impl Send for Node {}
 unsafe impl Sync for Node {}
 
 impl Node {
-    pub(crate) fn new(thread: &Thread, family: &Arc<AtomicUsize>, detaches: bool) -> Arc<Node> {
+    pub(crate) fn new(thread: &Thread, family: &Arc<Count>, detaches: bool) -> Arc<Node> {
         let node = Node {
             links: Mutex::default(),
-            unmet: AtomicUsize::new(1),
-            missing: AtomicU8::new(match detaches {
+            unmet: Count::of(1),
+            missing: Missing::new(match detaches {
                 true => Awaited::Code as u8 | Awaited::Event as u8,
                 false => Awaited::Code as u8,
             }),
@@ -99,9 +100,9 @@ impl Node {
 
     /// It is counted from now on.
     fn count(&self) {
-        // Ordering: Relaxed, both; the caller is the parent, before the task could run.
+        // Ordering: Relaxed; the caller is the parent, before the task could run.
         self.counted.store(true, Ordering::Relaxed);
-        self.family.fetch_add(1, Ordering::Relaxed);
+        self.family.enter();
         self.team().loose.enter();
         // SAFETY: a group waits for its tasks.
         if let Some(group) = unsafe { self.heritage().group.as_ref() } {
@@ -115,8 +116,7 @@ impl Node {
             group.leave_loose();
         }
         let team = self.team();
-        // Ordering: Edge [family]: Release, of what the task has done.
-        self.family.fetch_sub(1, Ordering::Release);
+        self.family.leave();
         // The last: the team may end.
         team.loose.leave();
     }
@@ -129,16 +129,15 @@ impl Node {
             if other.counted.load(Ordering::Relaxed) && !self.counted.load(Ordering::Relaxed) {
                 self.count();
             }
-            // Ordering: Relaxed; the lock orders it with the other's end.
-            self.unmet.fetch_add(1, Ordering::Relaxed);
+            // The lock orders it with the other's end.
+            self.unmet.enter();
             links.successors.push(Arc::clone(self));
         }
     }
 
     /// Whether all that it depends on has ended; it is still being made.
     pub(crate) fn is_free(&self) -> bool {
-        // Ordering: Acquire. Pairs with [node].
-        self.unmet.load(Ordering::Acquire) == 1
+        self.unmet.has_left(1)
     }
 
     /// It has been made, and runs when it can.
@@ -161,8 +160,7 @@ impl Node {
 
     /// One thing that it waited for is there. Returns whether it was the last.
     fn is_met(&self) -> bool {
-        // Ordering: Edge [node]: AcqRel, of what those have done that it depends on.
-        self.unmet.fetch_sub(1, Ordering::AcqRel) == 1
+        self.unmet.leave()
     }
 
     /// Puts it on the calling thread's stack, which is one of the team's.
@@ -199,7 +197,7 @@ impl Node {
     }
 
     /// Whether it is a child of the task that has these.
-    pub(crate) fn is_of(&self, family: &Arc<AtomicUsize>) -> bool {
+    pub(crate) fn is_of(&self, family: &Arc<Count>) -> bool {
         Arc::ptr_eq(&self.family, family)
     }
 
@@ -218,15 +216,12 @@ impl Node {
 
     /// Whether its code has run, and its event has not come.
     pub(super) fn lacks_event_alone(&self) -> bool {
-        // Ordering: Relaxed; for a report.
-        self.missing.load(Ordering::Relaxed) == Awaited::Event as u8
+        self.missing.is_only(Awaited::Event as u8)
     }
 
     /// Its code has run, or its event has come. With both it has ended.
     pub(crate) fn end_part(self: Arc<Node>, part: Awaited) {
-        // Ordering: AcqRel: who ends the last part comes after the others.
-        let before = self.missing.fetch_and(!(part as u8), Ordering::AcqRel);
-        if before & !(part as u8) != 0 {
+        if !self.missing.come(part as u8) {
             return;
         }
         let successors = {
