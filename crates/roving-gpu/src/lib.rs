@@ -118,6 +118,7 @@
 #[cfg(all(loom, not(feature = "loom")))]
 compile_error!("`--cfg loom` needs the feature `loom`: see `cargo xtask loom`");
 
+mod answer;
 #[cfg(not(loom))]
 mod arg;
 #[cfg(not(loom))]

@@ -6,24 +6,13 @@
 //! their CPU sides, and one shared counter is all that they touch. The task after them is decided
 //! and measured again, and counts for all of them.
 //!
-//! # The words of a slot
-//!
-//! | word | who changes it, and how |
-//! |---|---|
-//! | `of` | the first task of that kind and size for which the CPU is sooner by far, once |
-//! | `taken` | each task that goes by the answer adds one |
-//! | `until` | a task that was decided raises it above `taken` |
-//! | `told` | who counts what was taken raises it to `taken`, and counts the difference |
-//!
-//! All of them only grow, and no word is read because of what another one says: everything is
-//! Relaxed but `of`, which is published whole by its `OnceLock`. Two tasks that find the same last
-//! place both take it, so there may be one too many for each thread. Each task is counted once:
-//! what two callers of [`Settled::untold`] count are disjoint pieces of what was taken.
+//! A slot is given once, to the first task of a kind and size for which the CPU is sooner by far.
+//! What the tasks share from then on is its [`Answer`].
 
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::answer::Answer;
 use crate::kind::Kind;
 
 /// The answer holds for so many tasks at most.
@@ -36,15 +25,10 @@ const PROBES: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Settled([Slot; SLOTS]);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Slot {
     of: OnceLock<Of>,
-    /// Tasks that went by the answer.
-    taken: AtomicU64,
-    /// As long as `taken` is below this, the answer holds.
-    until: AtomicU64,
-    /// So many of those taken have been counted.
-    told: AtomicU64,
+    answer: Answer,
 }
 
 /// A kind, and the exponent of the work.
@@ -72,21 +56,14 @@ pub(crate) struct Untold {
 
 impl Settled {
     pub(crate) fn new() -> Self {
-        Settled([const { Slot::new() }; SLOTS])
+        Settled(std::array::from_fn(|_| Slot::default()))
     }
 
     /// Whether a task goes to the CPU without being decided. If so, it has been noted.
     #[inline]
     pub(crate) fn goes(&self, kind: &'static Kind, work: f64) -> bool {
-        let Some(slot) = self.find(kind, class(work)) else {
-            return false;
-        };
-        // Ordering: Relaxed, all: counters; see above.
-        let holds = slot.taken.load(Ordering::Relaxed) < slot.until.load(Ordering::Relaxed);
-        if holds {
-            slot.taken.fetch_add(1, Ordering::Relaxed);
-        }
-        holds
+        let slot = self.find(kind, class(work));
+        slot.is_some_and(|slot| slot.answer.goes())
     }
 
     /// A task was decided, and the CPU was sooner by far: so it is for the next ones, as many as
@@ -96,22 +73,21 @@ impl Settled {
         let mut slots = self.probes(kind, class);
         let ours = slots.find(|slot| slot.of.get_or_init(|| Of { kind, class }).is(kind, class));
         if let Some(slot) = ours {
-            // Ordering: Relaxed, both: as in `goes`.
-            let until = slot.taken.load(Ordering::Relaxed) + u64::from(measured).min(AT_MOST);
-            slot.until.fetch_max(until, Ordering::Relaxed);
+            slot.answer.holds_for(u64::from(measured).min(AT_MOST));
         }
     }
 
     /// Takes the tasks of that kind and size that were not counted yet: the caller counts them.
     pub(crate) fn untold(&self, kind: &'static Kind, work: f64) -> u64 {
-        self.find(kind, class(work)).map_or(0, Slot::untold)
+        self.find(kind, class(work))
+            .map_or(0, |slot| slot.answer.untold())
     }
 
     /// Takes all that were not counted yet.
     pub(crate) fn all_untold(&self) -> impl Iterator<Item = Untold> {
         self.0.iter().filter_map(|slot| {
             let Of { kind, class } = *slot.of.get()?;
-            let (work, tasks) = (f64::from_bits(class << MANTISSA), slot.untold());
+            let (work, tasks) = (f64::from_bits(class << MANTISSA), slot.answer.untold());
             (tasks > 0).then_some(Untold { kind, work, tasks })
         })
     }
@@ -133,24 +109,6 @@ impl Settled {
     }
 }
 
-impl Slot {
-    const fn new() -> Self {
-        Slot {
-            of: OnceLock::new(),
-            taken: AtomicU64::new(0),
-            until: AtomicU64::new(0),
-            told: AtomicU64::new(0),
-        }
-    }
-
-    fn untold(&self) -> u64 {
-        // Ordering: Relaxed, both: what is counted is the way from the old value to the new one,
-        // and the values of one word are in one order for all.
-        let taken = self.taken.load(Ordering::Relaxed);
-        taken.saturating_sub(self.told.fetch_max(taken, Ordering::Relaxed))
-    }
-}
-
 /// Bits of a number below its exponent.
 const MANTISSA: u32 = 52;
 
@@ -162,6 +120,7 @@ fn class(work: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
     use std::thread;
 
     use super::*;
