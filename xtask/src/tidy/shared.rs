@@ -5,13 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::finding::Finding;
+use crate::loom;
 use crate::reading::Source;
 
 /// The page's heading above the lists; below it, one heading for each crate.
 const HEADING: &str = "## Every shared word";
-/// The descriptions of words that need no test: nothing is decided by them, or no thread changes
-/// them while others look.
-const HARMLESS: [&str; 3] = ["a figure", "a hint", "set once"];
+/// The descriptions of words about which the model checker has nothing to say: whatever a thread
+/// reads there is right, one thread alone looks, or another system than Rust changes them.
+const WITHOUT_LOOM: [&str; 7] = [
+    "a figure",
+    "a hint",
+    "a request",
+    "set once",
+    "one thread",
+    "the system's",
+    "not Rust's",
+];
 
 /// A row: the file below the crate's `src`, the words, and what the last cell says.
 struct Row<'t> {
@@ -161,11 +170,11 @@ pub(super) fn check(
     let mut found = Vec::new();
     let mut listed = BTreeSet::new();
     for row in &rows {
-        let is_harmless = HARMLESS.iter().any(|start| row.test.starts_with(start));
+        let does_without = WITHOUT_LOOM.iter().any(|start| row.test.starts_with(start));
         let tests = quoted(row.test);
-        if tests.is_empty() && !is_harmless {
+        if !does_without && !tests.iter().any(|test| test.starts_with(loom::PREFIX)) {
             let text = format!(
-                "{}: names no test, and does not begin with one of {HARMLESS:?}",
+                "{}: names no loom test, and does not begin with one of {WITHOUT_LOOM:?}",
                 row.file
             );
             found.push(Finding::new(path, row.line, text));
@@ -224,7 +233,7 @@ mod tests {
     fn found(list: &str) -> Vec<String> {
         let source = Source::new("a.rs".into(), CODE);
         let page = format!("# Page\n{HEADING}\n### `roving`\n{list}");
-        let functions = ["loom_a".to_owned()].into();
+        let functions = ["loom_a".to_owned(), "plain".to_owned()].into();
         let declared = [("a.rs".to_owned(), declared(&source))].into();
         let path = Path::new("page.md");
         let found = check(path, &page, "roving", &declared, &functions);
@@ -266,6 +275,8 @@ mod tests {
         let row = |test: &str| found(&format!("{rest}| `a.rs` | `Word` | all | {test} |\n"));
         assert!(row("`loom_a`").is_empty());
         assert!(row("`loom_b`")[0].contains("no test `loom_b`"));
-        assert!(row("some")[0].contains("names no test"));
+        assert!(row("some")[0].contains("names no loom test"));
+        assert!(row("`plain`")[0].contains("names no loom test"));
+        assert!(row("a request: `plain`").is_empty());
     }
 }
