@@ -3,10 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::panic;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
 
-use roving::Pool;
 use roving::testing::Explorer;
-use roving_flow::{Error, Merge, Network, Placement};
+use roving::{Cancel, CancelledError, Pool};
+use roving_flow::{Error, In, Merge, Network, Out, Placement};
 
 /// So many schedules are looked at.
 const SEEDS: u64 = if cfg!(miri) { 6 } else { 60 };
@@ -150,4 +153,94 @@ fn an_exploration_finds_what_counts_on_the_order_of_a_merge() {
     assert!(counts_on_it(false).is_err());
     let explored = counts_on_it(true).unwrap();
     assert_eq!((explored.runs, explored.schedules), (seeds, seeds));
+}
+
+/// Three sources without end are merged, and whoever merges them cancels the token of the network
+/// at the seventh number. Returns from which source each number came, and how many were sent.
+fn cancelled(pool: &Pool) -> (Vec<usize>, usize) {
+    let (sent, held, token) = (AtomicUsize::new(0), Arc::new(()), Cancel::new());
+    let mut came = Vec::new();
+    let outcome = token.run(|| {
+        let mut network = Network::new();
+        let inputs: Vec<_> = (0..3)
+            .map(|source| {
+                let (mut out, input) = network.bounded(format!("from {source}"), 2);
+                let (sent, held) = (&sent, Arc::clone(&held));
+                network.process(format!("source {source}"), (), async move |()| {
+                    while out.send(Arc::clone(&held)).await.is_ok() {
+                        sent.fetch_add(1, Relaxed);
+                    }
+                });
+                input
+            })
+            .collect();
+        let (came, token) = (&mut came, &token);
+        let merge = Merge::new(inputs);
+        network.process("merge", merge, async move |mut merge: Merge<Arc<()>>| {
+            while let Some((source, _)) = merge.recv().await {
+                came.push(source);
+                if came.len() == 7 {
+                    token.cancel();
+                }
+            }
+        });
+        network.run(pool)
+    });
+    let is_cancelled = matches!(outcome, Err(CancelledError) | Ok(Err(Error::Cancelled)));
+    assert!(is_cancelled, "{outcome:?}");
+    assert_eq!(Arc::strong_count(&held), 1, "nothing is left of it");
+    (came, sent.into_inner())
+}
+
+#[test]
+fn a_network_that_is_cancelled_ends_the_same_under_each_seed() {
+    let mut ends = BTreeSet::new();
+    for seed in 0..SEEDS {
+        let run = || {
+            let pool = drawn(seed);
+            (cancelled(&pool), pool.schedule_log())
+        };
+        let (end, log) = run();
+        assert!(end.0.len() >= 7 && end.1 >= 7, "seed {seed}: {end:?}");
+        assert_eq!(run(), (end.clone(), log), "seed {seed}");
+        ends.insert(end);
+    }
+    assert!(ends.len() > 1, "all seeds come to {ends:?}");
+}
+
+/// A thread outside sends numbers to a network, and another one takes the results; two processes
+/// share the work, and what they find is merged. All come through, whatever the seed.
+#[test]
+fn threads_outside_are_served_under_every_seed() {
+    for seed in 0..SEEDS / 2 {
+        let mut network = Network::new();
+        let (mut to, numbers) = network.bounded::<u32>("from outside", 1);
+        let (mut results, mut from) = network.bounded::<u32>("to outside", 1);
+        let (mut odd, odds) = network.bounded("odd", 1);
+        let (mut even, evens) = network.bounded("even", 1);
+        network.process("deal", numbers, async move |mut numbers: In<u32>| {
+            while let Some(number) = numbers.recv().await {
+                let out: &mut Out<u32> = if number % 2 == 1 { &mut odd } else { &mut even };
+                out.send(number).await.unwrap();
+            }
+        });
+        let merge = Merge::new([odds, evens]);
+        network.process("merge", merge, async move |mut merge: Merge<u32>| {
+            while let Some((_, number)) = merge.recv().await {
+                results.send(number * 2).await.unwrap();
+            }
+        });
+        let mut came: Vec<u32> = thread::scope(|threads| {
+            threads.spawn(move || (0..20).for_each(|number| to.send_blocking(number).unwrap()));
+            let takes =
+                threads.spawn(move || std::iter::from_fn(|| from.recv_blocking()).collect());
+            network.run(&drawn(seed)).unwrap();
+            takes.join().unwrap()
+        });
+        came.sort_unstable();
+        assert!(
+            came.into_iter().eq((0..20).map(|number| number * 2)),
+            "seed {seed}"
+        );
+    }
 }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{holds_within, join_stolen, size, tries, watched};
-use roving::{Pool, current_worker, join, scope};
+use roving::{Arena, Pool, current_worker, join, scope};
 
 /// Long enough for the slowest machine, and over only if the test fails.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -199,35 +199,70 @@ fn a_thief_wakes_two_for_what_it_leaves() {
     });
 }
 
+/// In how many of so many bursts, each into a pool that sleeps, the spawner has woken three
+/// workers. All tasks of a burst are under way together.
+fn bursts_that_wake_three(pool: &Pool, bursts: usize) -> usize {
+    let workers = pool.workers();
+    let woken_by = |worker: usize| pool.profile().workers[worker].counters.wakes;
+    let burst = || {
+        // Most of them have parked by then.
+        thread::sleep(Duration::from_millis(2));
+        let together = Together::of(workers);
+        let woke = pool.install(|| {
+            let spawner = current_worker().expect("this is a worker");
+            let before = woken_by(spawner);
+            scope(|s| {
+                (0..workers).for_each(|_| s.spawn(|_| together.meet()));
+                woken_by(spawner) - before
+            })
+        });
+        woke >= 3
+    };
+    (0..bursts).filter(|_| burst()).count()
+}
+
+const BURST_OF: usize = size(12, 6);
+const BURSTS: usize = size(40, 4);
+
 /// Who pushes a burst wakes some sleepers itself: it woke one, and all others had to wait until
 /// that one had come, woken two, and so on.
 #[test]
 fn who_pushes_a_burst_wakes_several() {
     watched(|| {
-        const WORKERS: usize = size(12, 6);
-        const BURSTS: usize = size(40, 4);
-        let pool = Pool::builder().workers(WORKERS).assume_cores(WORKERS);
-        let pool = pool.build().unwrap();
-        let woken_by = |worker: usize| pool.profile().workers[worker].counters.wakes;
-        let burst = || {
-            // Most of them have parked by then.
-            thread::sleep(Duration::from_millis(2));
-            let together = Together::of(WORKERS);
-            let woke = pool.install(|| {
-                let spawner = current_worker().expect("this is a worker");
-                let before = woken_by(spawner);
-                scope(|s| {
-                    (0..WORKERS).for_each(|_| s.spawn(|_| together.meet()));
-                    woken_by(spawner) - before
-                })
-            });
-            woke >= 3
-        };
-        let bursts = (0..BURSTS).filter(|_| burst()).count();
+        let pool = Pool::builder().workers(BURST_OF).assume_cores(BURST_OF);
+        let bursts = bursts_that_wake_three(&pool.build().unwrap(), BURSTS);
         let least = BURSTS / 2;
         assert!(
             bursts >= least,
             "a spawner woke three in {bursts} bursts of {BURSTS}"
+        );
+    });
+}
+
+/// Where the workers have no threads of their own, a burst calls threads of the arena to several of
+/// them: also while another share does the same.
+#[test]
+fn who_pushes_a_burst_calls_threads_to_several_seats() {
+    watched(|| {
+        let arena = Arena::new(2 * BURST_OF).unwrap();
+        let share = || {
+            arena
+                .pool()
+                .workers(BURST_OF)
+                .assume_cores(BURST_OF)
+                .build()
+        };
+        let pools = [share().unwrap(), share().unwrap()];
+        let bursts: usize = thread::scope(|s| {
+            let running = pools
+                .each_ref()
+                .map(|pool| s.spawn(|| bursts_that_wake_three(pool, BURSTS)));
+            running.map(|one| one.join().unwrap()).iter().sum()
+        });
+        assert!(
+            bursts >= BURSTS / 2,
+            "spawners woke three in {bursts} bursts of {}",
+            2 * BURSTS
         );
     });
 }
