@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::Result;
 use crate::cargo_test::Tally;
 use crate::report::{Counts, Step};
 use crate::watchdog::{self, End, Limits, Seen};
+use crate::{Result, tool};
 
 /// No test of Rayon or of the packages downstream is silent for so long, even on a busy machine.
 const RUN: Limits = Limits {
@@ -25,10 +25,11 @@ const ALONE: Limits = Limits {
     whole: Duration::from_secs(180),
     group: true,
 };
-/// cargo and the compiler are silent for long while they optimise.
+/// A build that hangs, and no other, meets these limits: each crate that is built is told, and
+/// beside other programs a build of minutes has taken an hour.
 const BUILD: Limits = Limits {
-    silent: Duration::from_secs(900),
-    whole: Duration::from_secs(1800),
+    silent: Duration::from_secs(3600),
+    whole: Duration::from_secs(6 * 3600),
     group: false,
 };
 /// After so many tests that hang alone, the rest of their program is not tried.
@@ -117,18 +118,29 @@ pub(crate) fn build(command: &mut Command) -> Result<(Vec<Program>, Vec<String>)
         for line in &seen.err {
             println!("{line}");
         }
-        let errors = seen.err.iter().filter(|line| line.starts_with("error"));
-        let first = errors.map(String::as_str).next();
-        return Err(format!(
-            "does not build: {}",
-            first.unwrap_or("no reason was given")
-        ));
+        return Err(unbuilt(&tool::shown(command), &seen));
     }
     let programs: Vec<Program> = seen.out.iter().filter_map(|line| program(line)).collect();
     if programs.is_empty() {
         return Err("cargo built no test program".into());
     }
     Ok((programs, seen.err))
+}
+
+/// Why that command has built nothing, and what to do.
+fn unbuilt(command: &str, seen: &Seen) -> String {
+    if let Some(how) = seen.end.overdue() {
+        return format!(
+            "`{command}` {how}, so it was ended as one that hangs; what it has built is kept: run it \
+             by itself, then this again"
+        );
+    }
+    let mut errors = seen.err.iter().filter(|line| line.starts_with("error"));
+    let reason = errors.next().cloned().or_else(|| {
+        let status = seen.status.map(|status| status.to_string());
+        status.map(|status| format!("it ended with {status} and gave no reason"))
+    });
+    format!("`{command}` does not build: {}", reason.unwrap_or_default())
 }
 
 /// Finds cargo's warning about a patch without effect.
@@ -216,11 +228,10 @@ pub(crate) fn command(program: &Program, words: &[&str]) -> Command {
 }
 
 fn ending(seen: &Seen) -> String {
-    match seen.end {
-        End::Silent(limit) => format!("silent for {} s: ended", limit.as_secs()),
-        End::TooLong(limit) => format!("still ran after {} s: ended", limit.as_secs()),
-        End::Success => "left without a result".into(),
-        End::Failure => format!(
+    match (seen.end.overdue(), seen.end) {
+        (Some(how), _) => format!("{how}: ended"),
+        (None, End::Success) => "left without a result".into(),
+        (None, _) => format!(
             "died; its last words: {}",
             seen.err.last().map(String::as_str).unwrap_or("none")
         ),
@@ -443,6 +454,18 @@ mod tests {
             .map(|failure| (failure.test.as_str(), failure.why))
             .collect();
         assert_eq!(told, [("b", "hangs"), ("c", "ended its program")]);
+    }
+
+    #[test]
+    fn a_build_that_fails_says_what_was_run_and_why() {
+        let mut built = seen("", End::TooLong(Duration::from_secs(7)));
+        let told = unbuilt("cargo test --no-run", &built);
+        assert!(told.starts_with("`cargo test --no-run` still ran after 7 s"));
+        assert!(told.contains("run it by itself"), "{told}");
+        built.end = End::Failure;
+        built.err = lines("warning: a\nerror: b\nerror: c");
+        let told = unbuilt("cargo", &built);
+        assert_eq!(told, "`cargo` does not build: error: b");
     }
 
     #[test]

@@ -256,14 +256,10 @@ fn judge(name: &str, seen: &Seen, step: &mut Step) {
         let failed = tally.failed.join(", ");
         step.fail(format!("{name}: {} failed: {failed}", sum.failed));
     } else if !has_ended || seen.end != End::Success {
-        let how = match seen.end {
-            End::Silent(limit) => format!("was silent for {} s", limit.as_secs()),
-            End::TooLong(limit) => format!("still ran after {} s", limit.as_secs()),
-            End::Success | End::Failure => {
-                let status = seen.status.map(|status| format!(" ({status})"));
-                format!("ended without a result{}", status.unwrap_or_default())
-            }
-        };
+        let how = seen.end.overdue().unwrap_or_else(|| {
+            let status = seen.status.map(|status| format!(" ({status})"));
+            format!("ended without a result{}", status.unwrap_or_default())
+        });
         let words = seen.err.last().map(|line| format!(": {line}"));
         step.fail(format!("{name} {how}{}", words.unwrap_or_default()));
     } else if sum.passed + sum.skipped == 0 {

@@ -29,6 +29,17 @@ pub(crate) enum End {
     TooLong(Duration),
 }
 
+impl End {
+    /// The limit that it met, in words, if it was ended for that.
+    pub(crate) fn overdue(self) -> Option<String> {
+        match self {
+            End::Silent(limit) => Some(format!("was silent for {} s", limit.as_secs())),
+            End::TooLong(limit) => Some(format!("still ran after {} s", limit.as_secs())),
+            End::Success | End::Failure => None,
+        }
+    }
+}
+
 /// The output of a program, and how it ended.
 #[derive(Debug)]
 pub(crate) struct Seen {
