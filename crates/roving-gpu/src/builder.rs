@@ -322,6 +322,11 @@ impl DevicesBuilder {
             Device::new(index, name, backend, self.window, Arc::clone(&common))
         });
         let devices: Vec<_> = devices.collect();
+        for device in &devices {
+            let others = devices.iter().filter(|other| !Arc::ptr_eq(other, device));
+            let others = || others.map(Arc::downgrade).collect();
+            device.others.get_or_init(others);
+        }
         let weak = || {
             devices
                 .iter()

@@ -55,14 +55,14 @@ pub(crate) async fn drive<R: Send>(
                         return Ok(result);
                     }
                     Flight::TakenBack => Why::Sooner,
-                    Flight::Failed(error) if cpu.is_none() => {
+                    Flight::Failed(device, error) if cpu.is_none() => {
                         return Err(TaskError {
                             kind: task.kind,
-                            device: Some(device.name.clone()),
+                            device: Some(device),
                             error,
                         });
                     }
-                    Flight::Failed(error) => Why::Failed(error.cause()),
+                    Flight::Failed(_, error) => Why::Failed(error.cause()),
                 }
             }
         },
@@ -99,7 +99,8 @@ enum Flight<R> {
     Landed(R),
     /// A worker is to run it.
     TakenBack,
-    Failed(DeviceError),
+    /// On that device.
+    Failed(String, DeviceError),
 }
 
 /// A task on a device.
@@ -111,12 +112,9 @@ async fn fly<R: Send>(
     gpu: GpuBox<'_, R>,
 ) -> Flight<R> {
     let held = hold(device, task).await;
-    // Nobody is to be sooner where something is to be measured.
-    let may_leave = task.has_cpu && why != Why::Sample;
-    let entry = Entry::new(Arc::clone(device), task, estimate.cost, may_leave, held);
+    let entry = Entry::new(Arc::clone(device), task, estimate.cost, why, held);
     let leaving = Leaving(&entry);
     let mut pilot = Pilot {
-        device,
         entry: &entry,
         future: Some(gpu(Gpu::new(Arc::clone(&entry)))),
         result: None,
@@ -131,7 +129,6 @@ async fn fly<R: Send>(
 
 /// A worker's view of a task that is on a device.
 struct Pilot<'a, 'f, R> {
-    device: &'a Arc<Device>,
     entry: &'a Arc<Entry>,
     /// The GPU side, until it has ended.
     future: Option<GpuFuture<'f, R>>,
@@ -143,24 +140,24 @@ struct Pilot<'a, 'f, R> {
 impl<R> Pilot<'_, '_, R> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Flight<R>> {
         // Before anything is looked at: what changes later wakes.
-        self.device.set_waker(self.entry, context.waker());
+        Device::set_waker(self.entry, context.waker());
         let polled = self.future.as_mut();
         match polled.map(|future| future.as_mut().poll(context)) {
             Some(Poll::Ready(outcome)) => {
                 self.future = None;
                 let closed = outcome.map(|result| self.result = Some(result));
-                self.device.close(self.entry, closed);
+                Device::close(self.entry, closed);
             }
-            Some(Poll::Pending) => self.device.still_open(self.entry),
+            Some(Poll::Pending) => Device::still_open(self.entry),
             None => {}
         }
         // A task that was called in the poll that put it into the queue waits for the next one,
         // which the call has asked for: others that were called before it were only woken, too.
         let may_leave = if mem::replace(&mut self.is_queued, true) {
-            self.device.take_back(self.entry, false)
+            Device::take_back(self.entry, false)
         } else {
-            let queued = self.device.enqueue(self.entry, self.blocks);
-            queued == Queued::Lonely && self.device.take_back(self.entry, true)
+            let queued = self.entry.device().enqueue(self.entry, self.blocks);
+            queued == Queued::Lonely && Device::take_back(self.entry, true)
         };
         if may_leave {
             return Poll::Ready(Flight::TakenBack);
@@ -170,7 +167,10 @@ impl<R> Pilot<'_, '_, R> {
                 Some(result) => Poll::Ready(Flight::Landed(result)),
                 None => unreachable!("a task lands when its GPU side has ended"),
             },
-            Phase::Failed(error) => Poll::Ready(Flight::Failed(error)),
+            Phase::Failed(error) => {
+                let device = self.entry.device().name.clone();
+                Poll::Ready(Flight::Failed(device, error))
+            }
             Phase::Fresh | Phase::Queued | Phase::Flying | Phase::Returned => Poll::Pending,
         }
     }
@@ -181,7 +181,7 @@ struct Leaving<'a>(&'a Arc<Entry>);
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
-        self.0.device.abandon(self.0);
+        Device::abandon(self.0);
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use crate::arg::{Arg, ArgKind, Part};
+use crate::device::Device;
 use crate::device::entry::{Entry, Launched, Recorded, RecordedArg};
 use crate::error::DeviceError;
 use crate::kernel::Kernel;
@@ -24,14 +25,22 @@ use crate::kernel::Kernel;
 /// task.gpu(async |gpu| gpu.launch(&KERNEL, [1, 1, 1], &[Arg::update(&numbers)]).await).run(&devices);
 /// assert_eq!(numbers.into_vec(), [7, 7, 7]);
 /// ```
-pub struct Gpu(Arc<Entry>);
+pub struct Gpu {
+    entry: Arc<Entry>,
+    /// The device that was asked for.
+    told: OnceLock<Arc<Device>>,
+}
 
 impl Gpu {
     pub(crate) fn new(entry: Arc<Entry>) -> Self {
-        Gpu(entry)
+        Gpu {
+            entry,
+            told: OnceLock::new(),
+        }
     }
 
-    /// Returns the name of the device.
+    /// Returns the name of the device. From here on the task stays there, while one that does not
+    /// ask may be taken by another device that has nothing to do.
     ///
     /// ```
     /// use roving_gpu::{Choice, Devices, Dual, Kind, Simulated};
@@ -46,7 +55,7 @@ impl Gpu {
     /// assert_eq!(name, "toy");
     /// ```
     pub fn device(&self) -> &str {
-        &self.0.device.name
+        &self.told.get_or_init(|| self.entry.stays()).name
     }
 
     /// Launches so many groups of a kernel. It is under way from this call on, whether or not the
@@ -85,7 +94,7 @@ impl Gpu {
         groups: [u32; 3],
         arguments: &[Arg<'_>],
     ) -> Launching {
-        self.launch_sized(self.0.work, kernel, groups, arguments)
+        self.launch_sized(self.entry.work, kernel, groups, arguments)
     }
 
     /// Launches a kernel that is one of several, with its share of the task's work. Only a
@@ -113,7 +122,7 @@ impl Gpu {
         groups: [u32; 3],
         arguments: &[Arg<'_>],
     ) -> Launching {
-        let entry = &self.0;
+        let entry = &self.entry;
         let arguments = arguments.iter().enumerate();
         let mut shared = 0_usize;
         let arguments = arguments.filter_map(|(at, argument)| match argument.0 {
@@ -138,7 +147,7 @@ impl Gpu {
             work,
             number,
         };
-        entry.device.launch(entry, recorded);
+        Device::launch(entry, recorded);
         Launching {
             entry: Arc::clone(entry),
             number,
@@ -147,15 +156,15 @@ impl Gpu {
 
     fn record(&self, kernel: &Kernel, at: usize, part: Part<'_>) -> RecordedArg {
         let writable = part.writable;
-        let (kind, kernel) = (self.0.kind, kernel.name());
-        let Some(number) = self.0.position(part.buffer.content().0.id()) else {
+        let (kind, kernel) = (self.entry.kind, kernel.name());
+        let Some(number) = self.entry.position(part.buffer.content().0.id()) else {
             panic!(
                 "task `{kind}`: argument {at} of kernel `{kernel}` is a buffer that the task does not \
                  declare; add `.reads(…)`, `.updates(…)` or `.writes(…)`"
             );
         };
         assert!(
-            !writable || self.0.uses[number].access.writes(),
+            !writable || self.entry.uses[number].access.writes(),
             "task `{kind}`: argument {at} of kernel `{kernel}` is updated, but the task declares that it \
              reads it; say `.updates(…)` or `.writes(…)`"
         );
@@ -219,7 +228,7 @@ impl Future for Launching {
 impl fmt::Debug for Gpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gpu")
-            .field("device", &self.device())
+            .field("device", &self.entry.device().name)
             .finish_non_exhaustive()
     }
 }

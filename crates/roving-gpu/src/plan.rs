@@ -95,7 +95,10 @@ impl Inner {
     fn is_by_far(&self, task: &Task, cpu: Known) -> bool {
         self.devices.iter().all(|device| {
             let known = device.known(task.kind, task.work);
-            choose::is_by_far(cpu, known) || device.refusal(task).is_some()
+            choose::is_by_far(cpu, known)
+                || device
+                    .refusal(task.kind, &task.uses, task.has_cpu)
+                    .is_some()
         })
     }
 
@@ -132,7 +135,7 @@ impl Inner {
         let mut best: Option<(Arc<Device>, Estimate)> = None;
         let mut refused = None;
         for device in &self.devices {
-            if let Some(error) = device.refusal(task) {
+            if let Some(error) = device.refusal(task.kind, &task.uses, task.has_cpu) {
                 refused = Some((Some(device.name.clone()), error));
                 continue;
             }

@@ -367,7 +367,7 @@ pub trait Backend: Any + Send + Sync {
     }
 
     /// Copies to the device from another one that it [reaches](Backend::reaches): after all that
-    /// was given before this call to the other's stream that the copy names.
+    /// was given before this call to the other's stream that the copy names, if it names one.
     ///
     /// ```
     #[doc = two!()]

@@ -20,7 +20,7 @@ use crate::error::DeviceError;
 /// ```
 pub struct PeerCopy {
     pub(crate) source: Arc<dyn Backend>,
-    pub(crate) source_stream: usize,
+    pub(crate) source_stream: Option<usize>,
     pub(crate) from: Memory,
     pub(crate) to: Memory,
     pub(crate) bytes: usize,
@@ -28,19 +28,20 @@ pub struct PeerCopy {
 }
 
 impl PeerCopy {
-    /// Returns the other device, and that of its streams on which the bytes are written.
+    /// Returns the other device, and that of its streams on which the bytes are still to be
+    /// written, if they are.
     ///
     /// ```
     #[doc = two!()]
     /// // The back-end `Card` has vectors as its memory; its method `copy` is this one.
     /// fn copy(copy: PeerCopy) {
     ///     let (device, stream) = copy.source();
-    ///     assert_eq!((device.name().as_str(), stream), ("card of 3", 0));
+    ///     assert_eq!((device.name().as_str(), stream), ("card of 3", None));
     ///     copy.done(Ok(Duration::ZERO)); // though it has not copied anything
     /// }
     /// assert_eq!(run(copy), Ok(vec![0, 0, 0]));
     /// ```
-    pub fn source(&self) -> (&dyn Backend, usize) {
+    pub fn source(&self) -> (&dyn Backend, Option<usize>) {
         (&*self.source, self.source_stream)
     }
 

@@ -224,9 +224,11 @@ impl Backend for Nvidia {
             return;
         };
         // As one stream of a device follows another.
-        let (marker, point) = point::new();
-        source.push(source_stream, Job::Mark(marker));
-        self.push(stream, Job::After(point));
+        if let Some(source_stream) = source_stream {
+            let (marker, point) = point::new();
+            source.push(source_stream, Job::Mark(marker));
+            self.push(stream, Job::After(point));
+        }
         let from = Arc::clone(&source.common);
         self.push(stream, Job::Copy(copy, from));
     }

@@ -61,7 +61,7 @@ fn a_copy_is_behind_what_writes_on_the_other_device() {
         let (sender, receiver) = channel();
         let copy = PeerCopy {
             source: Arc::clone(&devices[from]) as Arc<dyn Backend>,
-            source_stream: streams[0],
+            source_stream: Some(streams[0]),
             from: memories[from].clone(),
             to: memories[to].clone(),
             bytes: 256,

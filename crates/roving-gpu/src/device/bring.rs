@@ -69,12 +69,13 @@ impl Device {
     ) {
         let inside = entry.lock();
         state.account.begin(Lane::Upload);
-        let (then, content) = (Arc::clone(entry), &entry.uses[number].content);
+        let (device, then) = (Arc::clone(self), Arc::clone(entry));
+        let content = &entry.uses[number].content;
         let upload = Upload {
             from: content.source(),
             to: inside.memories[number].clone(),
             done: Done::new(move |outcome, _| {
-                then.device.uploaded(&then, number, version, &outcome);
+                device.uploaded(&then, number, version, &outcome);
             }),
         };
         actions.uploads.push((inside.stream, upload));

@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Instant;
 
-use super::Device;
 use super::peer::Down;
 use super::queue::Load;
+use super::{Actions, Device, State};
 use crate::backend::{Memory, Target};
 use crate::buffer::hold::{Held, Use};
 use crate::error::{Cause, DeviceError};
 use crate::kernel::Kernel;
+use crate::profile::Why;
 
 /// A task that was given to a device. Its state changes only while the device is locked.
 pub(crate) struct Entry {
-    pub(crate) device: Arc<Device>,
     pub(crate) kind: &'static str,
     pub(crate) work: f64,
     pub(crate) uses: Vec<Use>,
@@ -41,6 +41,7 @@ pub(crate) struct Cost {
 ///                                       Flying --land_ahead--> Landed    (its operations go on)
 /// Queued  --take_back, abandon--> Returned          (on the CPU, or dropped)
 /// Queued  --fail_all--> Failed                      (the device is lost)
+/// Queued  --take_from--> Queued                     (of another device)
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Phase {
@@ -53,6 +54,10 @@ pub(crate) enum Phase {
 }
 
 pub(crate) struct EntryState {
+    /// Changes only in the queue, with both devices locked.
+    pub(crate) device: Arc<Device>,
+    /// Another device may take it out of the queue.
+    pub(crate) may_move: bool,
     pub(crate) phase: Phase,
     pub(crate) held: Option<Held>,
     pub(crate) stream: usize,
@@ -163,17 +168,19 @@ impl Entry {
         device: Arc<Device>,
         task: &Task,
         cost: Cost,
-        may_leave: bool,
+        why: Why,
         held: Held,
     ) -> Arc<Entry> {
         Arc::new(Entry {
-            device,
             kind: task.kind,
             work: task.work,
             uses: task.uses.clone(),
-            may_leave,
+            // Nobody is to be sooner where something is to be measured.
+            may_leave: task.has_cpu && why != Why::Sample,
             cost: Mutex::new(cost),
             state: Mutex::new(EntryState {
+                device,
+                may_move: why != Why::Sample,
                 phase: Phase::Fresh,
                 held: Some(held),
                 stream: 0,
@@ -208,6 +215,37 @@ impl Entry {
                 waker: None,
             }),
         })
+    }
+
+    pub(crate) fn device(&self) -> Arc<Device> {
+        Arc::clone(&self.lock().device)
+    }
+
+    /// The device, which the task stays with from now on.
+    pub(crate) fn stays(&self) -> Arc<Device> {
+        let mut inside = self.lock();
+        inside.may_move = false;
+        Arc::clone(&inside.device)
+    }
+
+    /// Does something with its device locked, whichever that is then.
+    pub(super) fn with<R>(
+        &self,
+        change: impl FnOnce(&Arc<Device>, &mut State, &mut Actions) -> R,
+    ) -> R {
+        let mut change = Some(change);
+        loop {
+            let device = self.device();
+            let done = device.with(|state, actions| {
+                // Another device may have taken it meanwhile.
+                let is_here = Arc::ptr_eq(&self.lock().device, &device);
+                let change = change.take_if(|_| is_here)?;
+                Some(change(&device, state, actions))
+            });
+            if let Some(result) = done {
+                return result;
+            }
+        }
     }
 
     /// Only with the device locked, or to look.

@@ -1,6 +1,6 @@
 //! The expected cost of tasks on a device.
 
-use super::entry::{Cost, Task};
+use super::entry::{Cost, Entry, Task};
 use super::queue::{self, Load};
 use super::{Device, State};
 use crate::buffer::hold::{Access, Use};
@@ -23,6 +23,15 @@ impl Device {
             ahead_s: ahead,
             cores: self.cores(state.queue.loads().count),
         }
+    }
+
+    /// The cost here of a task that waits for another device.
+    pub(super) fn priced(&self, entry: &Entry, cpu: Known, known: Known) -> Cost {
+        let over = self.all_over_s(&entry.uses);
+        let load = self.transfers(&self.lock(), &entry.uses, &over);
+        let load = load.priced(cpu, known);
+        let class = class(entry.may_leave, cpu, known, &load);
+        Cost { load, class }
     }
 
     /// The times of buffers, by their ids, that only other devices have: those are asked, so not

@@ -41,7 +41,7 @@ impl Device {
     /// others on their stream is brought in any case; but where workers may take tasks, no more
     /// than there are streams, for what is aboard is done in its order, and no worker can be
     /// sooner.
-    fn has_room(&self, state: &State) -> bool {
+    pub(super) fn has_room(&self, state: &State) -> bool {
         let is_short = || state.flying.count < AHEAD_MAX && self.flying(state).mean < AHEAD_S;
         let is_free = !state.streams.is_empty();
         let is_left = !self.common.decides() || state.flying.count < self.streams;
@@ -184,7 +184,7 @@ impl Device {
 
     /// The GPU side was polled and is not done. If it does not wait for the device, others must not
     /// wait for it.
-    pub(crate) fn still_open(self: &Arc<Self>, entry: &Arc<Entry>) {
+    pub(crate) fn still_open(entry: &Arc<Entry>) {
         let waits = {
             let mut inside = entry.lock();
             // An operation that ended while the task was polled has woken it: it is about to be
@@ -193,7 +193,7 @@ impl Device {
             inside.waits_elsewhere()
         };
         if waits {
-            self.with(|state, _| self.go_away(state, entry));
+            entry.with(|device, state, _| device.go_away(state, entry));
         }
     }
 
@@ -230,19 +230,19 @@ impl Device {
     }
 
     /// The GPU side launches something.
-    pub(crate) fn launch(self: &Arc<Self>, entry: &Arc<Entry>, recorded: Recorded) {
-        self.with(|state, actions| {
+    pub(crate) fn launch(entry: &Arc<Entry>, recorded: Recorded) {
+        entry.with(|device, state, actions| {
             let mut inside = entry.lock();
             match &inside.phase {
                 Phase::Fresh | Phase::Queued => inside.recorded.push(recorded),
                 Phase::Flying if inside.error.is_none() && !inside.is_closed => {
                     inside.recorded.push(recorded);
                     drop(inside);
-                    self.back(state, entry);
-                    self.enter_window(state, entry);
+                    device.back(state, entry);
+                    device.enter_window(state, entry);
                     let mut inside = entry.lock();
                     if inside.arrivals == 0 {
-                        self.submit_recorded(state, actions, entry, &mut inside);
+                        device.submit_recorded(state, actions, entry, &mut inside);
                     }
                 }
                 _ => {
@@ -278,7 +278,8 @@ impl Device {
                 },
                 RecordedArg::Value(bytes) => LaunchArg::Value(bytes),
             });
-            let (then, number) = (Arc::clone(entry), recorded.number);
+            let (device, then) = (Arc::clone(self), Arc::clone(entry));
+            let number = recorded.number;
             let launch = Launch {
                 kernel: recorded.kernel,
                 groups: recorded.groups,
@@ -286,12 +287,12 @@ impl Device {
                 shared: recorded.shared,
                 work: recorded.work,
                 queued: self.lands_ahead().then(|| {
-                    let then = Arc::clone(entry);
-                    Box::new(move || then.device.launch_queued(&then, number)) as Box<_>
+                    let (device, then) = (Arc::clone(self), Arc::clone(entry));
+                    Box::new(move || device.launch_queued(&then, number)) as Box<_>
                 }),
                 done: Done::new(move |outcome, left| {
                     let is_refused = matches!(left, Left::Untouched);
-                    then.device.launched(&then, number, outcome, is_refused);
+                    device.launched(&then, number, outcome, is_refused);
                 }),
             };
             inside.under_way += 1;
@@ -380,12 +381,12 @@ impl Device {
             }
             inside.under_way += 1;
             state.account.begin(Lane::Download);
-            let then = Arc::clone(entry);
+            let (device, then) = (Arc::clone(self), Arc::clone(entry));
             let download = Download {
                 from: inside.memories[number].clone(),
                 to: one.content.target(),
                 done: Done::new(move |outcome, left| {
-                    then.device.downloaded(&then, number, outcome, left);
+                    device.downloaded(&then, number, outcome, left);
                 }),
             };
             actions.downloads.push((inside.stream, download));
@@ -460,7 +461,7 @@ impl Device {
     }
 
     /// The GPU side is about to be polled by whoever has that waker, and waits for the task.
-    pub(crate) fn set_waker(&self, entry: &Entry, waker: &Waker) {
+    pub(crate) fn set_waker(entry: &Entry, waker: &Waker) {
         let mut inside = entry.lock();
         (inside.is_polled, inside.is_woken) = (false, false);
         let known = inside.waker.as_ref();

@@ -10,8 +10,8 @@ use crate::history::Side;
 
 impl Device {
     /// The GPU side has ended.
-    pub(crate) fn close(self: &Arc<Self>, entry: &Arc<Entry>, outcome: Result<(), DeviceError>) {
-        self.with(|state, actions| {
+    pub(crate) fn close(entry: &Arc<Entry>, outcome: Result<(), DeviceError>) {
+        entry.with(|device, state, actions| {
             let mut inside = entry.lock();
             inside.is_closed = true;
             if let Err(error) = outcome {
@@ -21,7 +21,7 @@ impl Device {
             let is_flying = inside.phase == Phase::Flying;
             drop(inside);
             if is_flying {
-                self.advance(state, actions, entry);
+                device.advance(state, actions, entry);
             }
         });
     }

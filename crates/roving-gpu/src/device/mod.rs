@@ -16,13 +16,14 @@ mod memory;
 pub(crate) mod peer;
 pub(crate) mod queue;
 mod standing;
+mod steal;
 mod submissions;
 mod table;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
@@ -34,7 +35,7 @@ use crate::error::{Cause, DeviceError};
 use crate::history::{Known, Side};
 use crate::profile::DeviceProfile;
 use crate::profile::account::Account;
-use entry::{Entry, Phase, Task};
+use entry::{Entry, Phase};
 pub(crate) use estimate::Estimate;
 use locked::Locked;
 use peer::Down;
@@ -61,6 +62,8 @@ pub(crate) struct Device {
     /// dropped while the device is locked.
     gone: Mutex<Vec<u64>>,
     this: Weak<Device>,
+    /// The other devices, from which it may take tasks.
+    pub(crate) others: OnceLock<Vec<Weak<Device>>>,
 }
 
 struct State {
@@ -204,6 +207,7 @@ impl Device {
             backend,
             gone: Mutex::new(Vec::new()),
             this: Weak::clone(this),
+            others: OnceLock::new(),
         })
     }
 
@@ -215,7 +219,7 @@ impl Device {
     /// Changes something, and does what follows from it.
     fn with<R>(self: &Arc<Self>, change: impl FnOnce(&mut State, &mut Actions) -> R) -> R {
         let mut actions = Actions::default();
-        let result = {
+        let (result, steals) = {
             let mut state = self.lock();
             self.bury(&mut state);
             let result = change(&mut state, &mut actions);
@@ -224,10 +228,13 @@ impl Device {
                 actions.wakes.append(&mut state.waiters);
             }
             self.submissions.take(&mut actions);
-            result
+            (result, self.steals(&state))
         };
         self.act(actions);
         self.tidy();
+        if steals {
+            self.steal();
+        }
         result
     }
 
@@ -316,8 +323,8 @@ impl Device {
     }
 
     /// Why a task cannot be here at all.
-    pub(crate) fn refusal(&self, task: &Task) -> Option<DeviceError> {
-        let bytes: u64 = task.uses.iter().map(|one| one.content.bytes() as u64).sum();
+    pub(crate) fn refusal(&self, kind: &str, uses: &[Use], has_cpu: bool) -> Option<DeviceError> {
+        let bytes: u64 = uses.iter().map(|one| one.content.bytes() as u64).sum();
         if bytes > self.memory_bytes {
             let text = format!(
                 "the task uses {bytes} bytes; the device has {}",
@@ -327,7 +334,7 @@ impl Device {
         }
         let most = self.backend.buffer_bytes_max();
         let large = |one: &&Use| one.content.bytes() as u64 > most;
-        if let Some(one) = task.uses.iter().find(large) {
+        if let Some(one) = uses.iter().find(large) {
             let bytes = one.content.bytes();
             let text = format!("a buffer has {bytes} bytes; on this device it may have {most}");
             return Some(DeviceError::new(Cause::OutOfMemory, text));
@@ -336,8 +343,8 @@ impl Device {
         if let Some(error) = &state.lost {
             return Some(error.clone());
         }
-        if task.has_cpu && state.refused.contains(task.kind) {
-            let text = format!("kernels of `{}` failed here before", task.kind);
+        if has_cpu && state.refused.contains(kind) {
+            let text = format!("kernels of `{kind}` failed here before");
             return Some(DeviceError::new(Cause::Kernel, text));
         }
         None
@@ -361,16 +368,26 @@ impl Device {
             let history = &self.common.history;
             inside.is_sample = history.begin(entry.kind, Side::Device(&self.name));
             drop(inside);
-            for one in entry.uses.iter().filter(|one| one.access.reads()) {
-                *state.wanted.entry(one.content.id()).or_default() += 1;
-            }
-            state.queue.push(Arc::clone(entry));
-            state.replaced.came();
+            self.push(state, entry);
         });
+        let others = self.others.get().into_iter().flatten();
+        for other in others.filter_map(Weak::upgrade) {
+            if entry.phase() == Phase::Queued {
+                other.steal();
+            }
+        }
         if entry.may_leave && self.common.decides() && entry.phase() == Phase::Queued {
             return self.see_to(entry, blocks);
         }
         Queued::OnItsWay
+    }
+
+    fn push(&self, state: &mut State, entry: &Arc<Entry>) {
+        for one in entry.uses.iter().filter(|one| one.access.reads()) {
+            *state.wanted.entry(one.content.id()).or_default() += 1;
+        }
+        state.queue.push(Arc::clone(entry));
+        state.replaced.came();
     }
 
     /// A task had to stay in the queue. Has a worker look at it, if that may be better.
@@ -437,26 +454,26 @@ impl Device {
     }
 
     /// A worker has been called, or is asked anyhow (`at_once`). True if it has the task now.
-    pub(crate) fn take_back(self: &Arc<Self>, entry: &Arc<Entry>, at_once: bool) -> bool {
+    pub(crate) fn take_back(entry: &Arc<Entry>, at_once: bool) -> bool {
         if !at_once && !entry.lock().is_called {
             return false;
         }
-        self.with(|state, actions| {
+        entry.with(|device, state, actions| {
             if entry.phase() != Phase::Queued {
                 return false;
             }
-            let takes = at_once || self.worker_takes(state, entry);
+            let takes = at_once || device.worker_takes(state, entry);
             if takes {
                 let alone = state.queue.loads().count == 1;
                 if !at_once {
                     state.alone = if alone { state.alone + 1 } else { 0 };
                 }
-                self.leave_queue(state, entry, Phase::Returned, actions);
+                device.leave_queue(state, entry, Phase::Returned, actions);
                 actions.look = !alone;
             }
-            self.answered(state, entry);
+            device.answered(state, entry);
             if !takes {
-                self.call_one(state, actions);
+                device.call_one(state, actions);
             }
             takes
         })
@@ -499,14 +516,14 @@ impl Device {
     }
 
     /// Nobody waits for the task any more.
-    pub(crate) fn abandon(self: &Arc<Self>, entry: &Arc<Entry>) {
-        self.with(|state, actions| {
-            self.answered(state, entry);
+    pub(crate) fn abandon(entry: &Arc<Entry>) {
+        entry.with(|device, state, actions| {
+            device.answered(state, entry);
             match entry.phase() {
                 Phase::Queued => {
-                    self.leave_queue(state, entry, Phase::Returned, actions);
+                    device.leave_queue(state, entry, Phase::Returned, actions);
                     // It may have been called in the place of another.
-                    self.call_one(state, actions);
+                    device.call_one(state, actions);
                 }
                 Phase::Flying => {
                     let mut inside = entry.lock();
@@ -514,7 +531,7 @@ impl Device {
                     inside.is_closed = true;
                     inside.recorded.clear();
                     drop(inside);
-                    self.advance(state, actions, entry);
+                    device.advance(state, actions, entry);
                 }
                 Phase::Fresh | Phase::Landed | Phase::Failed(_) | Phase::Returned => {
                     actions.releases.extend(entry.lock().held.take());

@@ -1,9 +1,9 @@
 //! Copies from one device to another.
 //!
 //! A task that reads what only another device has is brought aboard as any other. Who has it is
-//! asked for when its own device is open again, for nobody waits for a device while another one is
-//! locked: the copy is kept there ([`Lent`]), and another one is put on the task's stream, behind
-//! what writes it there, and before the task's kernels. The task does not land ahead of that. So it
+//! asked for when its own device is open again, for no device is asked while another one is locked:
+//! the copy is kept there ([`Lent`]), and another one is put on the task's stream, behind what
+//! writes it there, and before the task's kernels. The task does not land ahead of that. So it
 //! holds the buffer until then, and nobody writes it on either device; and if what was to write it
 //! there has failed, nobody has seen what came of it here.
 
@@ -144,7 +144,7 @@ impl Device {
         let (then, from) = (Arc::clone(entry), lent.memory.clone());
         let copy = PeerCopy {
             source: Arc::clone(&lent.device.backend),
-            source_stream: writer.map_or(0, |writer| writer.lock().stream),
+            source_stream: writer.map(|writer| writer.lock().stream),
             from,
             to: inside.memories[number].clone(),
             bytes: entry.uses[number].content.bytes(),
@@ -180,7 +180,7 @@ fn copied(
     outcome: Outcome,
     left: Left,
 ) {
-    let (device, from) = (Arc::clone(&entry.device), Arc::clone(&lent.device));
+    let (device, from) = (entry.device(), Arc::clone(&lent.device));
     let writer = lent.writer.clone();
     drop(lent);
     let bytes = entry.uses[number].content.bytes();

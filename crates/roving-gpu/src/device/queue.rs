@@ -124,7 +124,7 @@ pub(crate) enum End {
     Newest,
 }
 
-/// So many tasks of a class are looked at for a worker at most.
+/// So many tasks of a class are looked at for a worker at most, and of a queue for a device.
 const LOOKED_AT: usize = 8;
 
 /// The tasks of a class. Workers begin with the oldest: where each task is followed by another, all
@@ -243,6 +243,15 @@ impl Queue {
             oldest.find(|entry| may(entry))
         });
         offers.find(|entry| wanted(entry))
+    }
+
+    /// Some of those that the device would begin last: the newest of the worst classes.
+    pub(crate) fn last(&self) -> Vec<Arc<Entry>> {
+        let newest = self
+            .classes
+            .iter()
+            .flat_map(|class| class.entries.iter().rev());
+        newest.take(LOOKED_AT).map(Arc::clone).collect()
     }
 
     /// The oldest of the worst class of those for which `wanted` holds. Looks at all, if need be.

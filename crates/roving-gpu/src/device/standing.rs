@@ -134,6 +134,7 @@ mod tests {
     use crate::buffer::hold::{Access, Held, Use};
     use crate::common::Fetching;
     use crate::history::Side;
+    use crate::profile::Why;
     use crate::{Arg, Buffer, Choice, Devices, Dual, Kernel, Kind, Simulated};
 
     fn device(devices: &Devices) -> &Arc<Device> {
@@ -194,7 +195,13 @@ mod tests {
                 panic!("nobody else holds it");
             };
             let (load, class) = (Load::default(), 0);
-            let entry = Entry::new(Arc::clone(device), &task, Cost { load, class }, true, held);
+            let entry = Entry::new(
+                Arc::clone(device),
+                &task,
+                Cost { load, class },
+                Why::Sooner,
+                held,
+            );
             device.wait_s(&device.lock(), &entry)
         };
         assert!((40.0..=50.0).contains(&wait_s(&written, Access::Read)));

@@ -92,6 +92,11 @@ impl Account {
         self.spans.clear();
     }
 
+    /// A task was taken out of the queue of another device.
+    pub(crate) fn took(&mut self) {
+        self.totals.tasks_taken += 1;
+    }
+
     /// Another device has copied from here.
     pub(crate) fn gave(&mut self, bytes: usize) {
         self.totals.bytes_to_peers += bytes as u64;

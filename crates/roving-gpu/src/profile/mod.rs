@@ -145,6 +145,8 @@ pub struct DeviceProfile {
     pub copy_s: f64,
     /// Tasks that ended there.
     pub tasks: u64,
+    /// Tasks that it took out of the queues of other devices.
+    pub tasks_taken: u64,
     /// Kernels that were launched.
     pub launches: u64,
     /// Copies to the device.
@@ -226,6 +228,9 @@ impl fmt::Display for DeviceProfile {
             "{}{lost}: {} tasks, {} launches",
             self.name, self.tasks, self.launches
         )?;
+        if self.tasks_taken > 0 {
+            writeln!(f, "  {} tasks taken from other devices", self.tasks_taken)?;
+        }
         writeln!(
             f,
             "  {:.3} s: kernel {:.3}, transfer {:.3}, idle {:.3}",

@@ -19,8 +19,8 @@ pub(super) enum Work {
     Upload(Upload),
     Download(Download),
     Launch(Launch),
-    /// A copy from another device, when that has passed its mark.
-    Copy(PeerCopy, Passed),
+    /// A copy from another device, when that has passed its mark, if there is one.
+    Copy(PeerCopy, Option<Passed>),
     /// Tells another device that this one has done all that was on a stream before.
     Mark(Mark),
 }

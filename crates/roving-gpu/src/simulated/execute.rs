@@ -34,7 +34,7 @@ pub(super) fn execute(work: &mut Work, failure: Option<Failure>) -> Result<(), F
         }
         Work::Launch(launch) => run(launch)?,
         Work::Copy(peer, passed) => {
-            if !passed.wait() {
+            if passed.as_ref().is_some_and(|passed| !passed.wait()) {
                 return Err(Fault::Refused(DeviceError::new(Cause::Lost, "as planned")));
             }
             let from = lock(peer.from()).map_err(Fault::Failed)?.bytes().to_vec();

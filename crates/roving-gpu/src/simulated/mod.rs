@@ -364,14 +364,13 @@ impl Backend for Simulated {
             copy.refused(DeviceError::new(Cause::Peer, "there is no link"));
             return;
         };
-        let (mark, passed) = clock::mark();
-        let marked = other.clock().submit(
-            (source_stream, None),
-            Duration::ZERO,
-            Work::Mark(mark),
-            None,
-        );
-        self.clock().not_before(stream, marked);
+        let passed = source_stream.map(|of| {
+            let (mark, passed) = clock::mark();
+            let mark = Work::Mark(mark);
+            let marked = other.clock().submit((of, None), Duration::ZERO, mark, None);
+            self.clock().not_before(stream, marked);
+            passed
+        });
         self.submit(stream, COPIES, time, Work::Copy(copy, passed));
     }
 
