@@ -140,6 +140,7 @@ impl<'p> Turn<'p> {
     /// An operation at that end of a channel has to wait. True when the process sees to it at the
     /// end of its turn. False when there is no such turn, or the context is not the process's own:
     /// then a waker has to be left with the channel.
+    #[inline]
     pub(crate) fn note(words: &Words, end: End, context: &Context<'_>) -> bool {
         Turn::with_current(|turn| {
             let Some(turn) = turn else { return false };
