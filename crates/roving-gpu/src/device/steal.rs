@@ -1,10 +1,10 @@
 //! Tasks that a device takes out of the queue of another one.
 //!
 //! A device for which nothing waits, and that has room, looks at the last tasks that another one
-//! would begin: the newest of those that gain least there. It takes the one that it does in the
-//! least time, its copies included, so mostly one whose data it has; and only if it is done with it
-//! before the other is done with all that waits there. What a device has begun stays with it, and
-//! so does a task that is measured there, or whose GPU side has asked where it is.
+//! would begin: the newest of those that gain least there. It takes the one for which the fewest
+//! bytes have to come, and only if it is done with it before the other is done with all that waits
+//! there. What a device has begun stays with it, and so does a task that is measured there, or
+//! whose GPU side has asked where it is.
 //!
 //! This is the only place where somebody locks two devices: that with the smaller index first.
 
@@ -44,9 +44,18 @@ impl Device {
             Some((entry, cost))
         });
         // Of several that are as good, the newest, which is the first here.
-        let alone = |cost: &Cost| cost.load.alone();
-        let best = offers.min_by(|(_, one), (_, two)| alone(one).total_cmp(&alone(two)));
+        let best = offers.min_by_key(|(entry, _)| self.missing_bytes(entry));
         best.is_some_and(|(entry, cost)| self.take_from(other, &entry, cost))
+    }
+
+    /// The bytes that have to come for a task.
+    fn missing_bytes(&self, entry: &Entry) -> usize {
+        let is_missing = |one: &&Use| {
+            let (content, (version, _)) = (&one.content, one.content.versions());
+            one.access.reads() && !self.has(content.id(), version)
+        };
+        let missing = entry.uses.iter().filter(is_missing);
+        missing.map(|one| one.content.bytes()).sum()
     }
 
     /// The cost of another device's task here, if that is known and it may come.
