@@ -136,10 +136,10 @@ impl Common {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// How many workers have a CPU side: running, or waiting for its buffers.
-    pub(crate) fn engaged(&self) -> usize {
+    /// How many CPU sides wait for their buffers.
+    pub(crate) fn fetching(&self) -> usize {
         // Ordering: Relaxed: an estimate.
-        self.running() + self.fetching.load(Ordering::Relaxed)
+        self.fetching.load(Ordering::Relaxed)
     }
 
     pub(crate) fn workers(&self) -> usize {

@@ -115,6 +115,8 @@ struct State<T> {
     readers: usize,
     /// Somebody holds it exclusively.
     writer: bool,
+    /// A device copies it to the host, and holds it to read.
+    is_coming: bool,
     waiters: Vec<Waker>,
     version: u64,
     host_version: u64,
@@ -176,6 +178,7 @@ impl<T: Element> Shared<T> {
                 spare: None,
                 readers: 0,
                 writer: false,
+                is_coming: false,
                 waiters: Vec::new(),
                 version: 0,
                 host_version: 0,
@@ -236,17 +239,20 @@ impl<T: Element> Shared<T> {
         }
     }
 
-    /// Has the copy on the host made valid, if nobody does already.
+    /// Has the copy on the host made valid, if nobody does already. Others may read meanwhile:
+    /// those are tasks that wait for a device or run there, for no guard reads a copy that is out
+    /// of date.
     fn fetch(self: &Arc<Self>, mut state: MutexGuard<'_, State<T>>, waker: &Waker) {
         state.wait(waker);
-        if !state.free_for(true) {
+        if state.is_coming || !state.free_for(false) {
             return;
         }
         let places = state.places.iter().filter_map(Weak::upgrade);
         let places: Vec<_> = places.collect();
         match places.first() {
             Some(last_written) => {
-                state.hold(true);
+                state.hold(false);
+                state.is_coming = true;
                 let version = state.version;
                 // Devices are not asked while this is locked.
                 drop(state);
@@ -371,7 +377,7 @@ impl<T: Element> Content for Shared<T> {
     }
 
     fn fetched(&self, outcome: Result<Target, Missing>) {
-        {
+        let waiters = {
             let mut state = self.lock();
             match outcome {
                 // The kernel that wrote it has failed meanwhile.
@@ -387,8 +393,12 @@ impl<T: Element> Content for Shared<T> {
                 Err(Missing::ThisTime(reason)) => state.failed = Some(reason),
             }
             self.tell(&state);
-        }
-        self.release(true);
+            state.is_coming = false;
+            state.readers -= 1;
+            // Whoever waits for the copy goes on beside others that read.
+            mem::take(&mut state.waiters)
+        };
+        waiters.into_iter().for_each(Waker::wake);
     }
 
     fn spilled(&self, version: u64, target: Target) {
@@ -466,7 +476,8 @@ impl<T: Element> Drop for Shared<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::task::Waker;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Poll, Waker};
 
     use super::{Backend, Content, Granted, Lent, Missing, Place, Shared, Way};
     use std::sync::{Arc, Weak};
@@ -494,6 +505,57 @@ mod tests {
         }
 
         fn forget(&self, _: u64) {}
+    }
+
+    /// A device that has the only valid copy, and counts who asks for it.
+    struct Asked(AtomicUsize);
+
+    impl Place for Asked {
+        fn fetch(self: Arc<Self>, _: Arc<dyn Content>) {
+            // Ordering: Relaxed: one thread.
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn has_valid(&self, _: u64, _: u64) -> bool {
+            true
+        }
+
+        fn way(&self, _: u64, _: u64, _: &dyn Backend) -> Option<Way> {
+            None
+        }
+
+        fn lend(self: Arc<Self>, _: u64, _: u64, _: &dyn Backend) -> Option<Lent> {
+            None
+        }
+
+        fn forget(&self, _: u64) {}
+    }
+
+    /// A tile of Cholesky's factor: tasks that read it wait in the queue of a device, and one that
+    /// a worker has taken reads it, too.
+    #[test]
+    fn a_copy_comes_to_the_host_beside_tasks_that_read() {
+        let place = Arc::new(Asked(AtomicUsize::new(0)));
+        let shared = Arc::new(Shared::new(vec![0_u32]));
+        let there: Arc<dyn Place> = Arc::clone(&place) as _;
+        shared.written(Arc::downgrade(&there), None);
+        let waker = Waker::noop();
+        let poll_host = || Arc::clone(&shared).poll_host(waker);
+        assert!(shared.try_hold(false, waker));
+        // It is asked for once, and nobody changes it meanwhile.
+        for _ in 0..2 {
+            assert!(poll_host().is_pending());
+            // Ordering: Relaxed: one thread.
+            assert_eq!(place.0.load(Ordering::Relaxed), 1);
+        }
+        shared.release(false);
+        assert!(!shared.try_hold(true, waker));
+        assert!(shared.try_hold(false, waker));
+        shared.fetched(Ok(shared.target()));
+        assert_eq!(poll_host(), Poll::Ready(Ok(())));
+        assert!(!shared.try_hold(true, waker));
+        shared.release(false);
+        assert!(shared.try_hold(true, waker));
     }
 
     #[test]

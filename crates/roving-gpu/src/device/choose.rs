@@ -75,6 +75,9 @@ pub(crate) struct Standing {
     pub(crate) queue: Load,
     /// The work that is expected to follow: as much as is there now, or less; seconds.
     pub(crate) coming: f64,
+    /// How many tasks each free worker has before it, of those that were taken and wait for their
+    /// buffers: whole ones.
+    pub(crate) taken: f64,
     pub(crate) workers: f64,
     /// It computes on the workers' cores. Then what matters is which side takes less of them, and
     /// not who is free.
@@ -101,8 +104,9 @@ pub(crate) fn admits(cpu: Known, device: Known, load: &Load, standing: &Standing
     }
 }
 
-/// Whether a worker that is free is to take a task, the last one in the queue, and can begin it
-/// after so many seconds: it is done with it before the device would be.
+/// Whether a worker that is free is to take a task, the last one in the queue, and has what it
+/// reads after so many seconds: it is done with it before the device would be. It begins with those
+/// that were taken before, which are expected to take as long each.
 pub(crate) fn takes(
     cpu: Known,
     device: Known,
@@ -118,8 +122,9 @@ pub(crate) fn takes(
         Known::Measured(cpu) if standing.shares_cores => cpu.mean <= load.alone() * standing.cores,
         Known::Measured(cpu) => {
             let (alone, queue) = (load.alone(), standing.queue.overlapped());
-            wait_s + cpu.mean <= standing.flying.mean + alone
-                || wait_s + cpu.most <= standing.flying.mean + alone.max(queue) + standing.coming
+            let begins = wait_s.max(standing.taken * cpu.mean);
+            begins + cpu.mean <= standing.flying.mean + alone
+                || begins + cpu.most <= standing.flying.mean + alone.max(queue) + standing.coming
         }
     }
 }
@@ -146,6 +151,7 @@ mod tests {
             flying: measured(flying).took(),
             queue,
             coming: 0.0,
+            taken: 0.0,
             workers: 2.0,
             shares_cores: false,
             cores: 1.0,
@@ -256,6 +262,10 @@ mod tests {
         assert!(!takes(cpu, device, &one, 0.0, &rows));
         rows.coming = 0.8;
         assert!(takes(cpu, device, &one, 0.0, &rows));
+        // But none that would wait for what its worker has taken before.
+        rows.taken = 1.0;
+        assert!(!takes(cpu, device, &one, 0.0, &rows));
+        rows.taken = 0.0;
         // At most as much again is expected to follow as is there.
         let slow = load(0.1, 2.0);
         let (cpu, device) = both(&slow);
@@ -274,6 +284,31 @@ mod tests {
                 "{wait_s}"
             );
         }
+    }
+
+    /// The tiles of a product, whose last kernels were on the device: each that a worker takes
+    /// waits for a copy, and the worker is free until that has come.
+    #[test]
+    fn workers_take_no_more_than_they_are_done_with_before_the_device() {
+        let one = load(0.1, 1.0);
+        let (cpu, device) = both(&one);
+        let taken = |queued, workers: usize| {
+            let mut tiles = standing(0.4, queued, one);
+            let mut taken = 0;
+            loop {
+                tiles.taken = (taken / workers) as f64;
+                if !takes(cpu, device, &one, 0.0, &tiles) {
+                    return taken;
+                }
+                tiles.queue.remove(&one);
+                taken += 1;
+            }
+        };
+        // One each, where the device is done with the others in less than twice the time.
+        assert_eq!((taken(16, 2), taken(16, 4)), (2, 4));
+        assert_eq!((taken(32, 2), taken(32, 1)), (6, 3));
+        // Both sides are done with 80 at about the same time.
+        assert_eq!(taken(80, 2), 14);
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Load {
     }
 
     /// Takes away what was added. What rounding leaves is nothing.
-    fn remove(&mut self, other: &Load) {
+    pub(crate) fn remove(&mut self, other: &Load) {
         for (sum, part) in [
             (&mut self.kernel, other.kernel),
             (&mut self.kernel_most, other.kernel_most),

@@ -103,9 +103,18 @@ impl Device {
 
     pub(super) fn standing(&self, state: &State) -> Standing {
         let loads = state.queue.loads();
+        let (workers, fetching) = (self.common.workers(), self.common.fetching());
+        // Whoever asks is free.
+        let free = workers.saturating_sub(self.common.running()).max(1);
         // What follows comes by a worker that polls the tasks which have ended. The last one that
         // is free does not leave the device without.
-        let is_refilled = self.common.engaged() + 1 < self.common.workers();
+        let is_refilled = fetching + 1 < free;
+        // Where nothing flies, a task that the device does not want is taken, whatever its worker
+        // has before it: those may wait for buffers that this one holds.
+        let taken = match state.flying.count {
+            0 => 0,
+            _ => fetching / free,
+        };
         let there_s = loads.sum.overlapped() + state.flying.sum.overlapped();
         let coming = match is_refilled {
             true => state.replaced.share(loads.count + state.flying.count) * there_s,
@@ -115,7 +124,8 @@ impl Device {
             flying: self.flying(state),
             queue: loads.sum,
             coming,
-            workers: self.common.workers() as f64,
+            taken: taken as f64,
+            workers: workers as f64,
             shares_cores: self.shares_cores,
             cores: self.cores(loads.count.saturating_sub(1)),
         }
@@ -132,7 +142,7 @@ mod tests {
     use super::*;
     use crate::buffer::AnyBuffer;
     use crate::buffer::hold::{Access, Held, Use};
-    use crate::common::Fetching;
+    use crate::common::{Fetching, Running};
     use crate::history::Side;
     use crate::profile::Why;
     use crate::{Arg, Buffer, Choice, Devices, Dual, Kernel, Kind, Simulated};
@@ -163,6 +173,32 @@ mod tests {
             assert_eq!(device.standing(&state).coming, coming);
             engaged.push(Fetching::new(&device.common));
         }
+    }
+
+    #[test]
+    fn what_was_taken_comes_first_unless_the_device_does_nothing() {
+        let devices = Devices::builder().backend(Simulated::new()).build();
+        let devices = devices.unwrap();
+        let device = device(&devices);
+        let pool = roving::Pool::new(3).unwrap();
+        pool.install(|| device.common.see_pool());
+        let mut fetching = Vec::new();
+        let running = Running::new(&device.common, "runs");
+        let taken = |flies: bool| {
+            let mut state = device.lock();
+            let one = Load::default();
+            flies.then(|| state.flying.add(&one));
+            let taken = device.standing(&state).taken;
+            flies.then(|| state.flying.remove(&one));
+            taken
+        };
+        for each in [0.0, 0.0, 1.0, 1.0, 2.0] {
+            assert_eq!((taken(true), taken(false)), (each, 0.0));
+            fetching.push(Fetching::new(&device.common));
+        }
+        // Only one is free now for these five.
+        let _running = (running, Running::new(&device.common, "runs"));
+        assert_eq!(taken(true), 5.0);
     }
 
     #[test]
