@@ -47,6 +47,19 @@ impl Lookers {
         let left = |now: usize| (now >= ONE).then_some(now | LEFT);
         self.0.fetch_update(order, Ordering::Relaxed, left).is_ok()
     }
+
+    #[inline(never)]
+    fn end_one(&self) -> Due<LookAgain> {
+        // Ordering: Acquire. Pairs with [left_to_lookers], also by way of others that have begun or
+        // ended since.
+        let order = ord("end_of_look", Ordering::Acquire);
+        let without = |now: usize| match now - ONE {
+            LEFT => Some(0),
+            others => Some(others),
+        };
+        let before = self.0.fetch_update(order, Ordering::Relaxed, without);
+        Due::when(before == Ok(ONE | LEFT))
+    }
 }
 
 /// Whether a worker is one of its pool's lookers.
@@ -75,21 +88,6 @@ impl Looking {
             true => lookers.end_one(),
             false => Due::none(),
         }
-    }
-}
-
-impl Lookers {
-    #[inline(never)]
-    fn end_one(&self) -> Due<LookAgain> {
-        // Ordering: Acquire. Pairs with [left_to_lookers], also by way of others that have begun or
-        // ended since.
-        let order = ord("end_of_look", Ordering::Acquire);
-        let without = |now: usize| match now - ONE {
-            LEFT => Some(0),
-            others => Some(others),
-        };
-        let before = self.0.fetch_update(order, Ordering::Relaxed, without);
-        Due::when(before == Ok(ONE | LEFT))
     }
 }
 

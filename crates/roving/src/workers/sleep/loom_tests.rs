@@ -95,6 +95,28 @@ fn loom_what_was_left_to_a_looker_wakes_another_if_that_found_something_else() {
     });
 }
 
+/// The one that looks around is benched meanwhile, and a third one sleeps.
+#[test]
+fn loom_what_was_left_to_a_looker_that_is_benched_wakes_another() {
+    explore_within(Some(2), || {
+        let pool = SmallPool::new(3, StandIn::Nobody, no_spare);
+        resize(&pool, 2);
+        pool.start(2, |looker| {
+            looker.looking.begin(looker.pool.lookers());
+            bench(&looker);
+        });
+        let sleeper = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || assert_eq!(sleep(&SmallWorker::begin(&pool, 1)), Woken::ToWork))
+        };
+        let owner = SmallWorker::begin(&pool, 0);
+        owner.push(&owner.owner(), 7);
+        sleeper.join().unwrap();
+        pool.close();
+        pool.join();
+    });
+}
+
 #[test]
 fn loom_a_job_from_outside_wakes_a_sleeper() {
     wakes(SmallPool::inject);

@@ -85,14 +85,7 @@ pub(crate) trait Parts: Sized {
 
     /// Wakes one sleeping worker, if there is one.
     fn wake_one(&self) -> bool {
-        let taken = self.idle().take_one();
-        let is_one = taken.is_some();
-        if let Some(asleep) = taken {
-            pause();
-            meet(At::Wake);
-            asleep.wake(|index| self.unpark(index));
-        }
-        is_one
+        self.wake_one_of(self.idle())
     }
 
     /// The owner of that stack has published something: wakes a worker for it, unless another one
@@ -139,6 +132,8 @@ pub(crate) trait Parts: Sized {
         let taken = set.take_one();
         let is_one = taken.is_some();
         if let Some(asleep) = taken {
+            pause();
+            meet(At::Wake);
             asleep.wake(|index| self.unpark(index));
         }
         is_one
