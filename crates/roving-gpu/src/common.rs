@@ -62,7 +62,7 @@ pub(crate) trait HasQueue: Send + Sync {
     fn common(&self) -> &Common;
     /// Calls the tasks of its queue that a worker had better take.
     fn call(self: Arc<Self>);
-    /// Something was measured for the first time.
+    /// Something was measured for the first time, or is not being measured any more.
     fn estimate_again(self: Arc<Self>, kind: &str);
     /// Tasks wait for it. Whether it has something to do meanwhile.
     fn has_queue(&self) -> Option<bool>;
@@ -164,8 +164,8 @@ impl Common {
         }
     }
 
-    /// Something was measured for the first time.
-    pub(crate) fn estimate_again(&self, kind: &str) {
+    /// Something was measured for the first time, or is not being measured any more.
+    fn estimate_again(&self, kind: &str) {
         living(self.devices.get()).for_each(|device| device.estimate_again(kind));
     }
 
@@ -280,42 +280,75 @@ impl Drop for Fetching<'_> {
     }
 }
 
+/// The first measurement of a kind on the CPU: from when its task is sent there, which may have to
+/// fetch its buffers first, until its CPU side has ended, or will not run. Other tasks of the kind
+/// wait in the queue of a device for what comes of it; its end calls them. Not to be dropped while
+/// a device is locked.
+pub(crate) struct Sample {
+    common: Arc<Common>,
+    kind: &'static str,
+}
+
+impl Sample {
+    /// Begins one, if the kind was not measured yet and is not being measured.
+    pub(crate) fn first(common: &Arc<Common>, kind: &'static str) -> Option<Sample> {
+        let is_first = common.history.begin_first(kind, Side::Cpu);
+        is_first.then(|| Sample::of(common, kind))
+    }
+
+    /// Begins one, if the kind was not measured yet: its task runs here in any case.
+    fn also(common: &Arc<Common>, kind: &'static str) -> Option<Sample> {
+        let is_sample = common.history.begin(kind, Side::Cpu);
+        is_sample.then(|| Sample::of(common, kind))
+    }
+
+    fn of(common: &Arc<Common>, kind: &'static str) -> Sample {
+        let common = Arc::clone(common);
+        Sample { common, kind }
+    }
+}
+
+impl Drop for Sample {
+    fn drop(&mut self) {
+        self.common.history.end(self.kind, Side::Cpu);
+        self.common.estimate_again(self.kind);
+    }
+}
+
 /// A CPU side that runs.
 pub(crate) struct Running<'a> {
     common: &'a Common,
     kind: &'static str,
-    is_sample: bool,
+    /// Dropped when this one does not count any more.
+    _sample: Option<Sample>,
     begun: Instant,
 }
 
 impl<'a> Running<'a> {
-    pub(crate) fn new(common: &'a Common, kind: &'static str) -> Self {
+    /// `sample` is what was begun when the task was sent here.
+    pub(crate) fn new(common: &'a Arc<Common>, kind: &'static str, sample: Option<Sample>) -> Self {
         // Ordering: Relaxed: an estimate.
         common.running.fetch_add(1, Ordering::Relaxed);
         Running {
             common,
             kind,
-            is_sample: common.history.begin(kind, Side::Cpu),
+            _sample: sample.or_else(|| Sample::also(common, kind)),
             begun: Instant::now(),
         }
     }
 
-    /// It has ended, and did not panic: how long it took, and whether that was the first
-    /// measurement.
-    pub(crate) fn ended(self, work: f64) -> (Duration, bool) {
+    /// It has ended, and did not panic: how long it took.
+    pub(crate) fn ended(self, work: f64) -> Duration {
         let time = self.begun.elapsed();
         let history = &self.common.history;
         history.record(self.kind, Side::Cpu, work, time.as_secs_f64());
         self.common.recorder.cpu(self.kind, time);
-        (time, self.is_sample)
+        time
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        if self.is_sample {
-            self.common.history.end(self.kind, Side::Cpu);
-        }
         // Ordering: Relaxed: an estimate.
         self.common.running.fetch_sub(1, Ordering::Relaxed);
         // Also when it panicked.

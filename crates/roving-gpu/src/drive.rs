@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use crate::buffer::hold::{Held, Use};
-use crate::common::{Common, Fetching, Running};
+use crate::common::{Common, Fetching, Running, Sample};
 use crate::device::entry::{Entry, Phase, Task};
-use crate::device::{Device, Estimate, Queued};
+use crate::device::{Device, Estimate, Queued, Taken};
 use crate::devices::Devices;
 use crate::error::{DeviceError, TaskError};
 use crate::gpu::Gpu;
 use crate::history::Side;
+use crate::inner::Inner;
 use crate::kind::Kind;
 use crate::plan::Plan;
 use crate::profile::Why;
@@ -38,7 +39,7 @@ pub(crate) async fn drive<R: Send>(
         has_cpu: cpu.is_some(),
         blocks,
     };
-    let mut is_by_far = false;
+    let (mut is_by_far, mut sample) = (false, None);
     let why = match gpu {
         None => Why::OnlySide,
         Some(gpu) => match inner.plan(&task) {
@@ -47,6 +48,10 @@ pub(crate) async fn drive<R: Send>(
                 is_by_far = true;
                 why
             }
+            Plan::CpuSample(first) => {
+                sample = Some(first);
+                Why::Sample
+            }
             Plan::Nowhere(failed) => return Err(failed),
             Plan::Device(device, estimate, why) => {
                 match fly(&device, &task, &estimate, why, gpu).await {
@@ -54,7 +59,10 @@ pub(crate) async fn drive<R: Send>(
                         inner.common.count_gpu(task.kind, why);
                         return Ok(result);
                     }
-                    Flight::TakenBack => Why::Sooner,
+                    Flight::TakenBack(taken) => {
+                        sample = taken.sample;
+                        sample.as_ref().map_or(Why::Sooner, |_| Why::Sample)
+                    }
                     Flight::Failed(device, error) if cpu.is_none() => {
                         return Err(TaskError {
                             kind: task.kind,
@@ -70,7 +78,15 @@ pub(crate) async fn drive<R: Send>(
     let Some(cpu) = cpu else {
         unreachable!("a task without a CPU side is not sent there");
     };
-    let (result, seconds) = on_host(&inner.common, &task, cpu).await;
+    let (result, seconds) = on_host(&inner.common, &task, cpu, sample).await;
+    count(inner, kind, &task, why, is_by_far, seconds);
+    Ok(result)
+}
+
+/// A task has taken so long on the CPU. `is_by_far`: the next ones like it go there without being
+/// planned.
+fn count(inner: &Inner, kind: &'static Kind, task: &Task, why: Why, is_by_far: bool, seconds: f64) {
+    let work = task.work;
     // Those that went by what was said of the last one: this one counts for them.
     let unplanned = inner.settled.untold(kind, work);
     let history = &inner.common.history;
@@ -88,7 +104,6 @@ pub(crate) async fn drive<R: Send>(
     }
     inner.common.count_cpu(task.kind, why, 1, seconds);
     inner.common.came(task.kind, work, false, seconds);
-    Ok(result)
 }
 
 /// That the CPU is sooner by far is not asked again for about so long.
@@ -98,7 +113,7 @@ const SETTLED_S: f64 = 10e-3;
 enum Flight<R> {
     Landed(R),
     /// A worker is to run it.
-    TakenBack,
+    TakenBack(Taken),
     /// On that device.
     Failed(String, DeviceError),
 }
@@ -153,14 +168,17 @@ impl<R> Pilot<'_, '_, R> {
         }
         // A task that was called in the poll that put it into the queue waits for the next one,
         // which the call has asked for: others that were called before it were only woken, too.
-        let may_leave = if mem::replace(&mut self.is_queued, true) {
+        let taken = if mem::replace(&mut self.is_queued, true) {
             Device::take_back(self.entry, false)
         } else {
             let queued = self.entry.device().enqueue(self.entry, self.blocks);
-            queued == Queued::Lonely && Device::take_back(self.entry, true)
+            let is_lonely = queued == Queued::Lonely;
+            is_lonely
+                .then(|| Device::take_back(self.entry, true))
+                .flatten()
         };
-        if may_leave {
-            return Poll::Ready(Flight::TakenBack);
+        if let Some(taken) = taken {
+            return Poll::Ready(Flight::TakenBack(taken));
         }
         match self.entry.phase() {
             Phase::Landed => match self.result.take() {
@@ -217,8 +235,13 @@ async fn bring_home(task: &Task, one: &Use) {
     }
 }
 
-/// The CPU side.
-async fn on_host<R>(common: &Common, task: &Task, cpu: CpuBox<'_, R>) -> (R, f64) {
+/// The CPU side; `sample` is over when it has ended, or will not run.
+async fn on_host<R>(
+    common: &Arc<Common>,
+    task: &Task,
+    cpu: CpuBox<'_, R>,
+    sample: Option<Sample>,
+) -> (R, f64) {
     let fetching = Fetching::new(common);
     for one in &task.uses {
         if one.access.reads() {
@@ -233,12 +256,214 @@ async fn on_host<R>(common: &Common, task: &Task, cpu: CpuBox<'_, R>) -> (R, f64
             drop(held);
         }
     }
-    let running = Running::new(common, task.kind);
+    let running = Running::new(common, task.kind, sample);
     drop(fetching);
     let result = cpu();
-    let (time, is_first) = running.ended(task.work);
-    if is_first {
-        common.estimate_again(task.kind);
-    }
+    let time = running.ended(task.work);
     (result, time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{self, AssertUnwindSafe};
+    use std::pin::Pin;
+    use std::sync::mpsc::{Sender, channel};
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+    use std::task::{Wake, Waker};
+    use std::time::Duration;
+
+    use roving::{Cancel, Pool, context};
+
+    use super::*;
+    use crate::history::Known;
+    use crate::{Arg, Buffer, Dual, Kernel, Simulated};
+
+    static KEPT: Kind = Kind::new("kept");
+    static KIND: Kind = Kind::new("kind");
+    static KERNEL: Kernel = Kernel::new("kernel").host(|_| ());
+
+    /// Keeps the kernel of the test that has closed it, and other tests from closing it.
+    static GATE: Mutex<()> = Mutex::new(());
+    static KEPT_KERNEL: Kernel = Kernel::new("kept").host(|_| drop(close()));
+    static BROKEN_KERNEL: Kernel = Kernel::new("broken").host(|_| {
+        let _open = close();
+        panic!("it is broken")
+    });
+
+    fn close() -> MutexGuard<'static, ()> {
+        GATE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One on which nothing was measured.
+    fn unknown() -> Devices {
+        let devices = Devices::builder().backend(Simulated::new().streams(2));
+        devices.build().unwrap()
+    }
+
+    /// One that is known to take a second for a task that was never measured on the CPU.
+    fn devices() -> Devices {
+        let devices = unknown();
+        let side = Side::Device("simulated");
+        inner(&devices)
+            .common
+            .history
+            .record("kind", side, 1.0, 1.0);
+        devices
+    }
+
+    fn inner(devices: &Devices) -> &Inner {
+        devices.0.as_ref().unwrap()
+    }
+
+    /// How many tasks wait for their buffers, to run on the CPU.
+    fn fetching(devices: &Devices) -> usize {
+        inner(devices).common.fetching()
+    }
+
+    /// The measurements of the kind on the CPU.
+    fn known(devices: &Devices) -> Known {
+        inner(devices).common.history.known("kind", Side::Cpu, 1.0)
+    }
+
+    /// A buffer that only the device has, once its kernel has written it.
+    fn kept(devices: &Devices, kernel: &'static Kernel) -> Buffer<u32> {
+        let buffer = Buffer::from(vec![1]);
+        let task = Dual::new(&KEPT, &[1]).updates(&buffer);
+        task.gpu(async |gpu| gpu.launch(kernel, [1, 1, 1], &[Arg::update(&buffer)]).await)
+            .run(devices)
+            .unwrap();
+        buffer
+    }
+
+    type Waiting<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+    /// A task that reads that buffer.
+    fn reader<'a>(devices: &'a Devices, input: &'a Buffer<u32>, cpu: fn()) -> Waiting<'a> {
+        Box::pin(async move {
+            let own = Buffer::<u32>::zeroed(1);
+            Dual::new(&KIND, &[1])
+                .reads(input)
+                .updates(&own)
+                .cpu(cpu)
+                .gpu(async |gpu| gpu.launch(&KERNEL, [1, 1, 1], &[Arg::update(&own)]).await)
+                .on(devices)
+                .await;
+        })
+    }
+
+    fn is_pending(task: &mut Waiting<'_>) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        task.as_mut().poll(&mut context).is_pending()
+    }
+
+    #[test]
+    fn one_task_is_a_sample_while_it_waits_for_its_buffers() {
+        let (devices, closed) = (devices(), close());
+        let input = kept(&devices, &KEPT_KERNEL);
+        let mut tasks: Vec<_> = (0..32).map(|_| reader(&devices, &input, || ())).collect();
+        for task in &mut tasks {
+            assert!(is_pending(task));
+            assert_eq!(fetching(&devices), 1);
+        }
+        assert!(matches!(known(&devices), Known::AtLeast(_)));
+        drop(closed);
+        tasks.into_iter().for_each(roving::task::block_on);
+        let kinds = devices.profile().kinds;
+        assert_eq!(kinds["kind"].cpu[&Why::Sample], 1);
+        assert!(matches!(known(&devices), Known::Measured(_)));
+    }
+
+    /// In each way in which a task can end before its CPU side runs, and by a panic of that.
+    #[test]
+    fn a_sample_that_is_not_taken_is_another_tasks() {
+        let dropped = |task: Waiting<'_>| drop(task);
+        let cancelled = |task: Waiting<'_>| {
+            let request = Cancel::new();
+            let waits = || {
+                let mut task = Box::pin(context::until_cancelled(task));
+                let mut poll = || task.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                assert!(poll().is_pending());
+                request.cancel();
+                assert!(matches!(poll(), Poll::Ready(Err(_))));
+            };
+            let _ = Pool::new(1).unwrap().install(|| request.run_partial(waits));
+        };
+        let ways: [&dyn Fn(Waiting<'_>); 2] = [&dropped, &cancelled];
+        for way in ways {
+            let (devices, closed) = (devices(), close());
+            let input = kept(&devices, &KEPT_KERNEL);
+            let mut first = reader(&devices, &input, || ());
+            assert!(is_pending(&mut first) && fetching(&devices) == 1);
+            way(first);
+            assert_eq!((fetching(&devices), known(&devices)), (0, Known::Nothing));
+            let mut second = reader(&devices, &input, || ());
+            assert!(is_pending(&mut second) && fetching(&devices) == 1);
+            drop(closed);
+            roving::task::block_on(second);
+            assert!(matches!(known(&devices), Known::Measured(_)));
+        }
+    }
+
+    #[test]
+    fn a_sample_whose_buffer_is_lost_or_whose_side_panics_is_another_tasks() {
+        let panics = || panic!("on the CPU");
+        let cases: [(&'static Kernel, fn()); 2] = [(&BROKEN_KERNEL, || ()), (&KEPT_KERNEL, panics)];
+        for (kernel, cpu) in cases {
+            let (devices, closed) = (devices(), close());
+            let input = kept(&devices, kernel);
+            let mut task = reader(&devices, &input, cpu);
+            assert!(is_pending(&mut task));
+            assert!(matches!(known(&devices), Known::AtLeast(_)));
+            drop(closed);
+            let ends = AssertUnwindSafe(|| roving::task::block_on(task));
+            assert!(panic::catch_unwind(ends).is_err());
+            assert_eq!((fetching(&devices), known(&devices)), (0, Known::Nothing));
+            assert_eq!(inner(&devices).common.running(), 0);
+        }
+    }
+
+    /// Tells which task is to be polled.
+    struct Call(usize, Sender<usize>);
+
+    impl Wake for Call {
+        fn wake(self: Arc<Self>) {
+            let _ = self.1.send(self.0);
+        }
+    }
+
+    #[test]
+    fn a_sample_that_is_not_taken_is_taken_by_a_task_of_the_queue() {
+        let (devices, closed) = (unknown(), close());
+        let input = kept(&devices, &KEPT_KERNEL);
+        let (sender, called) = channel();
+        let mut tasks: Vec<_> = (0..6)
+            .map(|_| Some(reader(&devices, &input, || ())))
+            .collect();
+        let poll = |tasks: &mut [Option<Waiting<'_>>], at: usize| {
+            let waker = Arc::new(Call(at, sender.clone())).into();
+            let task = tasks[at].as_mut().unwrap();
+            task.as_mut()
+                .poll(&mut Context::from_waker(&waker))
+                .is_pending()
+        };
+        // The first is measured on the device, which is kept, and the second on the CPU.
+        (0..6).for_each(|at| assert!(poll(&mut tasks, at)));
+        let mut sample = 1;
+        for _ in 0..3 {
+            assert_eq!(fetching(&devices), 1);
+            tasks[sample] = None;
+            // Others may be called with it.
+            while fetching(&devices) == 0 {
+                sample = called.recv_timeout(Duration::from_secs(60)).unwrap();
+                if tasks[sample].is_some() && !poll(&mut tasks, sample) {
+                    // That which is measured on the device lands ahead of its kernel.
+                    tasks[sample] = None;
+                }
+            }
+        }
+        drop(closed);
+        let left = tasks.into_iter().flatten();
+        left.for_each(roving::task::block_on);
+        assert_eq!(devices.profile().kinds["kind"].cpu[&Why::Sample], 1);
+    }
 }

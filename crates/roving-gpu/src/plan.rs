@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::choice::Choice;
+use crate::common::Sample;
 use crate::device::choose::{self, Place};
 use crate::device::entry::Task;
 use crate::device::{Device, Estimate};
@@ -17,6 +18,8 @@ pub(crate) enum Plan {
     Cpu(Why),
     /// Here, at once, as do the next tasks like it without being planned.
     CpuByFar(Why),
+    /// Here, to be measured for the first time.
+    CpuSample(Sample),
     Device(Arc<Device>, Estimate, Why),
     /// It has no CPU side, and no device can have it.
     Nowhere(TaskError),
@@ -74,7 +77,11 @@ impl Inner {
             Place::Device if self.is_due(task, Side::Cpu, cpu.took().mean) => {
                 Plan::Cpu(Why::Sample)
             }
-            Place::CpuSample => Plan::Cpu(Why::Sample),
+            Place::CpuSample => match Sample::first(&self.common, task.kind) {
+                Some(sample) => Plan::CpuSample(sample),
+                // Another one has become that meanwhile.
+                None => Plan::Device(device, estimate, Why::Sooner),
+            },
             Place::Device => Plan::Device(device, estimate, Why::Sooner),
             Place::DeviceSample => Plan::Device(device, estimate, Why::Sample),
         }

@@ -30,7 +30,7 @@ use std::time::Instant;
 use crate::backend::{Backend, Download, Launch, PeerCopy, Upload};
 use crate::buffer::content::{Content, Place};
 use crate::buffer::hold::{Held, Use};
-use crate::common::{Common, HasQueue};
+use crate::common::{Common, HasQueue, Sample};
 use crate::error::{Cause, DeviceError};
 use crate::history::{Known, Side};
 use crate::profile::DeviceProfile;
@@ -128,6 +128,12 @@ struct Actions {
 const ALONE_MAX: u32 = 4;
 const ALONE_EVERY: u32 = 8;
 
+/// A worker has a task of the queue.
+pub(crate) struct Taken {
+    /// It is to be measured.
+    pub(crate) sample: Option<Sample>,
+}
+
 /// The fate of a task that was put into the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queued {
@@ -150,10 +156,12 @@ impl HasQueue for Device {
         });
     }
 
-    /// Something was measured for the first time: tasks that wait stand elsewhere now.
+    /// Something was measured for the first time, or is not being measured any more: tasks that
+    /// wait stand elsewhere now, and one may be the next to be measured.
     fn estimate_again(self: Arc<Self>, kind: &str) {
         self.with(|state, actions| {
             self.requeue(state, kind);
+            state.has_called = false;
             self.call_one(state, actions);
         });
     }
@@ -453,17 +461,19 @@ impl Device {
         actions.wakes.extend(inside.waker.clone());
     }
 
-    /// A worker has been called, or is asked anyhow (`at_once`). True if it has the task now.
-    pub(crate) fn take_back(entry: &Arc<Entry>, at_once: bool) -> bool {
+    /// A worker has been called, or is asked anyhow (`at_once`). It has the task now if something
+    /// is returned.
+    pub(crate) fn take_back(entry: &Arc<Entry>, at_once: bool) -> Option<Taken> {
         if !at_once && !entry.lock().is_called {
-            return false;
+            return None;
         }
         entry.with(|device, state, actions| {
             if entry.phase() != Phase::Queued {
-                return false;
+                return None;
             }
             let takes = at_once || device.worker_takes(state, entry);
-            if takes {
+            let taken = takes.then(|| device.taken(entry)).flatten();
+            if taken.is_some() {
                 let alone = state.queue.loads().count == 1;
                 if !at_once {
                     state.alone = if alone { state.alone + 1 } else { 0 };
@@ -472,11 +482,23 @@ impl Device {
                 actions.look = !alone;
             }
             device.answered(state, entry);
-            if !takes {
+            if taken.is_none() {
                 device.call_one(state, actions);
             }
-            takes
+            taken
         })
+    }
+
+    /// A task of a kind that was never measured on the CPU is measured, unless another one is.
+    fn taken(&self, entry: &Entry) -> Option<Taken> {
+        let history = &self.common.history;
+        match history.known(entry.kind, Side::Cpu, entry.work) {
+            Known::Measured(_) => Some(Taken { sample: None }),
+            Known::Nothing | Known::AtLeast(_) => {
+                let sample = Some(Sample::first(&self.common, entry.kind)?);
+                Some(Taken { sample })
+            }
+        }
     }
 
     /// A task that was called is no longer waited for.

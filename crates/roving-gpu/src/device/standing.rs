@@ -183,7 +183,7 @@ mod tests {
         let pool = roving::Pool::new(3).unwrap();
         pool.install(|| device.common.see_pool());
         let mut fetching = Vec::new();
-        let running = Running::new(&device.common, "runs");
+        let running = Running::new(&device.common, "runs", None);
         let taken = |flies: bool| {
             let mut state = device.lock();
             let one = Load::default();
@@ -197,7 +197,7 @@ mod tests {
             fetching.push(Fetching::new(&device.common));
         }
         // Only one is free now for these five.
-        let _running = (running, Running::new(&device.common, "runs"));
+        let _running = (running, Running::new(&device.common, "runs", None));
         assert_eq!(taken(true), 5.0);
     }
 

@@ -178,6 +178,19 @@ impl History {
         }
     }
 
+    /// A task is to be the first that is measured there: false if one was measured before, or is
+    /// being measured. If not, its end must be told.
+    pub(crate) fn begin_first(&self, kind: &str, side: Side<'_>) -> bool {
+        let mut inside = self.lock();
+        let key = (kind.to_owned(), side.key().to_owned());
+        let is_known = inside.law(kind, side.key()).is_some();
+        if is_known || inside.under_way.contains_key(&key) {
+            return false;
+        }
+        inside.under_way.insert(key, (1, Instant::now()));
+        true
+    }
+
     /// A task begins there. The sign says whether its end must be told, too.
     pub(crate) fn begin(&self, kind: &str, side: Side<'_>) -> bool {
         let mut inside = self.lock();
@@ -193,7 +206,8 @@ impl History {
         true
     }
 
-    /// Ends a measurement for which `begin` returned true, whether it has ended or failed.
+    /// Ends a measurement for which `begin` or `begin_first` returned true, whether it has ended or
+    /// failed.
     pub(crate) fn end(&self, kind: &str, side: Side<'_>) {
         let mut inside = self.lock();
         let key = (kind.to_owned(), side.key().to_owned());
@@ -289,16 +303,17 @@ mod tests {
     fn a_first_measurement_is_seen_while_it_goes_on() {
         let history = History::default();
         assert_eq!(history.known("a", Side::Cpu, 1.0), Known::Nothing);
-        assert!(history.begin("a", Side::Cpu));
+        assert!(history.begin_first("a", Side::Cpu) && history.begin("a", Side::Cpu));
+        assert!(!history.begin_first("a", Side::Cpu));
         assert!(matches!(
             history.known("a", Side::Cpu, 1.0),
             Known::AtLeast(_)
         ));
         assert_eq!(history.known("a", Side::Device("d"), 1.0), Known::Nothing);
         history.record("a", Side::Cpu, 1.0, 0.5);
-        history.end("a", Side::Cpu);
+        (0..2).for_each(|_| history.end("a", Side::Cpu));
         assert_eq!(history.known("a", Side::Cpu, 1.0).took().mean, 0.5);
-        assert!(!history.begin("a", Side::Cpu));
+        assert!(!history.begin_first("a", Side::Cpu) && !history.begin("a", Side::Cpu));
     }
 
     #[test]
