@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use common::{Gate, Known, SAMPLES, Times, soon, within};
+use common::{Closed, Gate, Known, SAMPLES, Times, soon, within};
 use roving_gpu::{
     AnyBuffer, Arg, Buffer, Choice, Devices, DevicesBuilder, Dual, Failure, HostCall, Kernel, Kind,
     Profile, Simulated, Writes,
@@ -79,6 +79,22 @@ fn steps(devices: &Devices, kind: &'static Kind, numbers: &Buffer<u32>) {
         .run(devices);
 }
 
+/// Closes the gate, and runs a task on device A whose kernel comes to it.
+fn keep_on_a<'g>(
+    gate: &'g Gate,
+    kernel: &'static Kernel,
+    devices: &Devices,
+    numbers: &Buffer<u32>,
+) -> Closed<'g> {
+    let closed = gate.close();
+    let task = Dual::new(&ON_A, &[1]).updates(numbers);
+    task.gpu(async |gpu| gpu.launch(kernel, [1, 1, 1], &[Arg::update(numbers)]).await)
+        .run(devices)
+        .unwrap();
+    closed.wait();
+    closed
+}
+
 /// Up, down, from others and to others.
 fn moved(profile: &Profile, device: usize) -> [u64; 4] {
     let of = &profile.devices[device];
@@ -132,12 +148,7 @@ fn a_copy_is_behind_the_kernel_that_writes() {
         let times = times("behind");
         let devices = builder(&times, linked("a"), linked("b")).build().unwrap();
         let (numbers, sum) = (Buffer::from(input(1)), Buffer::from(vec![0; LEN]));
-        let closed = GATE.close();
-        let task = Dual::new(&ON_A, &[1]).updates(&numbers);
-        task.gpu(async |gpu| gpu.launch(&KEPT, [1, 1, 1], &[Arg::update(&numbers)]).await)
-            .run(&devices)
-            .unwrap();
-        closed.wait();
+        let closed = keep_on_a(&GATE, &KEPT, &devices, &numbers);
         let (sender, ended) = channel();
         let (with, from, to) = (devices.clone(), numbers.clone(), sum.clone());
         let thread = std::thread::spawn(move || {
@@ -297,12 +308,7 @@ fn a_device_that_is_lost_before_its_copy_is_told_by_the_one_that_waits() {
         let a = linked("a").fail_at(2, Failure::Lost);
         let devices = builder(&times, a, linked("b")).build().unwrap();
         let numbers = Buffer::from(input(1));
-        let closed = GATE.close();
-        let task = Dual::new(&ON_A, &[1]).updates(&numbers);
-        task.gpu(async |gpu| gpu.launch(&KEPT, [1, 1, 1], &[Arg::update(&numbers)]).await)
-            .run(&devices)
-            .unwrap();
-        closed.wait();
+        let closed = keep_on_a(&GATE, &KEPT, &devices, &numbers);
         let (with, from) = (devices.clone(), numbers.clone());
         let thread = std::thread::spawn(move || {
             let task = Dual::new(&ON_B, &[1]).updates(&from);

@@ -480,40 +480,22 @@ mod tests {
     use std::task::{Poll, Waker};
 
     use super::{Backend, Content, Granted, Lent, Missing, Place, Shared, Way};
-    use std::sync::{Arc, Weak};
+    use std::sync::Arc;
 
-    /// A device that has the only valid copy, and has let go of it when it is asked.
-    struct Gone;
+    /// A device that has the only valid copy: how often it was asked for it, and what it does then.
+    struct Mock(AtomicUsize, fn(&dyn Content));
 
-    impl Place for Gone {
-        fn fetch(self: Arc<Self>, content: Arc<dyn Content>) {
-            let (version, _) = content.versions();
-            content.lose(version, "the kernel failed");
-            content.fetched(Err(Missing::Lost("its copy is gone".into())));
+    impl Mock {
+        fn new(when_asked: fn(&dyn Content)) -> Arc<Mock> {
+            Arc::new(Mock(AtomicUsize::new(0), when_asked))
         }
-
-        fn has_valid(&self, _: u64, _: u64) -> bool {
-            false
-        }
-
-        fn way(&self, _: u64, _: u64, _: &dyn Backend) -> Option<Way> {
-            None
-        }
-
-        fn lend(self: Arc<Self>, _: u64, _: u64, _: &dyn Backend) -> Option<Lent> {
-            None
-        }
-
-        fn forget(&self, _: u64) {}
     }
 
-    /// A device that has the only valid copy, and counts who asks for it.
-    struct Asked(AtomicUsize);
-
-    impl Place for Asked {
-        fn fetch(self: Arc<Self>, _: Arc<dyn Content>) {
+    impl Place for Mock {
+        fn fetch(self: Arc<Self>, content: Arc<dyn Content>) {
             // Ordering: Relaxed: one thread.
             self.0.fetch_add(1, Ordering::Relaxed);
+            (self.1)(&*content);
         }
 
         fn has_valid(&self, _: u64, _: u64) -> bool {
@@ -531,14 +513,20 @@ mod tests {
         fn forget(&self, _: u64) {}
     }
 
+    /// A buffer of one number, which only that device has.
+    fn only_at(mock: &Arc<Mock>) -> Arc<Shared<u32>> {
+        let place: Arc<dyn Place> = Arc::clone(mock) as _;
+        let shared = Arc::new(Shared::new(vec![0_u32]));
+        shared.written(Arc::downgrade(&place), None);
+        shared
+    }
+
     /// A tile of Cholesky's factor: tasks that read it wait in the queue of a device, and one that
     /// a worker has taken reads it, too.
     #[test]
     fn a_copy_comes_to_the_host_beside_tasks_that_read() {
-        let place = Arc::new(Asked(AtomicUsize::new(0)));
-        let shared = Arc::new(Shared::new(vec![0_u32]));
-        let there: Arc<dyn Place> = Arc::clone(&place) as _;
-        shared.written(Arc::downgrade(&there), None);
+        let mock = Mock::new(|_| ());
+        let shared = only_at(&mock);
         let waker = Waker::noop();
         let poll_host = || Arc::clone(&shared).poll_host(waker);
         assert!(shared.try_hold(false, waker));
@@ -546,7 +534,7 @@ mod tests {
         for _ in 0..2 {
             assert!(poll_host().is_pending());
             // Ordering: Relaxed: one thread.
-            assert_eq!(place.0.load(Ordering::Relaxed), 1);
+            assert_eq!(mock.0.load(Ordering::Relaxed), 1);
         }
         shared.release(false);
         assert!(!shared.try_hold(true, waker));
@@ -560,10 +548,12 @@ mod tests {
 
     #[test]
     fn the_first_reason_of_a_loss_is_told() {
-        let place: Arc<dyn Place> = Arc::new(Gone);
-        let weak: Weak<dyn Place> = Arc::downgrade(&place);
-        let shared = Arc::new(Shared::new(vec![0_u32]));
-        shared.written(weak, None);
+        let mock = Mock::new(|content| {
+            let (version, _) = content.versions();
+            content.lose(version, "the kernel failed");
+            content.fetched(Err(Missing::Lost("its copy is gone".into())));
+        });
+        let shared = only_at(&mock);
         let waker = Waker::noop();
         assert!(matches!(shared.try_guard(false, waker), Granted::Later));
         match shared.try_guard(false, waker) {

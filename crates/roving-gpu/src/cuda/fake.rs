@@ -99,6 +99,19 @@ fn text(output: &Output) -> String {
     format!("{out}\n{err}")
 }
 
+/// One of the tests that are ignored.
+fn run_one(name: &str, settings: &[(&str, &str)]) -> Output {
+    run(&[name, "--exact", "--ignored"], settings)
+}
+
+/// One of the tests that are ignored passes.
+fn passes(name: &str, settings: &[(&str, &str)]) {
+    let output = run_one(name, settings);
+    let text = text(&output);
+    let has_passed = output.status.success() && text.contains("1 passed");
+    assert!(has_passed, "{name}, {settings:?}: {text}");
+}
+
 fn has_compiler() -> bool {
     let there = Command::new("c++").arg("--version").output().is_ok();
     if !there {
@@ -163,13 +176,8 @@ fn headers_of_the_toolkit_are_found() {
     fs::write(toolkit.join("include/cuda_fp16.h"), "#define FOUND 5u\n").unwrap();
     let name = "cuda::fake::included_from_the_toolkit";
     let settings = [("CUDA_PATH", toolkit.to_str().unwrap())];
-    let output = run(&[name, "--exact", "--ignored"], &settings);
+    passes(name, &settings);
     fs::remove_dir_all(&toolkit).unwrap();
-    let text = text(&output);
-    assert!(
-        output.status.success() && text.contains("1 passed"),
-        "{text}"
-    );
 }
 
 /// Those below that ask the driver what it has counted.
@@ -183,15 +191,7 @@ fn counts_are_right() {
         "counted_streams_follow_each_other_by_events",
         "counted_memory_is_pinned_once_for_copies_of_a_size",
     ] {
-        let output = run(
-            &[&format!("cuda::fake::{name}"), "--exact", "--ignored"],
-            &[],
-        );
-        let text = text(&output);
-        assert!(
-            output.status.success() && text.contains("1 passed"),
-            "{name}: {text}"
-        );
+        passes(&format!("cuda::fake::{name}"), &[]);
     }
 }
 
@@ -209,12 +209,7 @@ fn copies_between_devices_are_counted_right() {
         let name = "cuda::fake::counted_copies_between_devices";
         let opened = [("POOLS_OPENED", opened[0]), ("CONTEXTS_OPENED", opened[1])];
         let settings = [settings, &opened, &[("ROVING_FAKE_CUDA_DEVICES", "2")]].concat();
-        let output = run(&[name, "--exact", "--ignored"], &settings);
-        let text = text(&output);
-        assert!(
-            output.status.success() && text.contains("1 passed"),
-            "{settings:?}: {text}"
-        );
+        passes(name, &settings);
     }
 }
 
@@ -244,13 +239,7 @@ fn a_lost_device_is_told() {
         "zz_a_lost_device_fails_all_that_is_asked_of_it",
         "zz_what_only_a_lost_device_had_is_told",
     ] {
-        let name = format!("cuda::tests::{name}");
-        let output = run(&[&name, "--exact", "--ignored"], &[]);
-        let text = text(&output);
-        assert!(
-            output.status.success() && text.contains("1 passed"),
-            "{name}: {text}"
-        );
+        passes(&format!("cuda::tests::{name}"), &[]);
     }
 }
 
@@ -268,10 +257,7 @@ fn mistakes_are_found() {
         ("mistake_of_memory", "may still use"),
         ("mistake_of_a_device_that_stays", "there is still a context"),
     ] {
-        let output = run(
-            &[&format!("cuda::fake::{name}"), "--exact", "--ignored"],
-            &[],
-        );
+        let output = run_one(&format!("cuda::fake::{name}"), &[]);
         let text = text(&output);
         assert!(!output.status.success(), "{name} was not found: {text}");
         assert!(

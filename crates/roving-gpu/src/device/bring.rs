@@ -6,8 +6,25 @@ use super::entry::Entry;
 use super::table::Arriving;
 use super::{Actions, Device, State};
 use crate::backend::{Done, Outcome, Upload};
+use crate::buffer::content::Content;
 use crate::error::DeviceError;
 use crate::profile::Lane;
+
+/// A buffer on its way to a task.
+#[derive(Clone)]
+pub(super) struct Incoming {
+    pub(super) entry: Arc<Entry>,
+    /// Its place among the buffers of the task.
+    pub(super) number: usize,
+    /// The version that is copied.
+    pub(super) version: u64,
+}
+
+impl Incoming {
+    pub(super) fn content(&self) -> &Arc<dyn Content> {
+        &self.entry.uses[self.number].content
+    }
+}
 
 impl Device {
     /// Starts the copies that it takes, or waits for those that others have started.
@@ -47,13 +64,18 @@ impl Device {
                 waiting: Vec::new(),
             });
             inside.under_way += 1;
+            let incoming = Incoming {
+                entry: Arc::clone(entry),
+                number,
+                version,
+            };
             if host == version {
                 drop(inside);
-                self.upload(state, actions, entry, number, version);
+                self.upload(state, actions, incoming);
             } else {
                 inside.arrivals += 1;
                 inside.crossing += 1;
-                actions.crossings.push((Arc::clone(entry), number));
+                actions.crossings.push(incoming);
             }
         }
     }
@@ -63,36 +85,24 @@ impl Device {
         self: &Arc<Self>,
         state: &mut State,
         actions: &mut Actions,
-        entry: &Arc<Entry>,
-        number: usize,
-        version: u64,
+        incoming: Incoming,
     ) {
-        let inside = entry.lock();
         state.account.begin(Lane::Upload);
-        let (device, then) = (Arc::clone(self), Arc::clone(entry));
-        let content = &entry.uses[number].content;
-        let upload = Upload {
-            from: content.source(),
-            to: inside.memories[number].clone(),
-            done: Done::new(move |outcome, _| {
-                device.uploaded(&then, number, version, &outcome);
-            }),
-        };
-        actions.uploads.push((inside.stream, upload));
+        let from = incoming.content().source();
+        let inside = incoming.entry.lock();
+        let (stream, to) = (inside.stream, inside.memories[incoming.number].clone());
+        drop(inside);
+        let device = Arc::clone(self);
+        let done = Done::new(move |outcome, _| device.uploaded(&incoming, &outcome));
+        actions.uploads.push((stream, Upload { from, to, done }));
     }
 
-    fn uploaded(
-        self: &Arc<Self>,
-        entry: &Arc<Entry>,
-        number: usize,
-        version: u64,
-        outcome: &Outcome,
-    ) {
+    fn uploaded(self: &Arc<Self>, incoming: &Incoming, outcome: &Outcome) {
         self.with(|state, actions| {
-            let bytes = entry.uses[number].content.bytes();
-            self.account(state, entry, Lane::Upload, bytes, outcome);
+            let bytes = incoming.content().bytes();
+            self.account(state, &incoming.entry, Lane::Upload, bytes, outcome);
             let error = outcome.as_ref().err().cloned();
-            self.arrived(state, actions, entry, number, version, error);
+            self.arrived(state, actions, incoming, error);
         });
     }
 
@@ -101,12 +111,10 @@ impl Device {
         self: &Arc<Self>,
         state: &mut State,
         actions: &mut Actions,
-        entry: &Arc<Entry>,
-        number: usize,
-        version: u64,
+        incoming: &Incoming,
         error: Option<DeviceError>,
     ) {
-        let id = entry.uses[number].content.id();
+        let (id, version) = (incoming.content().id(), incoming.version);
         let mut waiting = Vec::new();
         if let Some(copy) = state.table.get_mut(id) {
             let arrived = copy
@@ -138,7 +146,7 @@ impl Device {
             self.advance(state, actions, other);
         }
         actions.entries.extend(waiting);
-        self.ended(state, actions, entry, error);
+        self.ended(state, actions, &incoming.entry, error);
     }
 
     /// Gives the back-end what was launched, if all that the task reads is there or on its way.

@@ -35,6 +35,7 @@ use crate::error::{Cause, DeviceError};
 use crate::history::{Known, Side};
 use crate::profile::DeviceProfile;
 use crate::profile::account::Account;
+use bring::Incoming;
 use entry::{Entry, Phase};
 pub(crate) use estimate::Estimate;
 use locked::Locked;
@@ -104,8 +105,8 @@ struct Actions {
     follows: Vec<(usize, usize)>,
     uploads: Vec<(usize, Upload)>,
     copies: Vec<(usize, PeerCopy)>,
-    /// Buffers of tasks, by number, that come from other devices.
-    crossings: Vec<(Arc<Entry>, usize)>,
+    /// Buffers that come from other devices.
+    crossings: Vec<Incoming>,
     /// Tasks that have come down, and who is to be told of it.
     downs: Vec<(Down, Option<DeviceError>)>,
     /// Buffers whose copies here are lost, and why.
@@ -289,8 +290,8 @@ impl Device {
         for (content, reason) in &losses {
             self.lose(&**content, reason);
         }
-        for (entry, number) in &crossings {
-            self.bring_over(entry, *number);
+        for incoming in &crossings {
+            self.bring_over(incoming);
         }
         downs.into_iter().for_each(|(then, error)| then(error));
         drop((releases, crossings, losses));

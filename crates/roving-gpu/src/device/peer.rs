@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use super::bring::Incoming;
 use super::entry::Entry;
 use super::{Actions, Device, State};
 use crate::backend::{Done, Left, Memory, Outcome, PeerCopy};
@@ -101,9 +102,9 @@ impl Device {
     }
 
     /// Brings what a task reads and only another device has, now that no device is locked.
-    pub(super) fn bring_over(self: &Arc<Self>, entry: &Arc<Entry>, number: usize) {
-        let content = &entry.uses[number].content;
-        let (version, _) = content.versions();
+    pub(super) fn bring_over(self: &Arc<Self>, incoming: &Incoming) {
+        let (entry, content) = (&incoming.entry, incoming.content());
+        let version = incoming.version;
         let lend = |place: Arc<dyn Place>| place.lend(content.id(), version, &*self.backend);
         let lent = content.places().into_iter().find_map(lend);
         self.with(|state, actions| {
@@ -113,15 +114,15 @@ impl Device {
             inside.crossing -= usize::from(!is_direct);
             drop(inside);
             match lent {
-                Some(lent) => self.copy_over(state, actions, entry, number, version, lent),
+                Some(lent) => self.copy_over(state, actions, incoming.clone(), lent),
                 // Its place has copied it to the host meanwhile, to make room.
                 None if content.versions().1 == version => {
-                    self.upload(state, actions, entry, number, version);
+                    self.upload(state, actions, incoming.clone());
                 }
                 None => {
                     let text = "a buffer's only valid copy was on another device, and is gone";
                     let error = DeviceError::new(Cause::Peer, text);
-                    self.arrived(state, actions, entry, number, version, Some(error));
+                    self.arrived(state, actions, incoming, Some(error));
                     return;
                 }
             }
@@ -133,26 +134,23 @@ impl Device {
         self: &Arc<Self>,
         state: &mut State,
         actions: &mut Actions,
-        entry: &Arc<Entry>,
-        number: usize,
-        version: u64,
+        incoming: Incoming,
         lent: Lent,
     ) {
-        let inside = entry.lock();
-        let writer = lent.writer.as_ref();
         state.account.begin(Lane::Peer);
-        let (then, from) = (Arc::clone(entry), lent.memory.clone());
+        let writer = lent.writer.as_ref();
+        let inside = incoming.entry.lock();
+        let (stream, to) = (inside.stream, inside.memories[incoming.number].clone());
+        drop(inside);
         let copy = PeerCopy {
             source: Arc::clone(&lent.device.backend),
             source_stream: writer.map(|writer| writer.lock().stream),
-            from,
-            to: inside.memories[number].clone(),
-            bytes: entry.uses[number].content.bytes(),
-            done: Done::new(move |outcome, left| {
-                copied(then, number, version, lent, outcome, left)
-            }),
+            from: lent.memory.clone(),
+            to,
+            bytes: incoming.content().bytes(),
+            done: Done::new(move |outcome, left| copied(incoming, lent, outcome, left)),
         };
-        actions.copies.push((inside.stream, copy));
+        actions.copies.push((stream, copy));
     }
 
     /// Tells when a task of this device that has landed ahead has come down; at once, if it has.
@@ -172,18 +170,11 @@ impl Device {
 }
 
 /// The end of a copy from another device.
-fn copied(
-    entry: Arc<Entry>,
-    number: usize,
-    version: u64,
-    lent: Lent,
-    outcome: Outcome,
-    left: Left,
-) {
-    let (device, from) = (entry.device(), Arc::clone(&lent.device));
+fn copied(incoming: Incoming, lent: Lent, outcome: Outcome, left: Left) {
+    let (device, from) = (incoming.entry.device(), Arc::clone(&lent.device));
     let writer = lent.writer.clone();
     drop(lent);
-    let bytes = entry.uses[number].content.bytes();
+    let bytes = incoming.content().bytes();
     if let Ok(time) = &outcome {
         from.lock().account.gave(bytes);
         let (history, name) = (&device.common.history, link(&from.name, &device.name));
@@ -195,13 +186,13 @@ fn copied(
     let is_refused = matches!(left, Left::Untouched);
     let then = move |spoilt: Option<DeviceError>| {
         device.with(|state, actions| {
-            device.account(state, &entry, Lane::Peer, bytes, &outcome);
-            entry.lock().crossing -= 1;
+            device.account(state, &incoming.entry, Lane::Peer, bytes, &outcome);
+            incoming.entry.lock().crossing -= 1;
             let error = match outcome.err() {
                 Some(error) if !is_refused => Some(error),
                 other => other.or(spoilt).map(blame),
             };
-            device.arrived(state, actions, &entry, number, version, error);
+            device.arrived(state, actions, &incoming, error);
         });
     };
     from.when_down(writer.as_deref(), Box::new(then));
