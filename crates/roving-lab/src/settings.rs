@@ -51,8 +51,8 @@ pub(crate) struct RunArgs {
     /// times that are measured and kept; none: no device is looked for; cpu, gpu: all on that side;
     /// split:0.3: that share of the work on a device; sim:10: as auto, on a simulated device ten
     /// times as fast as one worker's CPU side, which is slowed down for it, and after a comma one
-    /// of the words before, memory:MIB, rate:MIB_PER_S of transfers, or fail:N to lose the device
-    /// at its N-th submission.
+    /// of the words before, memory:MIB, rate:MIB_PER_S of transfers, fail:N to lose the device at
+    /// its N-th submission, or devices:N for so many of them, with links between them.
     #[arg(long, value_name = "DEVICE", allow_hyphen_values = true)]
     pub(crate) device: Option<String>,
     /// Say what was expected of tasks of each kind and size on either side, and what came; with

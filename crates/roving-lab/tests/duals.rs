@@ -173,6 +173,40 @@ fn a_profile_has_lanes_and_a_trace_is_written() {
 }
 
 #[test]
+fn devices_beside_each_other_have_a_lane_each() {
+    let words = [
+        "run",
+        "cholesky",
+        "--input",
+        "200,tile=40",
+        "--device",
+        "sim:4,gpu,devices:2",
+        "--profile",
+    ];
+    let table = printed(&words);
+    for part in [
+        "2, simulated: each 4 times",
+        "simulated 4 #1 ",
+        "simulated 4 #2 ",
+        " of the tasks taken from other devices; ",
+    ] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    let result = json(&words);
+    let lanes = result["lanes"].as_array().expect("lanes");
+    let sum = |name: &str| {
+        lanes
+            .iter()
+            .map(|lane| lane[name].as_u64())
+            .sum::<Option<u64>>()
+    };
+    // What one gave another one has got.
+    assert_eq!(lanes.len(), 2);
+    assert_eq!(sum("bytes_from_peers"), sum("bytes_to_peers"), "{lanes:?}");
+    assert!(sum("tasks_taken") <= sum("tasks"), "{lanes:?}");
+}
+
+#[test]
 fn choices_are_explained() {
     let words = [
         "run",

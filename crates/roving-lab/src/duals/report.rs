@@ -50,10 +50,15 @@ pub(super) struct DeviceLane {
     pub(super) transfer_s: f64,
     pub(super) idle_s: f64,
     pub(super) tasks: u64,
+    /// Those of its tasks that it took out of the queues of other devices.
+    pub(super) tasks_taken: u64,
     pub(super) launches: u64,
     pub(super) bytes_up: u64,
     pub(super) bytes_down: u64,
     pub(super) bytes_avoided: u64,
+    /// Bytes that were copied from device to device, without the host.
+    pub(super) bytes_from_peers: u64,
+    pub(super) bytes_to_peers: u64,
 }
 
 /// The part of the report that only the table shows.
@@ -81,16 +86,20 @@ impl DeviceLane {
             transfer_s: after.transfer_s - before.transfer_s,
             idle_s: after.idle_s - before.idle_s,
             tasks: after.tasks - before.tasks,
+            tasks_taken: after.tasks_taken - before.tasks_taken,
             launches: after.launches - before.launches,
             bytes_up: after.bytes_up - before.bytes_up,
             bytes_down: after.bytes_down - before.bytes_down,
             bytes_avoided: after.bytes_avoided - before.bytes_avoided,
+            bytes_from_peers: after.bytes_from_peers - before.bytes_from_peers,
+            bytes_to_peers: after.bytes_to_peers - before.bytes_to_peers,
         };
         pairs.map(lane).collect()
     }
 
-    /// A bar, as that of a worker, and what was copied.
-    fn rows(&self) -> String {
+    /// A bar, as that of a worker, and what was copied; also from and to other devices, if it `has`
+    /// them beside it.
+    fn rows(&self, has_others: bool) -> String {
         let all = self.kernel_s + self.transfer_s + self.idle_s;
         let states = [
             ("kernel", '█', self.kernel_s),
@@ -104,16 +113,31 @@ impl DeviceLane {
         );
         let share = |time: f64| time / all.max(f64::MIN_POSITIVE) * 100.0;
         let shares = states.map(|(name, _, time)| format!("{name} {:.1} %", share(time)));
-        let [up, down, avoided] = [self.bytes_up, self.bytes_down, self.bytes_avoided]
-            .map(|bytes| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)));
-        format!(
-            "  {:<15}{bar}  {}\n  {:<15}{} tasks, {} launches; {up} there, {down} back, {avoided} were there already\n",
+        let [up, down, avoided, from, to] = [
+            self.bytes_up,
+            self.bytes_down,
+            self.bytes_avoided,
+            self.bytes_from_peers,
+            self.bytes_to_peers,
+        ]
+        .map(|bytes| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)));
+        let mut rows = format!(
+            "  {:<15}{bar}  {}\n  {:<14} {} tasks, {} launches; {up} there, {down} back, {avoided} were there already\n",
             "device",
             shares.join(", "),
             self.name,
             grouped(self.tasks),
             grouped(self.launches),
-        )
+        );
+        if has_others {
+            let taken = grouped(self.tasks_taken);
+            let _ = writeln!(
+                rows,
+                "  {:<15}{taken} of the tasks taken from other devices; {from} copied from them, {to} to them",
+                ""
+            );
+        }
+        rows
     }
 }
 
@@ -150,8 +174,9 @@ impl DualReport {
         }
         if let Some(profile) = &self.profile {
             table.push_str("\nOne run more, with statistics on\n");
-            for lane in self.lanes.iter().flatten() {
-                table.push_str(&lane.rows());
+            let lanes = self.lanes.as_deref().unwrap_or_default();
+            for lane in lanes {
+                table.push_str(&lane.rows(lanes.len() > 1));
             }
             table.push_str(&profile.chart(self.workers));
         }
@@ -255,6 +280,9 @@ mod tests {
             device.transfer_s = seconds / 2.0;
             device.idle_s = seconds / 2.0;
             device.tasks = tasks;
+            device.tasks_taken = tasks / 2;
+            device.bytes_from_peers = tasks << 20;
+            device.bytes_to_peers = tasks << 21;
             let mut profile = DevicesProfile::default();
             profile.devices.push(device);
             profile
@@ -264,16 +292,19 @@ mod tests {
             (lanes[0].kernel_s, lanes[0].idle_s, lanes[0].tasks),
             (2.0, 1.0, 7)
         );
-        let rows = lanes[0].rows();
+        let rows = lanes[0].rows(false);
         let marks = |mark| rows.chars().filter(|drawn| *drawn == mark).count();
         assert_eq!(marks('█') + marks('▒') + marks('·'), BAR);
         assert!(
             rows.contains("kernel 50.0 %, transfer 25.0 %, idle 25.0 %"),
             "{rows}"
         );
+        let words =
+            "4 of the tasks taken from other devices; 7.0 MiB copied from them, 14.0 MiB to them";
+        assert!(!rows.contains("other devices") && lanes[0].rows(true).contains(words));
         assert!(
             DeviceLane::between(&profile(1.0, 1), &profile(1.0, 1))[0]
-                .rows()
+                .rows(true)
                 .contains("0.0 %")
         );
     }

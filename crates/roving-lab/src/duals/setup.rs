@@ -1,5 +1,7 @@
 //! The devices that `--device` asks for, and how fast the CPU sides are said to be beside them.
 
+use std::time::Duration;
+
 use roving_gpu::{Choice, Devices, DevicesBuilder, Failure as Fault, Simulated, Writes};
 
 use super::Program;
@@ -129,34 +131,53 @@ impl Setup {
     fn simulated(simulation: &Simulation, side: Side, load: &Load) -> Result<Setup, Failure> {
         let pace = load.pace(simulation.ratio);
         let speed = pace * simulation.ratio;
-        let mut device = Simulated::new().name(format!("simulated {}", simulation.ratio));
-        if load.declared {
-            device = device.speed(speed);
-        }
-        if let Some(bytes) = simulation.memory_bytes {
-            device = device.memory_bytes(bytes);
-        }
-        if let Some(rate) = simulation.bytes_per_s {
-            device = device.bytes_per_s(rate);
-        }
         let mut builder = Devices::builder().choice(choice(side));
-        if let Some(submission) = simulation.fail_at {
-            device = device.fail_at(submission, Fault::Lost);
+        for number in 0..simulation.devices {
+            let device = simulated(simulation, number);
+            builder = builder.backend(match load.declared {
+                true => device.speed(speed),
+                false => device,
+            });
+        }
+        if simulation.fail_at.is_some() {
             // All runs go on after that.
             builder = builder.writes(Writes::Through);
         }
-        let builder = builder.backend(device);
         let slower = load.work / load.serial_s.max(1e-9) / pace;
+        let (count, each) = match simulation.devices {
+            1 => ("one".to_owned(), ""),
+            count => (count.to_string(), "each "),
+        };
         Ok(Setup {
             devices: built(builder)?,
             pace: Pace::of(pace),
             device_pace: Pace::of(speed),
             about: format!(
-                "one, simulated: {} times as fast as a CPU side, which is made {slower:.0} times as slow as it is",
+                "{count}, simulated: {each}{} times as fast as a CPU side, which is made {slower:.0} times as slow as it is",
                 simulation.ratio
             ),
         })
     }
+}
+
+/// The device of that number, among those that are simulated. Links are as fast as transfers.
+fn simulated(simulation: &Simulation, number: usize) -> Simulated {
+    let name = format!("simulated {}", simulation.ratio);
+    let mut device = match simulation.devices {
+        1 => Simulated::new().name(name),
+        _ => Simulated::new().name(format!("{name} #{}", number + 1)),
+    };
+    if let Some(bytes) = simulation.memory_bytes {
+        device = device.memory_bytes(bytes);
+    }
+    if let Some(rate) = simulation.bytes_per_s {
+        device = device.bytes_per_s(rate);
+    }
+    if let Some(submission) = simulation.fail_at.filter(|_| number == 0) {
+        device = device.fail_at(submission, Fault::Lost);
+    }
+    let rate = simulation.bytes_per_s.unwrap_or(f64::INFINITY);
+    device.link(rate, Duration::ZERO)
 }
 
 /// The devices of one library.

@@ -37,6 +37,21 @@ pub(crate) struct Simulation {
     pub(crate) bytes_per_s: Option<f64>,
     /// The submission, counted from 0, at which it is lost.
     pub(crate) fail_at: Option<u64>,
+    /// How many there are of it, with links between them. Of several only the first is lost.
+    pub(crate) devices: usize,
+}
+
+impl Simulation {
+    /// One, with as much memory as is wanted, and transfers that take no time.
+    pub(crate) fn new(ratio: f64) -> Simulation {
+        Simulation {
+            ratio,
+            memory_bytes: None,
+            bytes_per_s: None,
+            fail_at: None,
+            devices: 1,
+        }
+    }
 }
 
 /// On which side a task runs that has both.
@@ -64,7 +79,7 @@ pub(crate) struct Wanted {
 
 /// The allowed arguments, for the error.
 const ALLOWED: &str = "auto, none, cpu, gpu, split:SHARE with a share from 0 to 1, or sim:RATIO with a ratio \
-    from 0.01 to 1000, and after a comma one of auto, cpu, gpu, split:SHARE, memory:MIB, rate:MIB_PER_S, fail:N";
+    from 0.01 to 1000, and after a comma one of auto, cpu, gpu, split:SHARE, memory:MIB, rate:MIB_PER_S, fail:N, devices:N";
 const REMEDY: &str = "take auto, or sim:10 to see a device where there is none";
 
 impl Wanted {
@@ -78,12 +93,7 @@ impl Wanted {
             None if first == "none" => wanted.source = Source::None,
             Some(("sim", ratio)) => {
                 let ratio = number(ratio, 0.01, 1000.0).ok_or_else(refuse)?;
-                let mut simulation = Simulation {
-                    ratio,
-                    memory_bytes: None,
-                    bytes_per_s: None,
-                    fail_at: None,
-                };
+                let mut simulation = Simulation::new(ratio);
                 for word in words.by_ref() {
                     if !simulation.set(word)? {
                         wanted.side = Side::parse(word).ok_or_else(refuse)?;
@@ -152,6 +162,7 @@ impl Simulation {
                     "leave it out for a device that does not",
                 )?)
             }
+            "devices" => self.devices = read(1..=16, "leave it out for one")? as usize,
             _ => return Ok(false),
         }
         Ok(true)
@@ -170,6 +181,9 @@ impl Simulation {
         }
         if let Some(submission) = self.fail_at {
             text.push_str(&format!(",fail:{submission}"));
+        }
+        if self.devices > 1 {
+            text.push_str(&format!(",devices:{}", self.devices));
         }
         text
     }
@@ -199,7 +213,7 @@ mod tests {
             "split:0",
             "sim:10",
             "sim:0.1,gpu",
-            "sim:3,split:1,memory:64,rate:100,fail:7",
+            "sim:3,split:1,memory:64,rate:100,fail:7,devices:2",
         ] {
             let wanted = Wanted::parse(text).unwrap();
             assert_eq!(wanted.text(), text);
@@ -227,6 +241,8 @@ mod tests {
             "gpu,cpu",
             "sim:10,fast",
             "sim:10,memory:x",
+            "sim:10,devices:0",
+            "sim:10,devices:17",
             "auto,fail:3",
         ] {
             let line = Wanted::parse(text).unwrap_err().to_string();

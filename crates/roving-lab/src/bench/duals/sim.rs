@@ -57,10 +57,8 @@ pub(in super::super) fn sim(scale: &Scale) -> Result<Record, Failure> {
         arena.load.task_s = TASK_S;
         for ratio in ratios {
             let simulation = Simulation {
-                ratio: *ratio,
-                memory_bytes: None,
                 bytes_per_s: Some((rate << 20) as f64),
-                fail_at: None,
+                ..Simulation::new(*ratio)
             };
             let contest = Contest {
                 arena: &arena,
