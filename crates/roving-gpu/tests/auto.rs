@@ -202,3 +202,39 @@ fn no_more_of_a_chain_is_aboard_than_there_are_streams() {
         }
     });
 }
+
+/// A device is known by the time of one task, and that one was cheap: no more are aboard than were
+/// measured, however short they are said to be, for what is aboard is done there in any case.
+#[test]
+fn no_more_of_a_kind_is_aboard_than_was_measured() {
+    static GATE: Gate = Gate::new();
+    static KEPT: Kernel = Kernel::new("kept").host(|_: &mut HostCall<'_>| GATE.pass());
+    within("measured".to_owned(), || {
+        for (samples, aboard) in [(1, 1), (3, 3), (SAMPLES, 8)] {
+            let known = |side, samples, mean| Known {
+                side,
+                samples,
+                mean,
+                most: mean,
+            };
+            let known = [
+                known("cpu", SAMPLES, 100.0),
+                known("simulated", samples, 1e-6),
+            ];
+            let times = Times::of("measured", &NAP, &known);
+            let builder = Devices::builder().backend(Simulated::new().streams(2));
+            let devices = builder.history(times.path()).build().unwrap();
+            let closed = GATE.close();
+            let mut context = Context::from_waker(Waker::noop());
+            let mut tasks: Vec<_> = (0..8).map(|_| Box::pin(nap(&devices, &KEPT))).collect();
+            for task in &mut tasks {
+                assert!(task.as_mut().poll(&mut context).is_pending());
+            }
+            let launches = devices.profile().devices[0].launches;
+            assert_eq!(launches, aboard, "of {samples}");
+            drop(closed);
+            tasks.into_iter().for_each(roving::task::block_on);
+            assert_eq!(devices.profile().kinds["nap"].gpu_tasks(), 8);
+        }
+    });
+}

@@ -25,9 +25,10 @@ impl Device {
         while state.lost.is_none() && self.has_room(state) {
             let standing = self.standing(state);
             let workers = self.common.decides().then_some(standing.workers);
+            let kinds = &state.kinds;
             let popped = state
                 .queue
-                .pop(workers, |entry| self.wants(entry, &standing));
+                .pop(workers, |entry| self.wants(entry, kinds, &standing));
             let Some((entry, end)) = popped else { return };
             if !self.admit(state, actions, &entry) {
                 state.queue.push_at(entry, end);
@@ -48,14 +49,29 @@ impl Device {
         (is_free && is_left) || (self.adapts && is_short())
     }
 
-    fn wants(&self, entry: &Entry, standing: &choose::Standing) -> bool {
+    /// `kinds` are those of the tasks that are flying.
+    fn wants(&self, entry: &Entry, kinds: &[&str], standing: &choose::Standing) -> bool {
         if !entry.may_leave || !self.common.decides() {
             return true;
+        }
+        if !self.may_trust(entry, kinds) {
+            return false;
         }
         let history = &self.common.history;
         let cpu = history.known(entry.kind, Side::Cpu, entry.work);
         let device = self.known(entry.kind, entry.work);
         choose::admits(cpu, device, &entry.load(), standing)
+    }
+
+    /// Whether there is as much behind the time that a task is expected to take as hangs on it: no
+    /// more tasks of a kind are aboard than were measured here, but for one. What is aboard is done
+    /// here, also if each takes a thousand times as long as the first, which may have been one of a
+    /// few that have little to do.
+    pub(super) fn may_trust(&self, entry: &Entry, kinds: &[&str]) -> bool {
+        let aboard = kinds.iter().filter(|kind| **kind == entry.kind).count();
+        let history = &self.common.history;
+        let samples = history.samples(entry.kind, Side::Device(&self.name), entry.work);
+        aboard == 0 || aboard < samples as usize
     }
 
     /// Brings a task onto the device. False if there is no memory for it now.

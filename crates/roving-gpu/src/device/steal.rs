@@ -132,6 +132,9 @@ impl Device {
         if !entry.may_leave || !self.common.decides() {
             return true;
         }
+        if !self.may_trust(entry, &own.kinds) {
+            return false;
+        }
         let history = &self.common.history;
         let cpu = history.known(entry.kind, Side::Cpu, entry.work);
         let known = self.known(entry.kind, entry.work);
