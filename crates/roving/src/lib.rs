@@ -123,17 +123,10 @@ pub mod context;
 mod forkjoin;
 mod inherit;
 mod machine;
-#[cfg(not(loom))]
 mod observe;
-#[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod pool;
-#[cfg(not(loom))]
 pub mod raw;
-#[cfg(loom)]
-#[path = "raw/explored.rs"]
-pub mod raw;
-#[cfg(not(loom))]
 mod replay;
 #[allow(unsafe_code)]
 mod stack;
@@ -142,7 +135,6 @@ mod stats;
 pub mod task;
 mod workers;
 
-#[cfg(not(loom))]
 pub use {
     forkjoin::broadcast::broadcast,
     forkjoin::detached::{JoinError, JoinHandle, spawn, try_spawn},
@@ -160,19 +152,17 @@ pub use {
 };
 
 // Modules that are public here, and each stand in the room that they belong to.
-#[cfg(all(not(loom), roving_faults))]
+#[cfg(roving_faults)]
 #[doc(hidden)]
 pub use machine::faults;
-#[cfg(all(feature = "metrics", not(loom)))]
+#[cfg(feature = "metrics")]
 pub use pool::metrics;
-#[cfg(not(loom))]
 pub use {
     observe::{trace, watch},
     pool::{embed, policy, testing},
 };
 
 // Shown with their own sentences, as `context` is public.
-#[cfg(not(loom))]
 #[doc(inline)]
 pub use context::{Cancel, CancelledError, is_cancelled};
 pub use stats::{Counters, Profile, WorkerProfile};

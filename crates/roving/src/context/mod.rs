@@ -58,20 +58,15 @@
 //! thief searches the contexts that its victim has entered, newest first; and below a [`Cancel`] a
 //! `fork`, or a task of a scope, is checked before it begins, some seventy instructions.
 
-#[cfg(not(loom))]
 mod cancel;
-#[cfg(not(loom))]
 mod inherit;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;
-#[cfg(not(loom))]
 pub(crate) mod waiting;
 
-#[cfg(not(loom))]
 pub use crate::inherit::cancelled::CancelledError;
-#[cfg(all(feature = "tracing", not(loom)))]
+#[cfg(feature = "tracing")]
 pub use inherit::in_current_span;
-#[cfg(not(loom))]
 pub use {
     cancel::{Cancel, is_cancelled},
     inherit::{Context, current, get, with},

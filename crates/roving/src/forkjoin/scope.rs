@@ -3,20 +3,18 @@
 mod remote;
 mod spawned;
 
+use crate::machine::prim::{AtomicUsize, Mutex, Ordering, thread};
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, OnceLock};
-use std::thread;
 
 use self::remote::{Remote, Running};
 use self::spawned::{SendTask, Task, run_spawned};
 use crate::forkjoin::broadcast::post_to_all;
 use crate::inherit::node;
-use crate::machine::lock::Mutex;
-use crate::machine::prim::{AtomicUsize, Ordering};
 use crate::machine::unwind::drop_quietly;
 use crate::pool::global::Roving;
 use crate::pool::home::Home;

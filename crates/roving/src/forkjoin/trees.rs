@@ -240,7 +240,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
-    use crate::machine::lock::Mutex;
+    use crate::machine::prim::Mutex;
 
     /// A coroutine that counts its runs.
     #[repr(C)]

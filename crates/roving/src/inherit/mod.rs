@@ -1,15 +1,13 @@
 //! A task inherits from the one that made it: the context that it runs in, and the requests to stop
 //! that reach it there. [`crate::context`] is what a program sees of it.
 
-#[cfg(not(loom))]
 pub(crate) mod cancelled;
 #[cfg(all(test, loom))]
 mod loom_tests;
-#[cfg(not(loom))]
 #[allow(unsafe_code)]
 pub(crate) mod node;
 pub(crate) mod segments;
-#[cfg(all(feature = "tracing", not(loom)))]
+#[cfg(feature = "tracing")]
 pub(crate) mod span;
 pub(crate) mod timer;
 pub(crate) mod token;

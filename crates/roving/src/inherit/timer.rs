@@ -6,9 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::token::Token;
-use crate::machine::prim::{
-    Condvar, Mutex, MutexGuard, mutant, process_wide, time_until, wait_for,
-};
+use crate::machine::prim::{Condvar, Mutex, MutexGuard, mutant, process_wide, time_until};
 use crate::machine::service::Service;
 
 /// The key of a token's entry in the timer.
@@ -29,8 +27,6 @@ process_wide! {
         next: 0,
         service: Service::new(),
     });
-}
-process_wide! {
     static CHANGED: Condvar = Condvar::new();
 }
 
@@ -61,7 +57,7 @@ pub(super) fn leave(entry: Entry) {
 }
 
 /// How many wait for a deadline of that time.
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 pub(crate) fn entered(deadline: Instant) -> usize {
     let entries = &timer().entries;
     entries.range((deadline, 0)..=(deadline, u64::MAX)).count()
@@ -107,9 +103,9 @@ fn run(number: u64) {
                 }
                 timer = self::timer();
             }
-            Some(Some(time)) => timer = wait_for(&CHANGED, timer, time).0,
+            Some(Some(time)) => timer = CHANGED.wait_timeout(timer, time).0,
             None => {
-                let (held, is_over) = wait_for(&CHANGED, timer, LINGER);
+                let (held, is_over) = CHANGED.wait_timeout(timer, LINGER);
                 timer = held;
                 // Unless it was stopped meanwhile: then the thread there is another one.
                 let is_it = timer.service.is_served_by(number);

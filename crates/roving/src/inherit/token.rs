@@ -172,7 +172,7 @@ impl Token {
     }
 
     /// How many wait here: for tests.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         self.waiters().wakers.len()
     }

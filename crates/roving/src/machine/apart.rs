@@ -39,7 +39,7 @@ impl<T> Drop for Apart<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use std::sync::Arc;
 

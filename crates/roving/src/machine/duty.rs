@@ -97,7 +97,7 @@ impl<D> Drop for Due<D> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use std::panic;
 

@@ -11,9 +11,9 @@
 //! promised.
 
 use std::io;
-use std::thread::{Builder, JoinHandle};
 
 use crate::machine::os::Starting;
+use crate::machine::prim::thread::{self, Builder, JoinHandle};
 
 /// The operations that a test build can make fail.
 #[cfg_attr(
@@ -64,7 +64,7 @@ fn start_boxed(builder: Builder, f: Box<dyn FnOnce() + Send>) -> io::Result<Join
 #[inline]
 pub(crate) fn park() {
     if ask(Point::Park).is_ok() {
-        std::thread::park();
+        thread::park();
     }
 }
 
@@ -94,7 +94,8 @@ mod plan {
     use std::io;
 
     use super::Point;
-    use crate::machine::prim::{AtomicU64, Ordering};
+    use crate::machine::prim::Ordering;
+    use crate::machine::prim::unexplored::AtomicU64;
 
     /// Points there are.
     const POINTS: usize = 9;

@@ -1,16 +1,14 @@
 //! A count that one thread waits for, parked.
 
 use crate::machine::prim::thread::{self, Thread};
-use crate::machine::prim::{AtomicUsize, Ordering, ord, park, unpark};
+use crate::machine::prim::{AtomicUsize, IS_EXPLORED, Ordering, ord};
+use crate::machine::turns::{park, unpark};
 
 /// Looks before a waiter parks: a few microseconds, in which a small call has returned. It does not
 /// yield meanwhile: on a busy machine that gives the core away for milliseconds, while a thread
-/// that has parked gets it back when it is woken.
-#[cfg(not(loom))]
-const LOOKS_BEFORE_PARK: usize = 64;
-/// Under loom the shortest way to park is all that has to be explored.
-#[cfg(loom)]
-const LOOKS_BEFORE_PARK: usize = 0;
+/// that has parked gets it back when it is woken. Under loom the shortest way to park is all that
+/// has to be explored.
+const LOOKS_BEFORE_PARK: usize = if IS_EXPLORED { 0 } else { 64 };
 
 /// Counts down to what the creating thread waits for.
 pub(crate) struct Latch {
@@ -64,10 +62,8 @@ impl Latch {
 }
 
 /// Pointers into a frame that waits, on a latch, until they have been used.
-#[cfg(not(loom))]
 pub(crate) struct SendPtr<T>(pub(crate) T);
 
 // SAFETY: who uses it answers for what is behind the pointers: handed over by the latch, `Send`
 // itself.
-#[cfg(not(loom))]
 unsafe impl<T> Send for SendPtr<T> {}

@@ -5,7 +5,9 @@
 
 use std::ptr;
 
-use crate::machine::prim::{AtomicPtr, AtomicUsize, DataCell, Mutex, MutexGuard, Ordering, ord};
+use crate::machine::prim::{
+    AtomicPtr, AtomicUsize, DataCell, Mutex, MutexGuard, Ordering, const_fn, ord,
+};
 
 /// A place for a value, with one word that says who may touch it.
 ///
@@ -36,19 +38,12 @@ const FREE: usize = 4;
 const USER: usize = 8;
 
 impl<T> Shell<T> {
-    #[cfg(not(loom))]
-    pub(crate) const fn new() -> Shell<T> {
-        Shell {
-            word: AtomicUsize::new(FREE),
-            value: DataCell::new(None),
-        }
-    }
-
-    #[cfg(loom)]
-    pub(crate) fn new() -> Shell<T> {
-        Shell {
-            word: AtomicUsize::new(FREE),
-            value: DataCell::new(None),
+    const_fn! {
+        pub(crate) fn new() -> Shell<T> {
+            Shell {
+                word: AtomicUsize::new(FREE),
+                value: DataCell::new(None),
+            }
         }
     }
 
@@ -139,21 +134,13 @@ pub(crate) struct Shells<T: 'static> {
 }
 
 impl<T> Shells<T> {
-    #[cfg(not(loom))]
-    pub(crate) const fn new() -> Shells<T> {
-        Shells {
-            first: Shell::new(),
-            current: AtomicPtr::new(ptr::null_mut()),
-            further: Mutex::new(Vec::new()),
-        }
-    }
-
-    #[cfg(loom)]
-    pub(crate) fn new() -> Shells<T> {
-        Shells {
-            first: Shell::new(),
-            current: AtomicPtr::new(ptr::null_mut()),
-            further: Mutex::new(Vec::new()),
+    const_fn! {
+        pub(crate) fn new() -> Shells<T> {
+            Shells {
+                first: Shell::new(),
+                current: AtomicPtr::new(ptr::null_mut()),
+                further: Mutex::new(Vec::new()),
+            }
         }
     }
 

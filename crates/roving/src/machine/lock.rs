@@ -184,7 +184,7 @@ impl Condvar {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use std::panic::{self, AssertUnwindSafe};
     use std::thread;

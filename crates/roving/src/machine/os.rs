@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use crate::machine::faults::{self, Point};
 #[cfg(target_os = "linux")]
 use crate::machine::linux;
-use crate::machine::prim::{AtomicUsize, Ordering};
+use crate::machine::prim::Ordering;
+use crate::machine::prim::unexplored::AtomicUsize;
 
 /// The system's number of the calling thread, where it has one.
 pub(crate) fn thread_number() -> Option<u32> {
@@ -185,7 +186,7 @@ pub(crate) fn pin_to(_processor: usize) -> bool {
     false
 }
 
-#[cfg(all(test, unix, not(loom)))]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;

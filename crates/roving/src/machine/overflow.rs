@@ -29,7 +29,8 @@ mod linux {
     use std::{mem, ptr};
 
     use crate::machine::linux::{self, Attributes, Fault, Sigaction, SignalStack};
-    use crate::machine::prim::{AtomicPtr, AtomicUsize, Ordering};
+    use crate::machine::prim::Ordering;
+    use crate::machine::prim::unexplored::{AtomicPtr, AtomicUsize};
 
     /// The end of a native stack: no address from `from` to `to` may be touched.
     #[derive(Clone, Copy)]

@@ -4,10 +4,10 @@
 use std::io;
 use std::mem;
 
-#[cfg(not(loom))]
+use crate::machine::faults;
 use crate::machine::os::forks;
 use crate::machine::prim::mutant;
-use crate::machine::prim::thread::JoinHandle;
+use crate::machine::prim::thread::{Builder, JoinHandle};
 
 /// Which thread serves now, if one does. Stands under a lock, together with what it serves for.
 pub(crate) struct Service {
@@ -42,12 +42,13 @@ impl Service {
             mem::forget((self.thread.take(), self.retired.take()));
             self.forks = forks();
         }
-        if self.thread.as_ref().is_some_and(|at| !has_finished(at)) {
+        if self.thread.as_ref().is_some_and(|at| !at.is_finished()) {
             return Ok(());
         }
         self.number += 1;
         let number = self.number;
-        self.thread = Some(begin(name, move || run(number))?);
+        let builder = Builder::new().name(name.to_owned());
+        self.thread = Some(faults::start(builder, move || run(number))?);
         Ok(())
     }
 
@@ -76,32 +77,4 @@ impl Service {
         let is_here = self.is_here();
         self.retired.take_if(|_| is_here)
     }
-}
-
-/// No program forks in the model checker.
-#[cfg(loom)]
-fn forks() -> usize {
-    0
-}
-
-#[cfg(not(loom))]
-fn begin(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
-    let builder = std::thread::Builder::new().name(name.to_owned());
-    crate::machine::faults::start(builder, run)
-}
-
-#[cfg(loom)]
-fn begin(_: &str, run: impl FnOnce() + 'static) -> io::Result<JoinHandle<()>> {
-    Ok(loom::thread::spawn(run))
-}
-
-#[cfg(not(loom))]
-fn has_finished(thread: &JoinHandle<()>) -> bool {
-    thread.is_finished()
-}
-
-/// A thread that serves has not: it says so before it ends.
-#[cfg(loom)]
-fn has_finished(_: &JoinHandle<()>) -> bool {
-    false
 }

@@ -5,9 +5,11 @@
 //! deterministic pool was built in the process that is all. The first one sets the table of
 //! functions that decide; they are compiled where such a pool is built, and nowhere else.
 
-use std::sync::OnceLock;
-use std::thread::ThreadId;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use crate::machine::faults;
+use crate::machine::prim::thread::{Thread, ThreadId};
+use crate::machine::prim::{IS_EXPLORED, OnceLock};
 
 /// A place where threads meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,16 +92,20 @@ pub(crate) fn meet(at: At) {
     }
 }
 
-/// Parks the calling thread, if it takes turns. False if it does not.
-#[inline]
-pub(crate) fn park() -> bool {
-    TURNS.get().is_some_and(|turns| (turns.park)())
+/// Parks the calling thread, which may return for no reason.
+#[inline(never)]
+pub(crate) fn park() {
+    if !TURNS.get().is_some_and(|turns| (turns.park)()) {
+        faults::park();
+    }
 }
 
-/// Unparks that thread, if it takes turns. False if it does not.
-#[inline]
-pub(crate) fn unpark(thread: ThreadId) -> bool {
-    TURNS.get().is_some_and(|turns| (turns.unpark)(thread))
+/// Unparks that thread.
+#[inline(never)]
+pub(crate) fn unpark(thread: &Thread) {
+    if !TURNS.get().is_some_and(|turns| (turns.unpark)(thread.id())) {
+        thread.unpark();
+    }
 }
 
 /// The time, as the calling thread has it.
@@ -107,6 +113,21 @@ pub(crate) fn unpark(thread: ThreadId) -> bool {
 pub(crate) fn now() -> Instant {
     let now = TURNS.get().and_then(|turns| (turns.now)());
     now.unwrap_or_else(Instant::now)
+}
+
+/// A moment that a waiting thread remembers.
+pub(crate) struct Since(Instant);
+
+impl Since {
+    pub(crate) fn now() -> Since {
+        Since(now())
+    }
+
+    /// Whether that much time has passed since. The model checker has no time: any span of it is
+    /// past at once.
+    pub(crate) fn is_past(&self, time: Duration) -> bool {
+        IS_EXPLORED || now().saturating_duration_since(self.0) >= time
+    }
 }
 
 /// Calls `f`, in which the calling thread blocks.

@@ -32,14 +32,12 @@ use crate::workers::steal::amount::Amount;
 const SLOTS: usize = if cfg!(miri) { 1 << 5 } else { 1 << 13 };
 /// How long a worker looks around in vain before it parks: a few times what a wake-up costs. Miri
 /// has less of it, since it follows each look for long.
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 pub const PATIENCE: Duration = Duration::from_micros(if cfg!(miri) { 2 } else { 40 });
 /// Patience on a machine with fewer cores than workers: an idle worker makes room soon. Where tasks
 /// block, the cores are free only as long as those that look for work leave them so.
 const PATIENCE_CROWDED: Duration = Duration::from_micros(if cfg!(miri) { 1 } else { 10 });
 
 /// How long one of so many workers looks around where that many cores are there for them.
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 pub fn patience(workers: usize, cores: usize) -> Duration {
     match workers > cores {
         true => PATIENCE_CROWDED,

@@ -5,6 +5,7 @@
 //! so that nobody new finds it, and waits; the last user to go ends the pool. A use that comes
 //! later starts another one, in a shell that is free.
 
+use crate::machine::prim::{Condvar, Mutex, MutexGuard, process_wide, thread, wait_while};
 use std::cell::Cell;
 use std::env;
 use std::fmt;
@@ -12,7 +13,6 @@ use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop};
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
-use std::thread;
 
 use super::error::{BuildError, Reason};
 use super::home::Home;
@@ -21,9 +21,7 @@ use super::stop::stop;
 use super::{Pool, PoolBuilder};
 use crate::inherit::timer;
 use crate::machine::lease::{Entry, Key, Shell, Shells};
-use crate::machine::lock::{Condvar, Mutex, MutexGuard};
 use crate::machine::os;
-use crate::machine::prim::wait_while;
 use crate::observe::diagnostics;
 use crate::workers::Worker;
 use crate::workers::blocking::blocking;
@@ -56,8 +54,10 @@ impl PoolBuilder {
     }
 }
 
-/// Where the global pool lies, and those before it that are still used.
-static SHELLS: Shells<Global> = Shells::new();
+process_wide! {
+    /// Where the global pool lies, and those before it that are still used.
+    static SHELLS: Shells<Global> = Shells::new();
+}
 
 thread_local! {
     /// How many leases the calling thread has.
@@ -137,9 +137,11 @@ impl Ended {
     }
 }
 
-/// Pools that have been closed and have not ended as far as is known: also those that were shut
-/// down by who used them, and so could not wait.
-static CLOSED: Mutex<Vec<Closed>> = Mutex::new(Vec::new());
+process_wide! {
+    /// Pools that have been closed and have not ended as far as is known: also those that were shut
+    /// down by who used them, and so could not wait.
+    static CLOSED: Mutex<Vec<Closed>> = Mutex::new(Vec::new());
+}
 
 #[derive(Clone)]
 struct Closed {

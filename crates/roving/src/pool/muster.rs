@@ -3,16 +3,16 @@
 //! The threads are started first. How many there are then is how many workers the pool has, so
 //! nobody ever sees a worker without a thread.
 
+use crate::machine::prim::thread::JoinHandle;
 use std::io;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use super::Pool;
 use super::error::{BuildError, Reason};
 use super::hooks::HOOKS;
 use crate::machine::faults;
-use crate::machine::lock::{Condvar, Mutex};
 use crate::machine::os;
+use crate::machine::prim::{Condvar, Mutex};
 use crate::observe::diagnostics;
 use crate::workers::registry::{Plan, Registry};
 use crate::workers::settings::Settings;

@@ -1,9 +1,9 @@
 //! Stopping a pool at once: what nobody waits for is dropped instead of run.
 
+use crate::machine::prim::thread;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
-use std::thread;
 
 use super::Pool;
 use crate::observe::diagnostics;

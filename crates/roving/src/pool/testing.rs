@@ -17,6 +17,7 @@
 //! assert_eq!(explored.runs, 200);
 //! ```
 
+use crate::machine::prim::{Mutex, thread};
 use std::any::Any;
 use std::collections::HashSet;
 use std::io::Write as _;
@@ -24,10 +25,8 @@ use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
 use std::time::Duration;
 
-use crate::machine::lock::Mutex;
 use crate::pool::error::Reason;
 use crate::pool::{BuildError, Pool};
 use crate::replay::{Schedule, VARIABLE, WORKERS, seed_of_environment};

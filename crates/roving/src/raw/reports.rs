@@ -33,9 +33,9 @@
 //! # assert!(name.is_none() || std::env::var_os("ROVING_TRACE").is_some());
 //! ```
 
+use crate::machine::prim::thread::{self, JoinHandle};
 use std::ops::ControlFlow;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::machine::faults;

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use super::Schedule;
 use super::thread_state;
-use crate::machine::lock::{Condvar, Mutex, MutexGuard};
+use crate::machine::prim::{Condvar, Mutex, MutexGuard};
 use crate::machine::turns::At;
 
 /// After so many steps a pool is not waited for any more.

@@ -1,13 +1,13 @@
 //! Which threads take part in which deterministic pool, and what they do at the places where they
 //! meet.
 
+use crate::machine::prim::thread::{self, ThreadId};
+use crate::machine::prim::{Mutex, process_wide};
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::thread::{self, ThreadId};
 use std::time::Instant;
 
 use super::baton::Baton;
-use crate::machine::lock::Mutex;
 use crate::machine::turns::{At, Turns};
 
 thread_local! {
@@ -17,8 +17,10 @@ thread_local! {
     static VISIT: RefCell<Option<(Arc<Baton>, u64)>> = const { RefCell::new(None) };
 }
 
-/// All members of all pools.
-static MEMBERS: Mutex<Vec<(ThreadId, Arc<Baton>, usize)>> = Mutex::new(Vec::new());
+process_wide! {
+    /// All members of all pools.
+    static MEMBERS: Mutex<Vec<(ThreadId, Arc<Baton>, usize)>> = Mutex::new(Vec::new());
+}
 
 /// The conduct of members, for [`turns::set`](crate::machine::turns::set).
 pub(crate) static TURNS: Turns = Turns {

@@ -13,7 +13,7 @@ mod wish;
 use std::fmt::Write as _;
 use std::mem;
 
-use crate::machine::lock::{Mutex, MutexGuard};
+use crate::machine::prim::{Mutex, MutexGuard};
 use crate::machine::turns::{At, PLACES};
 
 pub(crate) use wish::{VARIABLE, Wish, seed_of_environment};

@@ -1,7 +1,6 @@
 //! The owner's hot cache line, and the trip wire that leads to it.
 
 use std::cell::Cell;
-#[cfg(not(loom))]
 use std::mem::offset_of;
 use std::ptr;
 
@@ -34,11 +33,8 @@ pub(crate) struct Line {
 }
 
 /// Where the words of a join stand, for code that is not Rust.
-#[cfg(not(loom))]
 pub(crate) const TOP_AT: usize = offset_of!(Line, top);
-#[cfg(not(loom))]
 pub(crate) const PUSH_LIMIT_AT: usize = offset_of!(Line, push_limit);
-#[cfg(not(loom))]
 pub(crate) const POP_LIMIT_AT: usize = offset_of!(Line, pop_limit);
 
 // SAFETY: only the owning thread writes a `Line` or reads its cells; `ALARM` is never written.
@@ -149,17 +145,15 @@ impl Line {
     }
 }
 
-#[cfg(not(loom))]
 pub(crate) use thread::{LEFT_AT, LentWire, current_line, set_current_line, wire_of_this_thread};
 
-#[cfg(not(loom))]
 mod thread {
     use std::cell::Cell;
     use std::mem::offset_of;
     use std::ptr;
 
     use super::{ALARM, Line};
-    use crate::machine::prim::{AtomicPtr, Ordering};
+    use crate::machine::prim::{AtomicPtr, Ordering, thread_wide};
 
     /// A thread's own words: the pointer to its line, which is the trip wire, and behind it a word
     /// for code that is not Rust. Only the thread itself touches that.
@@ -172,13 +166,11 @@ mod thread {
     /// Where that word stands, seen from the wire.
     pub(crate) const LEFT_AT: usize = offset_of!(Wire, left);
 
-    thread_local! {
+    thread_wide! {
         // Const and without a destructor, so that reading it is one instruction.
-        static WIRE: Wire = const {
-            Wire {
-                line: AtomicPtr::new((&raw const ALARM).cast_mut()),
-                left: Cell::new(ptr::null()),
-            }
+        static WIRE: Wire = Wire {
+            line: AtomicPtr::new((&raw const ALARM).cast_mut()),
+            left: Cell::new(ptr::null()),
         };
     }
 

@@ -31,27 +31,24 @@ pub(crate) mod line;
 pub(crate) mod owner;
 pub(crate) mod policy;
 pub(crate) mod slot;
-#[cfg(not(loom))]
 mod slots;
 pub(crate) mod span;
 pub(crate) mod state;
 pub(crate) mod thief;
 pub(crate) mod word;
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod exhaustive_tests;
 #[cfg(all(test, loom))]
 pub(crate) mod loom_tests;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod model_tests;
 
 use std::cell::Cell;
 use std::ptr;
 use std::time::Instant;
 
-#[cfg(not(loom))]
-use crate::machine::lock::Mutex;
-use crate::machine::prim::{AtomicPtr, AtomicU64, Padded};
+use crate::machine::prim::{AtomicPtr, AtomicU64, Mutex, Padded};
 use crate::stats::Tally;
 use line::Line;
 use slot::Slot;
@@ -84,14 +81,8 @@ pub(crate) struct TaskStack {
     /// The owner thread's line pointer, null until it has started.
     wire: AtomicPtr<AtomicPtr<Line>>,
     /// The trip wire of an owner that may end before its thieves do; then `wire` stays null.
-    #[cfg(not(loom))]
     lent_wire: Mutex<Option<line::LentWire>>,
-    #[cfg(not(loom))]
     slots: slots::Slots,
-    #[cfg(loom)]
-    slots: Box<[Slot]>,
-    #[cfg(loom)]
-    loom_line: AtomicPtr<Line>,
 }
 
 /// State that only the owner's slow paths use.
@@ -125,7 +116,7 @@ unsafe impl Send for TaskStack {}
 
 impl TaskStack {
     /// For tests.
-    #[cfg(any(loom, test))]
+    #[cfg(test)]
     pub(crate) fn new(showing: Showing) -> TaskStack {
         TaskStack::try_new(showing).expect("a test has memory")
     }
@@ -137,10 +128,7 @@ impl TaskStack {
             "a stack has at most {} slots",
             span::SLOTS_MAX
         );
-        #[cfg(not(loom))]
         let slots = slots::Slots::new(showing.slots)?;
-        #[cfg(loom)]
-        let slots = new_slots(showing.slots);
         let own = Own {
             split: Cell::new(0),
             oldest_seen: Cell::new(0),
@@ -153,25 +141,15 @@ impl TaskStack {
             credited: Cell::new(None),
             tally: Tally::default(),
         };
-        let stack = TaskStack {
+        Some(TaskStack {
             line: Line::new(slots.as_ptr()),
             own: Padded(own),
             span: Padded(AtomicU64::new(0)),
             showing,
             wire: AtomicPtr::new(ptr::null_mut()),
-            #[cfg(not(loom))]
             lent_wire: Mutex::new(None),
             slots,
-            #[cfg(loom)]
-            loom_line: AtomicPtr::new(ptr::null_mut()),
-        };
-        #[cfg(loom)]
-        // Ordering: Relaxed; nobody shares the stack yet.
-        stack.loom_line.store(
-            (&raw const line::ALARM).cast_mut(),
-            std::sync::atomic::Ordering::Relaxed,
-        );
-        Some(stack)
+        })
     }
 
     pub(crate) fn slot(&self, index: usize) -> &Slot {
@@ -179,7 +157,6 @@ impl TaskStack {
     }
 
     /// Owner: whether no frame is open.
-    #[cfg(not(loom))]
     pub(crate) fn is_frameless(&self) -> bool {
         self.own.floor.get().is_null()
     }
@@ -200,9 +177,4 @@ impl TaskStack {
         // SAFETY: within the slice, or one past its end.
         unsafe { self.slots.as_ptr().add(index) }
     }
-}
-
-#[cfg(loom)]
-fn new_slots(count: usize) -> Box<[Slot]> {
-    (0..count).map(|_| Slot::new()).collect()
 }

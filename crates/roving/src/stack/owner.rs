@@ -16,7 +16,6 @@ use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::line::{ALARM, Line, NOWHERE};
-#[cfg(not(loom))]
 use super::line::{LentWire, current_line, set_current_line, wire_of_this_thread};
 use super::slot::{Run, Slot};
 use super::span::Span;
@@ -41,13 +40,11 @@ pub(crate) struct Owner<'s> {
 }
 
 /// A frame that stands as long as this does: see [`Owner::stay`].
-#[cfg(not(loom))]
 pub(crate) struct Stay<'o> {
     owner: &'o Owner<'static>,
     outer_floor: *const Slot,
 }
 
-#[cfg(not(loom))]
 impl Drop for Stay<'_> {
     fn drop(&mut self) {
         self.owner.close_frame(self.outer_floor);
@@ -84,7 +81,6 @@ impl<'s> Owner<'s> {
     }
 
     /// Makes this thread's line pointer the stack's trip wire, and the stack the thread's own.
-    #[cfg(not(loom))]
     pub(crate) fn attach(&self) {
         // Ordering: Edge [attach]: Release; a thief that finds the wire finds it set up.
         self.stack
@@ -95,7 +91,6 @@ impl<'s> Owner<'s> {
 
     /// Attaches a thread that may end before its thieves do; it calls [`TaskStack::cut_wire`]
     /// before it ends.
-    #[cfg(not(loom))]
     pub(crate) fn attach_for_life(&self) {
         *self.stack.lent_wire() = Some(LentWire(wire_of_this_thread()));
         self.enter();
@@ -103,7 +98,6 @@ impl<'s> Owner<'s> {
 
     /// Makes pushes and pops of this thread use the stack (again). An alarm may have been lost
     /// while they did not, so one is taken to have been raised.
-    #[cfg(not(loom))]
     pub(crate) fn enter(&self) {
         set_current_line(&ALARM);
     }
@@ -115,7 +109,6 @@ impl<'s> Owner<'s> {
 
     /// Whether a task above that index was pushed to be popped by its pusher, and was not yet. The
     /// barrier and the links below it tell which were left unjoined.
-    #[cfg(not(loom))]
     pub(crate) fn has_joined_above(&self, depth: usize) -> bool {
         let mut barrier = self.line().barrier.get();
         (depth..self.top()).rev().any(|index| {
@@ -147,7 +140,6 @@ impl<'s> Owner<'s> {
 
     /// Whether there is a task that nobody has claimed. Not by the span's indices alone: with
     /// nothing public they may be old.
-    #[cfg(not(loom))]
     pub(crate) fn has_pending(&self) -> bool {
         self.stack.own.split.get() < self.top() || self.stack.public() > 0
     }
@@ -440,11 +432,7 @@ impl<'s> Owner<'s> {
     /// Where this thread's line pointer leads.
     #[inline(always)]
     fn thread_line(&self) -> *const Line {
-        #[cfg(not(loom))]
-        return current_line();
-        // Ordering: Relaxed, as in `line`.
-        #[cfg(loom)]
-        self.stack.loom_line.load(Relaxed)
+        current_line()
     }
 
     /// The line of this stack; or the alarm, whose limits let nobody through.
@@ -460,13 +448,7 @@ impl<'s> Owner<'s> {
     pub(crate) fn answer_alarm(&self) {
         if ptr::eq(self.thread_line(), &ALARM) {
             let line = self.line();
-            #[cfg(not(loom))]
             set_current_line(line);
-            #[cfg(loom)]
-            // Ordering: Relaxed, as in `line`.
-            self.stack
-                .loom_line
-                .store(ptr::from_ref(line).cast_mut(), Relaxed);
             self.stack.own.owes_answer.set(true);
             line.push_limit.set(ptr::null());
             line.spawn_limit.set(ptr::null());
@@ -486,19 +468,8 @@ impl<'s> Owner<'s> {
             _ => span.oldest(),
         });
     }
-
-    /// Under loom a thread's line pointer stands in its stack.
-    #[cfg(loom)]
-    pub(crate) fn attach(&self) {
-        // Ordering: Release, as in the real one. Pairs with [attach].
-        self.stack.wire.store(
-            (&raw const self.stack.loom_line).cast_mut(),
-            Ordering::Release,
-        );
-    }
 }
 
-#[cfg(not(loom))]
 impl Owner<'static> {
     /// Opens a frame that joins nothing when it ends, also by unwinding: what is left unjoined in
     /// it stays for the next frame further out. As long as it stands, an adopted thread does not

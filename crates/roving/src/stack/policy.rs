@@ -1,8 +1,6 @@
 //! How much an owner shows, as functions of what it sees: the runtime and its simulator decide by
 //! these. Nothing here has a state, or looks at a clock.
 
-#![cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
-
 use std::time::Duration;
 
 /// Publications that come slower than one in this time show all that there is, up to a bound.

@@ -1,7 +1,6 @@
 //! One place in a task stack: a task descriptor, with its closure and later its result inside.
 
 use std::cell::Cell;
-#[cfg(not(loom))]
 use std::mem::offset_of;
 use std::mem::{MaybeUninit, align_of, size_of};
 use std::ops::Deref;
@@ -28,19 +27,15 @@ pub(crate) enum Further {
     /// A task that stands in another slot.
     Offer(Offer),
     /// An async task's frame, whose root has been opened for who runs it.
-    #[cfg_attr(loom, expect(dead_code, reason = "frames are not built for loom"))]
     Frame(NonNull<()>),
     /// A part of a loop, which stands behind its head.
-    #[cfg_attr(loom, expect(dead_code, reason = "loops are not built for loom"))]
     Part(NonNull<PartHead>),
     /// A coroutine whose code is not Rust, which stands behind its head.
-    #[cfg_attr(loom, expect(dead_code, reason = "foreign code is not built for loom"))]
     Foreign(NonNull<ForeignHead>),
 }
 
 /// The beginning of a coroutine whose code is not Rust: the function that runs it and all that it
 /// leaves on the stack of the calling thread, whose line pointer it gets. It never unwinds.
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 #[repr(C)]
 pub struct ForeignHead {
     pub(crate) run: unsafe extern "C" fn(wire: *const (), head: *mut ForeignHead),
@@ -49,7 +44,6 @@ pub struct ForeignHead {
 /// The beginning of a part of a loop: the function that runs the part, once, when it gets the
 /// address of this.
 pub(crate) struct PartHead {
-    #[cfg_attr(loom, expect(dead_code, reason = "loops are not built for loom"))]
     pub(crate) run: unsafe fn(NonNull<PartHead>),
 }
 
@@ -94,10 +88,8 @@ pub(crate) struct Slot {
 }
 
 /// Where the function that runs the task stands, for code that is not Rust.
-#[cfg(not(loom))]
 pub(crate) const RUN_AT: usize = offset_of!(Slot, run);
 /// Where the payload stands, for the same.
-#[cfg(not(loom))]
 pub(crate) const PAYLOAD_AT: usize = offset_of!(Slot, payload);
 
 /// Whether a value can live in a slot; one that cannot stays in its frame, and a reference to it
@@ -173,7 +165,7 @@ pub(crate) fn apart<T>(value: T) -> T {
 }
 
 impl Slot {
-    #[cfg(loom)]
+    /// A free slot. All-zero bytes are one, too, but in the model checker.
     pub(crate) fn new() -> Slot {
         Slot {
             word: TaskWord::new(),

@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 use std::slice;
 
 use super::slot::Slot;
+use crate::machine::prim::IS_EXPLORED;
 use memory::Memory;
 
 /// An array of slots of which no page is touched before it is used: a stack that stays shallow
@@ -24,11 +25,18 @@ impl Slots {
         let start = memory.start();
         // SAFETY: less than a slot's size further, and there is one slot more than `count`.
         let first = unsafe { start.add(start.align_offset(align_of::<Slot>())) }.cast();
-        Some(Slots {
+        let slots = Slots {
             first,
             count,
             _memory: memory,
-        })
+        };
+        if IS_EXPLORED {
+            for slot in 0..count {
+                // SAFETY: that many fit.
+                unsafe { slots.first.add(slot).write(Slot::new()) };
+            }
+        }
+        Some(slots)
     }
 }
 

@@ -164,7 +164,7 @@ impl std::fmt::Debug for State {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::super::slot::Offer;
     use super::super::span::{CLAIM_MAX, SLOTS_MAX};

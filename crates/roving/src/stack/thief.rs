@@ -4,13 +4,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::TaskStack;
 use super::line::ALARM;
-#[cfg(not(loom))]
 use super::line::LentWire;
 use super::span::{Span, WANT};
 use crate::machine::duty::Due;
-#[cfg(not(loom))]
-use crate::machine::lock::MutexGuard;
-use crate::machine::prim::{Ordering, ord, prefetch};
+use crate::machine::prim::{MutexGuard, Ordering, ord, prefetch};
 
 /// The duty of who has claimed: the owner shows less than it should, and is to be reminded by
 /// [`TaskStack::raise_alarm`], best when the claimed task has begun.
@@ -120,13 +117,11 @@ impl TaskStack {
             // Ordering: Relaxed; the owner looks into the span for what it means.
             wire.store((&raw const ALARM).cast_mut(), Relaxed);
         } else {
-            #[cfg(not(loom))]
             self.raise_lent_alarm();
         }
     }
 
     /// Trips the wire of an owner whose thread may end while this one still steals.
-    #[cfg(not(loom))]
     fn raise_lent_alarm(&self) {
         let wire = self.lent_wire();
         if let Some(LentWire(wire)) = &*wire {
@@ -138,13 +133,11 @@ impl TaskStack {
     }
 
     /// The owner's thread is about to end.
-    #[cfg(not(loom))]
     pub(crate) fn cut_wire(&self) {
         *self.lent_wire() = None;
     }
 
     /// The wire of a thread that may end while others still steal, locked.
-    #[cfg(not(loom))]
     pub(super) fn lent_wire(&self) -> MutexGuard<'_, Option<LentWire>> {
         self.lent_wire.lock()
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::WorkerProfile;
 use super::activity::Activity;
 use super::lane::{Event, Lane};
-use crate::machine::lock::{Mutex, MutexGuard};
+use crate::machine::prim::{Mutex, MutexGuard};
 
 /// How much of its workers' time a pool records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -41,21 +41,15 @@
 
 #[cfg(doctest)]
 mod compile_fail;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;
 
-#[cfg(not(loom))]
 mod fork;
-#[cfg(not(loom))]
 mod handle;
-#[cfg(not(loom))]
 pub(crate) mod kept;
-#[cfg(not(loom))]
 pub(crate) mod placed;
-#[cfg(not(loom))]
 mod scope;
 
-#[cfg(not(loom))]
 pub use {
     fork::{Call, Fork, branch, call, fork, spawn},
     handle::{Forked, OrCancelled},
@@ -73,8 +67,6 @@ pub use {
 /// }
 /// assert_eq!(roving::task::block_on(answer()), 42);
 /// ```
-#[cfg(not(loom))]
 pub trait Task<T>: Future<Output = T> + Send {}
 
-#[cfg(not(loom))]
 impl<T, F: Future<Output = T> + Send> Task<T> for F {}

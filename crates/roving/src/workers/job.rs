@@ -69,7 +69,6 @@ impl Job {
     }
 
     /// Drops it. False if it was void: a detached task that has begun elsewhere.
-    #[cfg(not(loom))]
     #[inline]
     pub(crate) fn discard(self) -> bool {
         let job = ManuallyDrop::new(self);

@@ -145,7 +145,7 @@ impl<T> Ranked<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::{PASSED_MAX, Priority, Ranked};
 

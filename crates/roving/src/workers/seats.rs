@@ -1,16 +1,16 @@
 //! The places of a pool's workers and compensation threads, as all threads see them.
 
+use crate::machine::prim::thread::{self, Thread, ThreadId};
 use std::any::Any;
 use std::ops::Index;
 use std::sync::{Arc, OnceLock};
-use std::thread::{self, Thread, ThreadId};
 use std::time::{Duration, Instant};
 
 use crate::inherit::segments::Segments;
 use crate::machine::apart::Apart;
 use crate::machine::faults::with_answered_memory;
-use crate::machine::lock::{Condvar, Mutex};
-use crate::machine::prim::{AtomicBool, AtomicUsize, Ordering, unpark, wait_while};
+use crate::machine::prim::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, wait_while};
+use crate::machine::turns::unpark;
 use crate::stack::{Showing, TaskStack};
 use crate::stats::lane::Lane;
 use crate::stats::{Activity, Clock, Keep, Profile, Quiet, WorkerProfile};
@@ -406,8 +406,10 @@ impl Seats {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::*;
     use crate::Pool;
 

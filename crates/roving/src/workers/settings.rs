@@ -1,10 +1,10 @@
 //! The settings of a pool, as its workers read them.
 
+use crate::machine::prim::thread;
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use crate::inherit::cancelled::CancelledError;
@@ -18,10 +18,8 @@ use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::amount::Amount;
 
 /// Most compensation threads of a pool.
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 pub const SPARES_MAX: usize = if cfg!(miri) { 16 } else { 256 };
 /// Most workers of a pool.
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 pub const WORKERS_LIMIT: usize = WORKERS_MAX - SPARES_MAX;
 
 /// Called with the index of a worker.

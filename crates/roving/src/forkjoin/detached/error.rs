@@ -4,7 +4,7 @@ use std::any::Any;
 use std::error::Error;
 use std::fmt;
 
-use crate::machine::lock::Mutex;
+use crate::machine::prim::Mutex;
 
 /// The error of a [`JoinHandle`](crate::JoinHandle) whose task has no result: it was cancelled, or
 /// it panicked.

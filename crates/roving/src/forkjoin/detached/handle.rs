@@ -1,5 +1,6 @@
 //! The handle of a detached task.
 
+use crate::machine::prim::thread::{self, Thread};
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -7,12 +8,11 @@ use std::pin::Pin;
 use std::ptr;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
 
 use super::cell::{self, Begin, Failure, Task};
 use super::error::JoinError;
 use super::word::{Keeper, Word};
-use crate::machine::prim::{park, unpark};
+use crate::machine::turns::{park, unpark};
 use crate::workers::Worker;
 use crate::workers::frames::awaited::ask;
 use crate::workers::job::Job;

@@ -202,7 +202,7 @@ fn beside_the_job(here: impl Fn(&Model) + Send + Sync + 'static) {
 }
 
 fn thread_spawn(f: impl FnOnce() + Send + 'static) -> thread::JoinHandle<()> {
-    loom::thread::spawn(f)
+    thread::spawn(f)
 }
 
 #[test]

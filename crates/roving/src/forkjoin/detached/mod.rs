@@ -5,21 +5,15 @@
 //! once, as by a caller who wants none, costs one compare-and-swap; the worker then finds the task
 //! its alone and runs it without another.
 
-#[cfg(not(loom))]
 mod cell;
-#[cfg(not(loom))]
 mod error;
-#[cfg(not(loom))]
 mod handle;
 #[cfg(all(test, loom))]
 mod loom_tests;
-#[cfg(not(loom))]
 mod spawn;
 mod word;
 
-#[cfg(not(loom))]
 pub(crate) use handle::detached;
-#[cfg(not(loom))]
 pub use {
     error::JoinError,
     handle::JoinHandle,

@@ -11,25 +11,17 @@
 //! | `reduce` | reductions in a tree that depends on nothing but length and grain |
 //! | `early` | how all of these end before their range does |
 
-#[cfg(not(loom))]
 pub(crate) mod early;
 #[allow(unsafe_code, reason = "listed at the crate's root")]
 mod meet;
-#[cfg(not(loom))]
 mod pace;
-#[cfg(not(loom))]
 #[allow(unsafe_code, reason = "listed at the crate's root")]
 mod parts;
-#[cfg(not(loom))]
 pub(crate) mod pieces;
-#[cfg(not(loom))]
 mod range;
-#[cfg(not(loom))]
 mod reduce;
-#[cfg(not(loom))]
 mod search;
 
-#[cfg(not(loom))]
 pub use {
     range::{map_reduce, par_chunks_mut, par_for},
     reduce::{reduce, reduce_chunks, reduce_slice},

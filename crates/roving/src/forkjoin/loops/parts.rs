@@ -28,7 +28,7 @@ use super::pace::Pace;
 use super::pieces::{Fed, Loop, Piece, Sink, with_worker};
 use crate::context::CancelledError;
 use crate::forkjoin::whole::Whole;
-use crate::machine::lock::Mutex;
+use crate::machine::prim::Mutex;
 use crate::machine::unwind::{drop_quietly, with_frame_lent};
 use crate::stack::slot::{Further, PartHead, Slot, fits};
 use crate::workers::Worker;

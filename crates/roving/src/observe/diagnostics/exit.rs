@@ -14,8 +14,8 @@ use super::record::Record;
 use super::wishes::wishes;
 use super::{file, server, table};
 use crate::machine::faults::{self, Point};
-use crate::machine::lock::{Mutex, MutexGuard};
 use crate::machine::os;
+use crate::machine::prim::{Mutex, MutexGuard, process_wide};
 use crate::observe::trace;
 use crate::workers::registry::Registry;
 use crate::workers::settings::Debt;
@@ -32,7 +32,9 @@ struct Book {
 /// Most pools of which a trace is kept after their end.
 const LEFT_MAX: usize = 256;
 
-static BOOK: Mutex<Option<Book>> = Mutex::new(None);
+process_wide! {
+    static BOOK: Mutex<Option<Book>> = Mutex::new(None);
+}
 
 fn book() -> MutexGuard<'static, Option<Book>> {
     BOOK.lock()

@@ -15,17 +15,16 @@ pub(super) fn stop() {}
 
 #[cfg(unix)]
 mod unix {
+    use crate::machine::prim::thread::{self, JoinHandle};
     use std::io::{self, Read as _, Write as _};
     use std::net::Shutdown;
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
-    use std::thread::{self, JoinHandle};
 
     use crate::machine::faults::{self, Point};
-    use crate::machine::lock::{Mutex, MutexGuard};
     use crate::machine::os;
-    use crate::machine::prim::{AtomicBool, Ordering};
+    use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, process_wide};
     use crate::observe::diagnostics::live::{end, refuse, snapshot};
 
     struct Server {
@@ -48,7 +47,9 @@ mod unix {
         thread: JoinHandle<()>,
     }
 
-    static SERVER: Mutex<Option<Server>> = Mutex::new(None);
+    process_wide! {
+        static SERVER: Mutex<Option<Server>> = Mutex::new(None);
+    }
 
     fn server() -> MutexGuard<'static, Option<Server>> {
         SERVER.lock()

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::pools::Pools;
 use super::{report, system};
-use crate::machine::lock::{Condvar, Mutex, MutexGuard};
 use crate::machine::os;
+use crate::machine::prim::{Condvar, Mutex, MutexGuard, process_wide};
 use crate::machine::service::Service;
 use crate::observe::watch::{self, guard};
 use crate::workers::parked::Watch;
@@ -19,12 +19,14 @@ struct Watcher {
     service: Service,
 }
 
-static WATCHER: Mutex<Watcher> = Mutex::new(Watcher {
-    pools: Pools::new(),
-    service: Service::new(),
-});
-/// Pools have come or gone.
-static CHANGED: Condvar = Condvar::new();
+process_wide! {
+    static WATCHER: Mutex<Watcher> = Mutex::new(Watcher {
+        pools: Pools::new(),
+        service: Service::new(),
+    });
+    /// Pools have come or gone.
+    static CHANGED: Condvar = Condvar::new();
+}
 
 /// Looks for each time that nothing may move for.
 const LOOKS: u32 = 4;

@@ -50,23 +50,23 @@ mod layer;
 #[cfg(feature = "tracing")]
 pub use layer::SpanLayer;
 
+use crate::machine::prim::thread::{self, ThreadId};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::thread::{self, ThreadId};
 use std::time::Instant;
 
-use crate::machine::lock::{Mutex, MutexGuard};
-use crate::machine::prim::{AtomicBool, Ordering};
+use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, process_wide};
 use crate::stats::lane::{Event, Lane};
 use crate::workers::Worker;
 
-/// Set once a pool keeps a trace: spans before that go nowhere.
-static ON: AtomicBool = AtomicBool::new(false);
-
-/// Spans of threads that are no workers, with the threads' names.
-static OUTSIDE: Mutex<Option<HashMap<ThreadId, (String, Lane)>>> = Mutex::new(None);
+process_wide! {
+    /// Set once a pool keeps a trace: spans before that go nowhere.
+    static ON: AtomicBool = AtomicBool::new(false);
+    /// Spans of threads that are no workers, with the threads' names.
+    static OUTSIDE: Mutex<Option<HashMap<ThreadId, (String, Lane)>>> = Mutex::new(None);
+}
 
 pub(super) fn outside() -> MutexGuard<'static, Option<HashMap<ThreadId, (String, Lane)>>> {
     OUTSIDE.lock()

@@ -1,16 +1,17 @@
 //! The names that a program gives to its critical sections.
 
+use crate::machine::prim::thread::{self, ThreadId};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
-use std::thread::{self, ThreadId};
 
-use crate::machine::lock::{Mutex, MutexGuard};
-use crate::machine::prim::{AtomicBool, Ordering};
+use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, process_wide};
 
-/// Set when the first pool is watched: before, nothing is recorded.
-static ON: AtomicBool = AtomicBool::new(false);
+process_wide! {
+    /// Set when the first pool is watched: before, nothing is recorded.
+    static ON: AtomicBool = AtomicBool::new(false);
+}
 
 /// A critical section that a thread is in, or wants to enter.
 #[derive(Clone)]
@@ -28,10 +29,12 @@ struct Sections {
     open: Vec<Section>,
 }
 
-static SECTIONS: Mutex<Sections> = Mutex::new(Sections {
-    numbers: 0,
-    open: Vec::new(),
-});
+process_wide! {
+    static SECTIONS: Mutex<Sections> = Mutex::new(Sections {
+        numbers: 0,
+        open: Vec::new(),
+    });
+}
 
 fn sections() -> MutexGuard<'static, Sections> {
     SECTIONS.lock()

@@ -43,12 +43,14 @@ pub use guard::{Held, Locked, held, locked};
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-use crate::machine::lock::Mutex;
+use crate::machine::prim::{Mutex, process_wide};
 
 /// Gets each report.
 type Reporter = Arc<dyn Fn(&str) + Send + Sync>;
 
-static REPORTER: Mutex<Option<Reporter>> = Mutex::new(None);
+process_wide! {
+    static REPORTER: Mutex<Option<Reporter>> = Mutex::new(None);
+}
 
 /// Sends reports to `report` instead of standard error from now on. It is called on the watching
 /// thread, and must not use a pool. Only the last one that was set gets them; for tests and

@@ -2,9 +2,8 @@
 
 use crate::machine::duty::Due;
 use crate::machine::prim::thread::Thread;
-use crate::machine::prim::{
-    AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, park, thread, unpark,
-};
+use crate::machine::prim::{AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, thread};
+use crate::machine::turns::{park, unpark};
 use crate::workers::priority::{CLASSES, Priority, Ranked};
 
 /// Requests of the kind `R`, by class, and the threads of an arena.
@@ -297,7 +296,7 @@ impl<R> State<R> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::Board;
     use crate::workers::priority::Priority;

@@ -1,15 +1,15 @@
 //! The shared state of an arena's threads, and their main loop.
 
+use crate::machine::prim::thread::{self, JoinHandle};
 use std::cell::{Cell, OnceCell};
 use std::io;
 use std::mem;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 
 use super::board::{Board, Start};
 use crate::machine::faults;
-use crate::machine::lock::Mutex;
 use crate::machine::os;
+use crate::machine::prim::Mutex;
 use crate::workers::lent;
 
 /// A pool that is a share of an arena, as the arena's threads see it.

@@ -17,7 +17,7 @@ use crate::workers::sleep::Parts;
 use crate::workers::sleep::lookers::Looking;
 use crate::workers::sleep::loom_pool::{SmallPool, SmallWorker};
 use crate::workers::sleep::rest::Sleeper;
-use crate::workers::sleep::roster::{is_benched, resize};
+use crate::workers::sleep::roster::is_benched;
 
 /// A share of one seat, as far as the protocol is concerned.
 struct Place {

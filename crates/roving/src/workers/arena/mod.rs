@@ -7,24 +7,17 @@
 //! lost, and `depart` how it leaves.
 
 mod board;
-#[cfg(not(loom))]
 pub(crate) mod core;
 mod depart;
-#[cfg(not(loom))]
 mod handle;
-#[cfg(not(loom))]
 mod lodging;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod present;
-#[cfg(not(loom))]
 mod share;
-#[cfg(not(loom))]
 mod stay;
 mod word;
 
-#[cfg(not(loom))]
 pub(crate) use handle::Landlord;
 
-#[cfg(not(loom))]
 pub use handle::Arena;

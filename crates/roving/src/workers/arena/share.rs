@@ -8,8 +8,7 @@ use super::board::Pressure;
 use super::core::{Core, Lodger, Request};
 use super::present::{Left, Present};
 use super::word::SeatWord;
-use crate::machine::lock::{Condvar, Mutex};
-use crate::machine::prim::wait_while;
+use crate::machine::prim::{Condvar, Mutex, wait_while};
 use crate::workers::priority::Priority;
 use crate::workers::seats::Desk;
 

@@ -17,7 +17,7 @@ use std::ptr;
 
 use super::header::Frame;
 use super::root::{Root, pool_of};
-use crate::machine::lock::{Mutex, MutexGuard};
+use crate::machine::prim::unexplored::{Mutex, MutexGuard};
 
 /// Ready frames that are to be run by one worker.
 pub(crate) struct Queue {

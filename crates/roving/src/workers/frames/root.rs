@@ -1,17 +1,17 @@
 //! A root, for which a blocking call waits: the shared state of the frames below it.
 
+use crate::machine::prim::thread::{self, Thread};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
-use std::thread::{self, Thread};
 
 use super::header::Frame;
 use super::level::Level;
 use super::open::Open;
 use crate::inherit::cancelled::CancelledError;
 use crate::inherit::node::{self, Node};
-use crate::machine::lock::{Mutex, MutexGuard};
-use crate::machine::prim::{AtomicU64, Ordering, unpark};
+use crate::machine::prim::{AtomicU64, Mutex, MutexGuard, Ordering, process_wide};
+use crate::machine::turns::unpark;
 use crate::machine::unwind::drop_quietly;
 
 /// The id of the blocking call that a root belongs to. No two calls of a process ever have the
@@ -29,7 +29,9 @@ impl RootId {
 
     #[inline]
     fn new() -> RootId {
-        static LAST: AtomicU64 = AtomicU64::new(RootId::ANY.0);
+        process_wide! {
+            static LAST: AtomicU64 = AtomicU64::new(RootId::ANY.0);
+        }
         const STEP: u64 = RootId::MARK_MASK + 1;
         // Ordering: Relaxed; the numbers differ, and nothing is handed over by them. 2^62 of them
         // do not run out.

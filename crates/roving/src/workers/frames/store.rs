@@ -4,7 +4,8 @@ use std::alloc::{Layout, dealloc};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
-use crate::machine::prim::{AtomicU64, Ordering};
+use crate::machine::prim::Ordering;
+use crate::machine::prim::unexplored::AtomicU64;
 
 /// Sizes are multiples of this, a cache line, less [`BEFORE`].
 const UNIT: usize = 64;

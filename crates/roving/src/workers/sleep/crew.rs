@@ -4,7 +4,8 @@ use std::mem;
 
 use crate::machine::duty::Due;
 use crate::machine::prim::thread::{self, JoinHandle, Thread};
-use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, mutant, park, unpark};
+use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, mutant};
+use crate::machine::turns::{park, unpark};
 
 /// The threads of a pool, and how many of them have nothing to do while the pool closes.
 ///
@@ -227,7 +228,7 @@ impl Crew {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -116,7 +116,7 @@ impl IdleSet {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -10,7 +10,6 @@
 //! on top of the waiting worker's frame. What else runs there, a broadcast, does so while that job
 //! waits in its turn, or after it.
 
-#[cfg(not(loom))]
 use std::cell::Cell;
 
 use crate::machine::prim::{Condvar, Mutex, MutexGuard, mutant, wait_while};
@@ -138,13 +137,11 @@ impl Lending {
 
 /// The index that a thread shows to its user: a worker's own, or one that a compensation thread has
 /// borrowed.
-#[cfg(not(loom))]
 pub(crate) struct ShownIndex {
     own: usize,
     borrowed: Cell<Option<usize>>,
 }
 
-#[cfg(not(loom))]
 impl ShownIndex {
     pub(crate) fn new(own: usize) -> ShownIndex {
         let borrowed = Cell::new(None);
@@ -188,7 +185,7 @@ impl ShownIndex {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;

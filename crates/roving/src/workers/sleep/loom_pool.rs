@@ -4,8 +4,6 @@
 use std::io;
 use std::sync::Arc;
 
-use loom::thread::spawn;
-
 use super::crew::Crew;
 use super::idle::IdleSet;
 use super::in_use::InUse;
@@ -14,8 +12,9 @@ use super::parts::Parts;
 use super::rest::Sleeper;
 use super::roster::{Roster, post};
 use super::spares::{Spares, StandIn};
-use crate::machine::prim::thread::{self, Thread};
-use crate::machine::prim::{AtomicBool, AtomicUsize, OnceLock, Ordering, park};
+use crate::machine::prim::thread::{self, Thread, spawn};
+use crate::machine::prim::{AtomicBool, AtomicUsize, OnceLock, Ordering};
+use crate::machine::turns::park;
 use crate::stack::loom_tests::{self, Made, not_run};
 use crate::stack::owner::Owner;
 use crate::stack::thief::Claim;
@@ -205,6 +204,18 @@ impl SmallPool {
     pub(crate) fn has_run(&self) -> usize {
         // Ordering: Relaxed, as where it is written.
         self.ran.load(Ordering::Relaxed)
+    }
+
+    /// Returns when nobody looks into a stack of the calling thread any more, where no jobs run:
+    /// as in a real pool, its thread ends only then.
+    pub(crate) fn wait_for_thieves(&self) {
+        self.wait_until_run(1);
+    }
+
+    /// Nobody looks into the stack of that seat any more.
+    pub(crate) fn no_thieves_of(&self, seat: usize) {
+        self.count_run();
+        self.unpark(seat);
     }
 
     /// Starts the thread of a worker, as a real pool does.

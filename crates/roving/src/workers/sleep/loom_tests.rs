@@ -11,7 +11,8 @@ use super::parts::Parts;
 use super::rest::{Sleeper, Woken, bench, has_found, last_look, rest_unless_needed, sleep};
 use super::roster::{is_benched, let_go, look_for_orphan, resize, vacate};
 use super::spares::StandIn;
-use crate::machine::prim::{explore, explore_within, park};
+use crate::machine::prim::{explore, explore_within};
+use crate::machine::turns::park;
 use crate::stack::loom_tests::Made;
 use crate::stack::owner::Owner;
 
@@ -139,12 +140,14 @@ fn loom_a_new_thread_sees_who_sleeps() {
     explore_within(Some(3), || {
         let pool = SmallPool::new(1, StandIn::ForAll, |spare| {
             spare.push(&spare.owner(), 7);
+            spare.pool.wait_for_thieves();
         });
         let starter = {
             let pool = Arc::clone(&pool);
             thread::spawn(move || assert!(pool.start_thread(1).unwrap()))
         };
         assert_eq!(sleep(&SmallWorker::begin(&pool, 0)), Woken::ToWork);
+        pool.no_thieves_of(1);
         starter.join().unwrap();
         pool.join();
     });

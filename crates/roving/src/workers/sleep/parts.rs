@@ -159,7 +159,6 @@ pub(crate) trait Parts: Sized {
 }
 
 /// Most workers that a thief wakes for what its claim has left.
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 pub const WAKES_PER_CLAIM: usize = 2;
 /// Most links from a thief to its victim, to that one's victim, and so on, along which a follower
 /// is looked for.

@@ -200,7 +200,7 @@ pub(crate) fn post(
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use std::sync::mpsc;
 

@@ -8,12 +8,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::parts::Parts;
-use crate::machine::prim::{AtomicUsize, Mutex, Ordering, mutant, park};
+use crate::machine::prim::{AtomicUsize, Mutex, Ordering, mutant};
+use crate::machine::turns::park;
 use crate::workers::priority::Priority;
 
 /// How a pool replaces a worker that is parked in a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 pub enum StandIn {
     /// A compensation thread takes its core, for tasks and jobs alike; half of the compensation
     /// threads, for jobs alone.

@@ -36,18 +36,15 @@ pub enum Amount {
 }
 
 /// The most tasks that one steal takes.
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 pub const AMOUNT_MAX: usize = 64;
 const _: () = assert!(AMOUNT_MAX <= CLAIM_MAX);
 
 /// How many of `public` tasks a thief takes, perhaps none.
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 pub fn taken_of(amount: Amount, public: usize) -> usize {
     amount.of(public)
 }
 
 /// The fewest public tasks that a thief takes any of.
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 pub fn least_of(amount: Amount) -> usize {
     amount.least()
 }

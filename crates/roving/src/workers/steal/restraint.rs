@@ -31,7 +31,6 @@ const DOUBLINGS_MAX: u32 = 5;
 
 /// Whether so many tasks, which took `way` to get hold of and `run` to run, were worth it.
 #[inline]
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 pub fn was_worth(run: Duration, way: Duration, count: usize) -> bool {
     let anyhow = WORTH_ANYHOW * u32::try_from(count).unwrap_or(u32::MAX);
     run >= anyhow.min(way * WORTH)
@@ -40,7 +39,6 @@ pub fn was_worth(run: Duration, way: Duration, count: usize) -> bool {
 /// How long a thief looks away after so many steals in a row that were not worth it and one more,
 /// and how many that counts as.
 #[inline]
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 pub fn look_away(streak: u32) -> (Duration, u32) {
     (PAUSE_MIN * (1 << streak), (streak + 1).min(DOUBLINGS_MAX))
 }

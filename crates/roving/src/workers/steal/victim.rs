@@ -81,7 +81,7 @@ impl Iterator for Others<'_> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

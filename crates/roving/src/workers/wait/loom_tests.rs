@@ -7,7 +7,8 @@ use std::sync::Arc;
 use loom::thread;
 
 use super::{Chain, Found, Taken, Waiter, give_core, park_while_away, wait_for, wait_for_thief};
-use crate::machine::prim::{explore, explore_within, park};
+use crate::machine::prim::{explore, explore_within};
+use crate::machine::turns::park;
 use crate::stack::loom_tests::{Made, run_and_finish, take};
 use crate::stack::owner::{Owner, Popped};
 use crate::stack::slot::Slot;
@@ -248,9 +249,11 @@ fn loom_a_waiting_worker_is_woken_for_a_subtask_of_its_thief() {
                 assert_eq!(owner.pop_awake(0), Popped::Away);
                 owner.retire(0);
                 run_begun(&pool, 0, pool.stack(0).slot(0));
+                pool.wait_for_thieves();
             })
         };
         assert_eq!(waiting.take(), 107);
+        pool.no_thieves_of(1);
         thief.join().unwrap();
     });
 }

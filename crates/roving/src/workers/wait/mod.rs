@@ -11,11 +11,9 @@
 
 #[cfg(all(test, loom))]
 mod loom_tests;
-#[cfg(not(loom))]
 #[allow(unsafe_code, reason = "listed in the root")]
 mod on_worker;
 
-#[cfg(not(loom))]
 pub(crate) use on_worker::Wait;
 
 use std::cell::Cell;
@@ -24,8 +22,8 @@ use std::slice;
 use std::time::{Duration, Instant};
 
 use crate::machine::duty::Due;
-use crate::machine::prim::{Ordering, Since, mutant, park, thread};
-use crate::machine::turns::{At, meet, now};
+use crate::machine::prim::{Ordering, mutant, thread};
+use crate::machine::turns::{At, Since, meet, now, park};
 use crate::stack::owner::Owner;
 use crate::stack::state::{Phase, State};
 use crate::stack::thief::{Claim, Remind};
@@ -87,10 +85,8 @@ pub(crate) struct Found {
 /// The approximate cost of a steal to thief and victim. A waiting worker waits for this long before
 /// it steals from its thief, as the awaited task may end meanwhile; so it never loses more than
 /// twice the least possible.
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 pub const THEFT_COST: Duration = Duration::from_micros(1);
 /// Most links from the awaited task to the one that is run.
-#[cfg_attr(loom, allow(unreachable_pub, reason = "`raw` is not built for loom"))]
 pub const CHAIN_MAX: usize = 6;
 /// Most slots of one stack that are searched for further links.
 const LINKS_MAX: usize = 32;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{CURRENT, Worker};
 use crate::machine::latch::SendPtr;
-use crate::machine::lock::Mutex;
+use crate::machine::prim::{Mutex, process_wide};
 use crate::stack::line::{ALARM, set_current_line};
 use crate::stack::owner::Owner;
 use crate::stats::Activity;
@@ -24,8 +24,10 @@ thread_local! {
     static LEAVING: Cell<Option<Leaving>> = const { Cell::new(None) };
 }
 
-/// The state that an adopted thread leaves behind, kept where a leak checker finds it.
-static FOR_LIFE: Mutex<Vec<SendPtr<AdoptedFor>>> = Mutex::new(Vec::new());
+process_wide! {
+    /// The state that an adopted thread leaves behind, kept where a leak checker finds it.
+    static FOR_LIFE: Mutex<Vec<SendPtr<AdoptedFor>>> = Mutex::new(Vec::new());
+}
 type AdoptedFor = (*const Arc<Registry>, *const Worker);
 
 /// Ends a thread's time as an adopted worker: when the pool has been dropped, or when the thread
