@@ -14,6 +14,10 @@ const TOLD: [&str; 2] = ["/workers/kind.rs", "/sleep/spares.rs"];
 /// A line with this and one of [`ASKS`] asks for what stands in for a worker.
 const VARIANT: &str = "StandIn::";
 const ASKS: [&str; 4] = ["==", "!=", "=>", "matches!"];
+/// By this word a line is left out for loom.
+const LEFT_OUT: &str = "not(loom)";
+/// The door at which it is decided what is loom's.
+const DOOR: &str = "/machine/prim";
 /// By this word a line asks whether the pool's threads are in this process, whatever its kind.
 const FORKED: &str = "is_left_behind()";
 /// The files of the kinds themselves, and those that make pools of settings.
@@ -80,11 +84,11 @@ pub(crate) fn of_roving(sources: &[Source]) -> String {
             counts.iter().sum::<usize>()
         )
     });
-    let left_out = product().flat_map(|source| &source.code);
-    let left_out = left_out.filter(|code| code.contains("cfg(not(loom))"));
+    let left_out = sources.iter().flat_map(|source| &source.code);
+    let left_out = left_out.filter(|code| code.contains(LEFT_OUT));
     let others = outside_of_kinds(sources).flat_map(|source| &source.code);
     format!(
-        "{}; {} times `cfg(not(loom))`; {} lines outside the kinds of pool ask which it is, and {} whether its threads are in another process",
+        "{}; {} times `not(loom)`; {} lines outside the kinds of pool ask which it is, and {} whether its threads are in another process",
         methods.join("; "),
         left_out.count(),
         asking(sources).len(),
@@ -92,8 +96,9 @@ pub(crate) fn of_roving(sources: &[Source]) -> String {
     )
 }
 
-/// A type of `roving` that has grown too large, and each line that asks what kind of pool it is
-/// about. A kind is told what has happened or what is to be done, and does it its way.
+/// A type of `roving` that has grown too large; each line that asks what kind of pool it is about,
+/// for a kind is told what has happened or what is to be done, and does it its way; and each that
+/// is left out for loom.
 pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
     let product = || sources.iter().filter(|source| !is_for_tests(&source.path));
     let grown = GODS.into_iter().filter_map(|(name, most)| {
@@ -109,7 +114,14 @@ pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
         let text = "asks what kind of pool it is: the kind is told, and decides where it stands";
         Finding::new(&source.path, line + 1, text)
     });
-    grown.chain(asking).collect()
+    let rest = sources.iter().filter(|source| !is_one_of(source, &[DOOR]));
+    let left_out = rest.flat_map(|source| {
+        let code = source.code.iter().enumerate();
+        let lines = code.filter(|(_, code)| code.contains(LEFT_OUT));
+        let text = "left out for loom: what differs there is decided in `machine/prim.rs`";
+        lines.map(move |(line, _)| Finding::new(&source.path, line + 1, text))
+    });
+    grown.chain(asking).chain(left_out).collect()
 }
 
 /// The files of a library in which no kind of pool has its place.
@@ -233,11 +245,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_out_for_loom_is_found_but_at_the_door() {
+        let text = "fn f() {}\n#[cfg(all(test, not(loom)))]\nmod tests;\n";
+        let at = |path: &str| Source::new(path.into(), text);
+        assert_eq!(check(&[at("src/machine/prim.rs")]), []);
+        let found = check(&[at("src/workers/mod.rs")]);
+        let lines: Vec<usize> = found.iter().map(|found| found.line).collect();
+        assert_eq!(lines, [2]);
+    }
+
+    #[test]
     fn methods_and_places_are_counted() {
         let text = "#[cfg(not(loom))]\nimpl Worker {\n    pub(crate) fn a(&self) {\n        own == StandIn::Nobody;\n        fn in_it() {}\n    }\n    fn b() {}\n}\n\
             impl Sleeper for Worker {\n    fn c(&self) {}\n}\nimpl Workers {\n    fn d() {}\n}\nimpl<'s> Registry {\n    fn e() {}\n}\n";
         let told = of_roving(&[source(text)]);
-        let expected = "2 methods of `Worker` in 1 files; 1 methods of `Registry` in 1 files; 1 times `cfg(not(loom))`; 1 lines outside the kinds of pool ask which it is, and 0 whether its threads are in another process";
+        let expected = "2 methods of `Worker` in 1 files; 1 methods of `Registry` in 1 files; 1 times `not(loom)`; 1 lines outside the kinds of pool ask which it is, and 0 whether its threads are in another process";
         assert_eq!(told, expected);
     }
 
