@@ -74,8 +74,9 @@ fn no_class_is_starved_by_more_than_the_bound() {
 #[test]
 fn a_high_job_is_begun_between_two_thefts() {
     watched(|| {
-        let pool = Pool::new(2).unwrap();
         for _ in 0..tries(100) {
+            // A fresh one: who stood in for a worker in the last round would be a second thief.
+            let pool = Pool::new(2).unwrap();
             let order = Arc::new(Mutex::new(Vec::new()));
             let all_are_there = AtomicBool::new(false);
             pool.install(|| {

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use common::{holds_within, join_stolen, size, tries, watched};
+use common::{holds_within, join_stolen, size, tries, wait_until_quiet, watched};
 use roving::{Arena, Pool, current_worker, join, scope};
 
 /// Long enough for the slowest machine, and over only if the test fails.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// Tasks that have begun, and wait until as many have as are to be under way at once.
 struct Together {
@@ -165,7 +165,7 @@ fn a_thief_wakes_two_for_what_it_leaves() {
         const WORKERS: usize = size(12, 6);
         const BURSTS: usize = size(40, 4);
         let pool = Pool::builder().workers(WORKERS).assume_cores(WORKERS);
-        let pool = pool.build().unwrap();
+        let pool = pool.profile(true).build().unwrap();
         let wakes = || -> Vec<u64> {
             let profile = pool.profile();
             profile
@@ -175,8 +175,8 @@ fn a_thief_wakes_two_for_what_it_leaves() {
                 .collect()
         };
         let burst = || {
-            // Most of them have parked by then, in which case they are woken.
-            thread::sleep(Duration::from_millis(2));
+            // So all of them have parked, and are woken.
+            wait_until_quiet(&pool);
             let before = wakes();
             let together = Together::of(WORKERS);
             let spawner = pool.install(|| {
@@ -205,8 +205,7 @@ fn bursts_that_wake_three(pool: &Pool, bursts: usize) -> usize {
     let workers = pool.workers();
     let woken_by = |worker: usize| pool.profile().workers[worker].counters.wakes;
     let burst = || {
-        // Most of them have parked by then.
-        thread::sleep(Duration::from_millis(2));
+        wait_until_quiet(pool);
         let together = Together::of(workers);
         let woke = pool.install(|| {
             let spawner = current_worker().expect("this is a worker");
@@ -230,7 +229,8 @@ const BURSTS: usize = size(40, 4);
 fn who_pushes_a_burst_wakes_several() {
     watched(|| {
         let pool = Pool::builder().workers(BURST_OF).assume_cores(BURST_OF);
-        let bursts = bursts_that_wake_three(&pool.build().unwrap(), BURSTS);
+        let pool = pool.profile(true).build().unwrap();
+        let bursts = bursts_that_wake_three(&pool, BURSTS);
         let least = BURSTS / 2;
         assert!(
             bursts >= least,
@@ -250,6 +250,7 @@ fn who_pushes_a_burst_calls_threads_to_several_seats() {
                 .pool()
                 .workers(BURST_OF)
                 .assume_cores(BURST_OF)
+                .profile(true)
                 .build()
         };
         let pools = [share().unwrap(), share().unwrap()];
@@ -275,7 +276,7 @@ fn threads_that_are_not_needed_any_more_run_no_jobs() {
     watched(|| {
         const WORKERS: usize = 2;
         let pool = Pool::builder().workers(WORKERS).assume_cores(WORKERS);
-        let pool = pool.build().unwrap();
+        let pool = pool.profile(true).build().unwrap();
         let stood_in = || pool.profile().workers.len() - WORKERS;
         let waits = || {
             let long = || thread::sleep(Duration::from_millis(1));
@@ -287,9 +288,8 @@ fn threads_that_are_not_needed_any_more_run_no_jobs() {
         }));
         let round = || {
             waits();
-            // What stood in has nothing to do, and goes to sleep. Now and then it has just looked
-            // whether it is needed, and loses its core for longer than this.
-            thread::sleep(Duration::from_millis(1));
+            // What stood in has nothing to do, and goes to sleep.
+            wait_until_quiet(&pool);
             let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let job = || {
                 most.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use common::{size, watched};
+use common::{size, wait_until_quiet, watched};
 use roving::{Pool, blocking, join, scope, spawn, task};
 
 /// Both ends for tasks that wait for each other.
@@ -179,13 +179,16 @@ fn regions_one_after_the_other_share_a_spare_thread() {
             .count()
     }
     watched(|| {
-        let pool = Pool::builder().workers(1).name("oneafter").build().unwrap();
+        let builder = Pool::builder().workers(1).name("oneafter");
+        let pool = builder.profile(true).build().unwrap();
         let most = (0..30).map(|_| {
             pool.install(|| {
                 let (sender, receiver) = mpsc::channel();
                 spawn(move || sender.send(()).unwrap());
                 blocking(|| receiver.recv().unwrap());
             });
+            // The spare thread rests.
+            wait_until_quiet(&pool);
             threads("oneafter")
         });
         let most = most.max().unwrap();

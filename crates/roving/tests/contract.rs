@@ -69,7 +69,7 @@ fn an_idle_pool_uses_no_processor_and_work_wakes_it() {
         let pool = builder.build().unwrap();
         succeeds_once(5, || {
             meet(&pool);
-            thread::sleep(Duration::from_millis(100));
+            system::wait_until_asleep("quiet-");
             let before = system::used_by_threads("quiet-").unwrap_or_default();
             thread::sleep(Duration::from_secs(1));
             let after = system::used_by_threads("quiet-").unwrap_or_default();
@@ -100,7 +100,7 @@ fn a_waiting_worker_uses_no_processor() {
             let began = AtomicBool::new(false);
             let thief = || {
                 began.store(true, SeqCst);
-                thread::sleep(Duration::from_millis(50));
+                system::wait_until_asleep("waits-");
                 let before = system::used_by_threads("waits-");
                 thread::sleep(Duration::from_millis(200));
                 (before, system::used_by_threads("waits-"))

@@ -79,7 +79,7 @@ fn a_worker_whose_part_of_a_loop_has_ended_is_free_for_other_work() {
         pool.install(|| {
             par_for(0..4, |item| {
                 begun.fetch_add(1, SeqCst);
-                let limit = Duration::from_secs(30);
+                let limit = Duration::from_secs(120);
                 assert!(holds_within(limit, || begun.load(SeqCst) == 4));
                 match item {
                     0 => wait_until(both),

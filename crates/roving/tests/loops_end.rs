@@ -3,14 +3,15 @@
 
 mod common;
 
+use std::cmp::Ordering::{Equal, Greater, Less};
 use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 
-use common::{Census, pool, size, tries, watched};
-use roving::{Cancel, CancelledError, Pool, context};
+use common::{Census, pool, size, tries, wait_until, watched};
+use roving::{Cancel, CancelledError, Pool, context, is_cancelled};
 
 fn pools() -> [Pool; 3] {
     let in_place = Pool::builder().use_current_thread().build().unwrap();
@@ -61,8 +62,11 @@ fn a_cancelled_loop_ends_in_all_its_parts_and_says_so() {
             let (ran, begun) = (AtomicUsize::new(0), Cancel::new());
             let request = std::sync::Mutex::new(begun);
             let step = || {
-                if ran.fetch_add(1, SeqCst) == size(100, 3) {
-                    request.lock().unwrap().cancel();
+                match ran.fetch_add(1, SeqCst).cmp(&size(100, 3)) {
+                    Less => {}
+                    Equal => request.lock().unwrap().cancel(),
+                    // Who cancels may lose its core, and others would do half of the items.
+                    Greater => wait_until(is_cancelled),
                 }
             };
             in_each_loop(ITEMS, &step, |name, run| {
@@ -115,8 +119,10 @@ fn a_nested_loop_ends_with_the_loops_around_it() {
                 pool.install(|| {
                     roving::par_for(0..1000, |_| {
                         roving::par_for(0..1000, |_| {
-                            if ran.fetch_add(1, SeqCst) == size(500, 20) {
-                                token.cancel();
+                            match ran.fetch_add(1, SeqCst).cmp(&size(500, 20)) {
+                                Less => {}
+                                Equal => token.cancel(),
+                                Greater => wait_until(is_cancelled),
                             }
                         });
                         after.fetch_add(1, SeqCst);

@@ -116,7 +116,20 @@ fn counters_count() {
             let pool = builder.build().unwrap();
             pool.reset_profile();
             pool.install(|| tree(10, &thread::yield_now));
-            let counters = pool.profile().total().counters;
+            let read = || {
+                let profile = pool.profile();
+                (profile.total().counters, profile.workers.len() as u64)
+            };
+            // What is read is not of one moment: until nobody has done anything meanwhile.
+            let mut seen = read();
+            let (counters, threads) = loop {
+                thread::sleep(Duration::from_millis(1));
+                let now = read();
+                if seen == now {
+                    break now;
+                }
+                seen = now;
+            };
             // Each join pushes one; tasks that a steal of several offers on are pushed again.
             let own = (1 << 10) - 1;
             let offered = counters.tasks_stolen - counters.steals_won;
@@ -125,8 +138,11 @@ fn counters_count() {
             assert!(counters.max_depth >= 10 && counters.max_depth <= 10 + 64);
             assert!(counters.tasks_stolen >= counters.steals_won);
             let looks = counters.steals_won + counters.steals_busy + counters.steals_empty;
-            // A look may be under way on each worker.
-            assert!(counters.steals_tried.abs_diff(looks) <= 2, "{counters:?}");
+            // A look may be under way on each thread.
+            assert!(
+                counters.steals_tried.abs_diff(looks) <= threads,
+                "{counters:?}"
+            );
             pool.reset_profile();
             let counters = pool.profile().total().counters;
             assert_eq!((counters.tasks, counters.max_depth), (0, 0));
@@ -143,7 +159,7 @@ fn a_theft_takes_what_the_amount_says() {
         pool.install(|| {
             let ran = AtomicUsize::new(0);
             let meet = Barrier::new(2);
-            scope(|s| {
+            let more = scope(|s| {
                 // The thief is away until all is spawned, then it has asked, and is answered.
                 s.spawn(|_| {
                     meet.wait();
@@ -155,14 +171,19 @@ fn a_theft_takes_what_the_amount_says() {
                     });
                 }
                 meet.wait();
-                for _ in 0..100 {
+                // On a busy machine it may be long until the thief has a core to steal with.
+                let has_stolen = || pool.profile().total().counters.steals_won >= 5;
+                let mut more = 0;
+                while more < 100 || !has_stolen() {
                     thread::sleep(Duration::from_micros(100));
                     s.spawn(|_| {
                         ran.fetch_add(1, SeqCst);
                     });
+                    more += 1;
                 }
+                more
             });
-            assert_eq!(ran.into_inner(), 1_100);
+            assert_eq!(ran.into_inner(), 1_000 + more);
         });
         let counters = pool.profile().total().counters;
         assert!(counters.steals_won > 0, "{counters:?}");

@@ -311,9 +311,9 @@ fn chili_21_many_idle_pools_use_no_processor() {
             .map(|_| Pool::builder().workers(4).name("many").build().unwrap())
             .collect();
         pools.iter().for_each(works);
-        // On a busy machine it takes them a while to fall asleep: not for ever.
         let quiet = (0..10).any(|_| {
-            thread::sleep(Duration::from_millis(200));
+            // On a busy machine it takes them a while to fall asleep: not for ever.
+            system::wait_until_asleep("many-");
             let before = system::used_by_threads("many-").unwrap_or_default();
             thread::sleep(Duration::from_millis(500));
             let after = system::used_by_threads("many-").unwrap_or_default();

@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{pool, size, tries, watched, yield_now};
+use common::{pool, size, tries, wait_until, watched, yield_now};
 use futures_util::future::{self, Either, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use futures_util::{join, select_biased};
@@ -359,7 +359,8 @@ fn a_root_that_waits_uses_no_processor() {
     let signal = Arc::new(Signal::default());
     let setter = Arc::clone(&signal);
     let timer = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(50));
+        wait_until(|| setter.wakers.lock().unwrap().len() == 10);
+        system::wait_until_asleep("asleep");
         let before = system::used_by_threads("asleep");
         thread::sleep(Duration::from_millis(200));
         let after = system::used_by_threads("asleep");

@@ -185,7 +185,7 @@ fn who_yields_before_a_closure_does_not_wait_for_it() {
                 block_on(async {
                     s.spawn(|_| {
                         has_begun.store(true, SeqCst);
-                        let limit = Duration::from_secs(20);
+                        let limit = Duration::from_secs(120);
                         assert!(holds_within(limit, || goes_on.load(SeqCst)), "it is kept");
                     });
                     yield_once().await;
@@ -319,9 +319,12 @@ fn who_yields_leaves_a_thread_that_another_pool_waits_for() {
         let more = thread::scope(|threads| {
             threads.spawn(|| low.run(async |_| play_until(&is_over, &turns).await));
             wait_until(|| turns.load(SeqCst) > 20);
-            let before = turns.load(SeqCst);
-            high.install(|| ());
-            let more = turns.load(SeqCst) - before;
+            // This thread may lose its core before it has called, but not each time.
+            let more = (0..20).map(|_| {
+                let before = turns.load(SeqCst);
+                high.install(|| turns.load(SeqCst)) - before
+            });
+            let more = more.min().unwrap();
             is_over.store(true, SeqCst);
             more
         });

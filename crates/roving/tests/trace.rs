@@ -6,11 +6,12 @@ use std::collections::HashMap;
 use std::fs;
 use std::hint;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::this_program;
+use common::{this_program, wait_until, watched};
 use roving::{Pool, task, trace};
 use serde_json::Value;
 
@@ -200,18 +201,25 @@ fn a_span_may_move_with_its_task() {
         .trace(&scratch.0)
         .build()
         .unwrap();
-    let moved = (0..10_000).any(|_| {
-        pool.run(|_| async {
-            let span = trace::span("journey");
-            let from = roving::current_worker();
-            let child = task::fork(async { std::hint::black_box(fib(16)) }).await;
-            let to = roving::current_worker();
-            drop(span);
-            child.await;
-            from != to
-        })
-    });
-    assert!(moved, "no continuation was stolen in ten thousand forks");
+    for _ in 0..10 {
+        let moved = watched(|| {
+            pool.run(|_| async {
+                let span = trace::span("journey");
+                let from = roving::current_worker();
+                // Lasts until another worker has gone on with the parent.
+                let gone_on = Arc::new(AtomicBool::new(false));
+                let seen = Arc::clone(&gone_on);
+                let lasts = async move { wait_until(|| seen.load(Ordering::Relaxed)) };
+                let child = task::fork(lasts).await;
+                let to = roving::current_worker();
+                gone_on.store(true, Ordering::Relaxed);
+                drop(span);
+                child.await;
+                from != to
+            })
+        });
+        assert!(moved, "the continuation was stolen");
+    }
     drop(pool);
     let events = scratch.events();
     let (begun, ended) = (of_phase(&events, "b"), of_phase(&events, "e"));

@@ -94,6 +94,13 @@ pub(crate) fn wait_until(condition: impl Fn() -> bool) {
     }
 }
 
+/// Waits until all workers of the pool sleep. It keeps a profile.
+pub(crate) fn wait_until_quiet(pool: &Pool) {
+    let quiet = || pool.profile().quiet;
+    let before = quiet();
+    wait_until(|| quiet() > before);
+}
+
 /// Waits until the condition holds or the time is up; says whether it holds.
 pub(crate) fn holds_within(limit: Duration, condition: impl Fn() -> bool) -> bool {
     let start = Instant::now();

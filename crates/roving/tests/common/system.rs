@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test program uses its own part of it")]
 
 use std::fs;
+use std::thread;
+use std::time::Duration;
 
 /// The time and turns so far of the threads whose names begin with a prefix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +32,41 @@ pub(crate) fn used_by_threads(prefix: &str) -> Option<Used> {
         }
     }
     Some(used)
+}
+
+/// Waits until all threads whose names begin so sleep, and had no turn for a while: all but the
+/// calling one. Where the system does not say that, at once.
+pub(crate) fn wait_until_asleep(prefix: &str) {
+    let Ok(own) = fs::read_link("/proc/thread-self") else {
+        return;
+    };
+    // Their turns so far, if all sleep.
+    let turns = || -> Option<u64> {
+        let mut turns = 0;
+        for task in fs::read_dir("/proc/self/task").ok()?.flatten() {
+            let read = |file| fs::read_to_string(task.path().join(file));
+            let (Ok(stat), Ok(account)) = (read("stat"), read("schedstat")) else {
+                continue; // It has ended meanwhile.
+            };
+            // The name may hold anything; the state stands after it.
+            let (name, state) = stat.split_once('(')?.1.rsplit_once(')')?;
+            let is_own = own.file_name() == Some(&task.file_name());
+            if name.starts_with(prefix) && !is_own {
+                if !state.trim_start().starts_with('S') {
+                    return None;
+                }
+                turns += account.split_whitespace().nth(2)?.parse::<u64>().ok()?;
+            }
+        }
+        Some(turns)
+    };
+    loop {
+        let before = turns();
+        thread::sleep(Duration::from_millis(20));
+        if before.is_some() && turns() == before {
+            return;
+        }
+    }
 }
 
 /// How many threads of this process have a name that begins so; `None` where the system does not

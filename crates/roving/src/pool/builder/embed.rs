@@ -45,7 +45,9 @@ impl PoolBuilder {
     ///     let pool = roving::Pool::builder().workers(2).adopt_current_thread().build().unwrap();
     ///     assert_eq!(roving::current_worker(), Some(0));
     ///     assert_eq!(pool.install(|| roving::join(|| 1, || 2)), (1, 2));
-    /// });
+    /// })
+    /// .join()
+    /// .unwrap();
     /// ```
     #[inline]
     pub fn adopt_current_thread(mut self) -> PoolBuilder {
