@@ -280,7 +280,9 @@ impl<S> ThreadPoolBuilder<S> {
     ///     let pool = builder.use_current_thread().build().unwrap();
     ///     assert_eq!(rayon_core::current_thread_index(), Some(0));
     ///     assert_eq!(pool.join(|| 1, || 2), (1, 2));
-    /// });
+    /// })
+    /// .join()
+    /// .unwrap();
     /// ```
     pub fn use_current_thread(mut self) -> Self {
         self.use_current_thread = true;

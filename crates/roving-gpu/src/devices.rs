@@ -136,16 +136,18 @@ impl Devices {
     /// static KERNEL: Kernel = Kernel::new("step").host(|_call| ());
     /// let device = Simulated::new().launch_time(Duration::from_millis(1));
     /// let devices = Devices::builder().backend(device).build().unwrap();
-    /// for _ in 0..20 {
+    /// let mut text = String::new();
+    /// // Until one was decided that ran on the device, which is sooner done in the long run.
+    /// while !text.contains("on a device took") {
     ///     Dual::new(&STEP, &[1])
     ///         .cpu(|| std::thread::sleep(Duration::from_millis(2)))
     ///         .gpu(async |gpu| gpu.launch(&KERNEL, [1, 1, 1], &[]).await)
     ///         .run(&devices);
     ///     devices.wait();
+    ///     text = devices.explain();
     /// }
-    /// let text = devices.explain();
     /// assert!(text.starts_with("step, work 1.000e0 to 2.000e0: "), "{text}");
-    /// assert!(text.contains("on the CPU") && text.contains("on a device took"), "{text}");
+    /// assert!(text.contains("on the CPU"), "{text}");
     /// ```
     pub fn explain(&self) -> String {
         self.0

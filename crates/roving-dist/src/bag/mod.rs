@@ -94,7 +94,7 @@ impl<'world> Bag<'world> {
     /// use roving_dist::{Bag, Checkpoints, World};
     /// use std::time::Duration;
     ///
-    /// let directory = std::env::temp_dir().join("roving-bag-example");
+    /// let directory = std::env::temp_dir().join(format!("roving-bag-example-{}", std::process::id()));
     /// let checkpoints = Checkpoints::to(&directory).every(Duration::from_secs(60)).resume(true);
     /// let world = World::init()?;
     /// let pool = roving::Pool::new(1).unwrap();

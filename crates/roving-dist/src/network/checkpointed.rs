@@ -28,7 +28,7 @@ impl Network<'_> {
     /// use roving_dist::{Checkpoints, Network, World};
     /// use std::time::Duration;
     ///
-    /// let directory = std::env::temp_dir().join("roving-network-example");
+    /// let directory = std::env::temp_dir().join(format!("roving-network-example-{}", std::process::id()));
     /// let sums = World::threads(2, |world| {
     ///     let mut sum = 0;
     ///     let mut network = Network::new(&world);
