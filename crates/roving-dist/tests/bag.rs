@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::{hash, nodes, tree, watched};
@@ -133,14 +133,22 @@ fn an_empty_bag_ends_and_several_bags_follow_each_other() {
 #[test]
 fn all_ranks_get_work_and_the_roots_are_those_of_rank_0() {
     watched(Duration::from_secs(300), || {
+        let (has_work, added) = ([false; 4].map(AtomicBool::new), AtomicU64::new(0));
         let ran = World::threads(4, |world| {
             let pool = Pool::new(1).unwrap();
             let roots = if world.rank() == 0 { 0..400_u64 } else { 0..7 };
             let bag = Bag::new(&world);
-            let work = |_, local: &mut Local<'_, u64, Vec<u64>>| {
+            let work = |number, local: &mut Local<'_, u64, Vec<u64>>| {
                 std::thread::sleep(Duration::from_micros(300));
                 local.result().resize(4, 0);
                 local.result()[world.rank()] += 1;
+                // Ordering: Relaxed, all; flags and a count. There is another task for each that
+                // ends until all ranks have had one, whenever they come to ask.
+                has_work[world.rank()].store(true, Ordering::Relaxed);
+                if !has_work.iter().all(|one| one.load(Ordering::Relaxed)) {
+                    added.fetch_add(1, Ordering::Relaxed);
+                    local.push(number);
+                }
             };
             let add = |a: Vec<u64>, b: Vec<u64>| {
                 (0..4)
@@ -150,7 +158,9 @@ fn all_ranks_get_work_and_the_roots_are_those_of_rank_0() {
             bag.run(&pool, roots, work, add).unwrap()
         });
         for counts in ran {
-            assert_eq!(counts.iter().sum::<u64>(), 400, "{counts:?}");
+            // Ordering: Relaxed; the ranks have ended.
+            let all = 400 + added.load(Ordering::Relaxed);
+            assert_eq!(counts.iter().sum::<u64>(), all, "{counts:?}");
             assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
         }
     });

@@ -4,10 +4,9 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::{Node, children, hash, nodes, tree, watched};
+use common::{Moment, Node, children, hash, nodes, tree, watched};
 use roving::Pool;
 use roving_dist::{Bag, Checkpoints, Error, Local, Plan, World};
 use serde::Serialize;
@@ -19,22 +18,19 @@ fn directory(name: &str) -> PathBuf {
     directory
 }
 
-/// Counts the trees with this number, with a cut as often as possible. Where `stop_at` is a file,
-/// tasks are slow until it is there, and then some rank gives up.
+/// Counts the trees with this number, with a cut as often as possible. At `end` a rank gives up.
 fn count(
     plan: &Plan,
     checkpoints: &Checkpoints,
     seed: u64,
-    stop_at: Option<&Path>,
+    end: Option<&Moment>,
 ) -> Vec<Result<u64, Error>> {
     World::threads_with(plan, |world| {
         let pool = Pool::new(1 + world.rank() % 2).unwrap();
         let bag = Bag::new(&world).checkpoints(checkpoints.clone());
         let work = |node: Node, local: &mut Local<'_, _, _>| {
-            match stop_at.map(Path::exists) {
-                Some(true) if node.0 % 40 == 0 => drop(world.fail("stopped")),
-                Some(false) => std::thread::sleep(Duration::from_micros(20)),
-                _ => {}
+            if end.is_some_and(Moment::has_come) {
+                world.fail("stopped");
             }
             // Long enough for some cuts to be made.
             std::hint::black_box((0..300).fold(0, |sum, step| hash(sum + step)));
@@ -79,20 +75,21 @@ fn cuts_do_not_change_the_count() {
 fn a_cancelled_bag_is_an_error_and_resumes_to_the_exact_count() {
     watched(Duration::from_secs(300), || {
         let directory = directory("cancelled");
-        let latest = directory.join("latest");
         let checkpoints = Checkpoints::to(&directory)
             .every(Duration::ZERO)
             .resume(true);
         for ranks in [1, 2] {
+            let end = Moment::new(&directory, 0, true);
             let cancelled = World::threads(ranks, |world| {
                 let pool = Pool::new(4).unwrap();
                 let cancel = roving::Cancel::new();
                 let bag = Bag::new(&world).checkpoints(checkpoints.clone());
                 let work = |node: Node, local: &mut Local<'_, _, _>| {
                     // The first rank's token, when there is something to resume from.
-                    match latest.exists() {
-                        true if world.rank() == 0 => cancel.cancel(),
-                        _ => std::thread::sleep(Duration::from_micros(20)),
+                    match world.rank() {
+                        0 if end.has_come() => cancel.cancel(),
+                        0 => {}
+                        _ => std::thread::sleep(Duration::from_millis(1)),
                     }
                     tree(node, local);
                 };
@@ -103,7 +100,7 @@ fn a_cancelled_bag_is_an_error_and_resumes_to_the_exact_count() {
                 assert!(error.contains("rank 0 of"), "{error}");
                 assert!(error.contains("the bag was cancelled"), "{error}");
             }
-            assert!(latest.exists());
+            assert!(end.is_saved());
             for found in count(&Plan::new(2), &checkpoints, 3, None) {
                 assert_eq!(found.unwrap(), expected(3), "{ranks} ranks");
             }
@@ -128,12 +125,16 @@ fn a_rank_that_is_lost_ends_the_run_and_it_resumes_to_the_exact_count() {
                 let plan = Plan::new(ranks).seed(seed);
                 let found = match attempt {
                     // A rank gives up, when there is something to resume from.
-                    1 => count(&plan, &checkpoints, seed, Some(&latest)),
-                    // A rank is lost, at another moment each time, and once it is not.
+                    1 => {
+                        let end = Moment::new(&directory, hash(seed) % 40, true);
+                        count(&plan, &checkpoints, seed, Some(&end))
+                    }
+                    // A rank is lost, at another moment each time, and once it is not. Without a
+                    // core one is silent as well: for less than it may be, some time.
                     _ => {
                         let packets = (2 + hash(seed * 7) % 40) * (attempt - 1);
                         let lossy = plan.lose(lost, packets);
-                        let lossy = lossy.silence_max(Duration::from_millis(50));
+                        let lossy = lossy.silence_max(Duration::from_millis(50 * (attempt - 1)));
                         count(&lossy, &checkpoints, seed, None)
                     }
                 };
@@ -316,24 +317,21 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Search<T> {
         found
     }
 
-    /// One run by these ranks. With `kill_at`, a rank gives up when so many tasks have run.
+    /// One run by these ranks. At `end`, a rank gives up.
     fn run(
         &self,
         plan: &Plan,
         checkpoints: &Checkpoints,
         seed: u64,
-        kill_at: Option<u64>,
+        end: Option<&Moment>,
     ) -> Vec<Result<Found, Error>> {
-        let ran = AtomicU64::new(0);
         World::threads_with(plan, |world| {
             let pool = Pool::new(1 + world.rank() % 2).unwrap();
             let bag = Bag::new(&world).checkpoints(checkpoints.clone());
             let work = |task: T, local: &mut Local<'_, T, Found>| {
                 // Long enough for some cuts to be made.
                 std::hint::black_box((0..2000).fold(0, |sum, step| hash(sum + step)));
-                // Ordering: Relaxed; a count.
-                let ran = ran.fetch_add(1, Ordering::Relaxed) + 1;
-                if kill_at.is_some_and(|kill_at| ran == kill_at) {
+                if end.is_some_and(Moment::has_come) {
                     world.fail("killed");
                 }
                 let (number, counts) = (self.look)(&task, &mut |task| local.push(task));
@@ -370,8 +368,8 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Search<T> {
                     self.run(&plan, &checkpoints, seed, None)
                 }
                 () => {
-                    let kill_at = 1 + (draw >> 20) % expected.0;
-                    self.run(&plan, &checkpoints, seed, Some(kill_at))
+                    let end = Moment::new(&directory, (draw >> 20) % expected.0, true);
+                    self.run(&plan, &checkpoints, seed, Some(&end))
                 }
             };
             if found.iter().all(Result::is_ok) {
@@ -432,14 +430,10 @@ fn what_is_missing_or_damaged_is_refused_by_name_on_all_ranks() {
             .every(Duration::ZERO)
             .resume(true);
         let expected = TREE.serial(5);
-        for kill_at in 1.. {
-            let kill_at = expected.0 * kill_at / 40;
-            let found = TREE.run(&Plan::new(4), &checkpoints, 5, Some(kill_at));
-            assert!(found.iter().all(Result::is_err), "killed when it had ended");
-            if directory.join("latest").exists() {
-                break;
-            }
-        }
+        let end = Moment::new(&directory, expected.0 / 40, true);
+        let found = TREE.run(&Plan::new(4), &checkpoints, 5, Some(&end));
+        assert!(found.iter().all(Result::is_err), "it has ended before");
+        assert!(end.is_saved());
         // A run that is killed may leave two cuts: the one that `latest` names, and a newer or an
         // older one.
         let cuts = fs::read_dir(&directory).unwrap().flatten();

@@ -6,6 +6,7 @@ mod common;
 use std::env;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -21,8 +22,9 @@ const ROLE: &str = "ROVING_DIST_ROLE";
 const WORD: &str = "ROVING_DIST_WORD";
 /// How long one `mpirun` may take before a test gives up.
 const RUN_MAX: Duration = Duration::from_secs(300);
-/// How soon all ranks must be gone after one of them is.
-const END_MAX: Duration = Duration::from_secs(60);
+/// How soon all ranks must be gone after one of them is, on a busy machine too: else none of them
+/// notices it.
+const END_MAX: Duration = Duration::from_secs(180);
 
 /// The program that `mpirun` starts; it does nothing otherwise.
 #[test]
@@ -147,17 +149,17 @@ fn counts_are_exact_on_1_2_4_and_8_processes_in_100_runs() {
     }
 }
 
-/// Rank 1 panics in a task while the others wait for it.
+/// Rank 1 panics in a task while the others wait for it: there are tasks until it gets one.
 fn panic_on_one(world: &World) {
     let pool = Pool::new(1).unwrap();
     let rank = world.rank();
     let _ = Bag::new(world).run(
         &pool,
         0..1000_u64,
-        |_, local: &mut Local<'_, _, u64>| {
+        |number, local: &mut Local<'_, _, u64>| {
             thread::sleep(Duration::from_millis(1));
             assert!(rank != 1, "rank 1 has had enough");
-            local.add(1);
+            local.push(number);
         },
         |a, b| a + b,
     );
@@ -243,9 +245,15 @@ fn search(world: &World, word: &str) {
     }
 }
 
-/// One run of which one rank is killed after a while; whether it came to its end before, and what
-/// was said.
+/// The last checkpoint in that directory.
+fn latest(directory: &str) -> Option<Vec<u8>> {
+    fs::read(Path::new(directory).join("latest")).ok()
+}
+
+/// One run of which one rank is killed after a while, in every second draw after a checkpoint;
+/// whether it came to its end before, and what was said.
 fn search_and_kill(directory: &str, ranks: usize, draw: u64) -> Option<(bool, String, usize)> {
+    let before = latest(directory);
     let mut child = start(ranks, "search", directory)?;
     let victim = draw as usize % ranks;
     let mut said = BufReader::new(child.stdout.take().unwrap());
@@ -262,6 +270,10 @@ fn search_and_kill(directory: &str, ranks: usize, draw: u64) -> Option<(bool, St
     });
     let mut killed = Instant::now();
     if let Ok(process) = process.recv_timeout(END_MAX) {
+        let runs = |child: &mut Child| child.try_wait().unwrap().is_none();
+        while draw % 2 == 0 && latest(directory) == before && runs(&mut child) {
+            thread::sleep(Duration::from_millis(1));
+        }
         thread::sleep(Duration::from_micros(hash(draw) % 250_000));
         let killer = Command::new("kill")
             .args(["-9", &process])
@@ -299,7 +311,7 @@ fn search_to_the_end(seed: u64, ends: &mut Ends) -> Option<()> {
     let directory = env::temp_dir().join(name);
     let _ = fs::remove_dir_all(&directory);
     let word = directory.to_str().unwrap();
-    let latest = || fs::read(directory.join("latest")).ok();
+    let latest = || latest(word);
     let mut saved_by = None;
     for attempt in 0.. {
         let draw = hash(seed * 100 + attempt);

@@ -4,9 +4,9 @@
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::panic::Location;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{self, Command};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::task::Poll;
 use std::thread;
@@ -101,6 +101,66 @@ pub(crate) fn watched_telling<R>(
     drop(done);
     watchdog.join().unwrap();
     result
+}
+
+/// The longest time for which ranks may be silent in [`with_patience`].
+const SILENCE_MOST: Duration = Duration::from_secs(30);
+
+/// Runs ranks that may be silent for so long, and again for twice as long if it was in vain: on a
+/// busy machine a rank that is not lost has no core for a while, and is silent as well.
+pub(crate) fn with_patience(first: Duration, run: impl Fn(Duration) -> Result<(), String>) {
+    let mut silence = first;
+    while let Err(complaint) = run(silence) {
+        assert!(silence < SILENCE_MOST, "{complaint}");
+        silence *= 2;
+    }
+}
+
+/// The moment in a run with checkpoints at which it is ended: after so many steps, and if it waits
+/// for that, when there is a checkpoint of this run. How soon one is on the disk is not for a test
+/// to say, so steps are slow until then.
+pub(crate) struct Moment {
+    steps: AtomicU64,
+    after: u64,
+    waits: bool,
+    latest: PathBuf,
+    before: Option<Vec<u8>>,
+}
+
+/// The longest that a step waits.
+const SLOW_MS: u64 = 20;
+
+impl Moment {
+    /// Before the run begins.
+    pub(crate) fn new(directory: &Path, after: u64, waits: bool) -> Moment {
+        let latest = directory.join("latest");
+        Moment {
+            steps: AtomicU64::new(0),
+            after,
+            waits,
+            before: std::fs::read(&latest).ok(),
+            latest,
+        }
+    }
+
+    /// Counts a step. Whether the moment has come.
+    pub(crate) fn has_come(&self) -> bool {
+        // Ordering: Relaxed; a count.
+        let number = self.steps.fetch_add(1, Ordering::Relaxed);
+        let Some(late) = number.checked_sub(self.after) else {
+            return false;
+        };
+        if !self.waits || self.is_saved() {
+            return true;
+        }
+        thread::sleep(Duration::from_millis((late + 1).min(SLOW_MS)));
+        false
+    }
+
+    /// Whether there is a checkpoint of this run, which has not come to its end.
+    pub(crate) fn is_saved(&self) -> bool {
+        std::fs::read(&self.latest).ok() != self.before
+    }
 }
 
 /// Lets the others of the worker go on.
