@@ -279,3 +279,60 @@ fn the_first_panic_that_nobody_awaits_reaches_the_root() {
         }
     });
 }
+
+/// A child of a loop: most end at once, some do one thing more.
+fn small(number: u64) -> impl Task<u64> {
+    async move {
+        let (half, rest) = (number / 2, number.div_ceil(2));
+        match number % 16 {
+            1 => fork(async move { number }).await.await,
+            3 => call(async move { number }).await,
+            5 => spawn(async move { number }).await,
+            7 => {
+                let (half, rest) = join(move || half, move || rest);
+                half + rest
+            }
+            9 => {
+                let sum = AtomicU64::new(half);
+                roving::scope(|scope| {
+                    scope.spawn(|_| {
+                        sum.fetch_add(rest, Relaxed);
+                    });
+                });
+                sum.into_inner()
+            }
+            11 => {
+                yield_now().await;
+                number
+            }
+            _ => number,
+        }
+    }
+}
+
+/// The rest of the loop is all that a thief can take, and comes and goes with each child. With
+/// three workers one public task is not enough.
+#[test]
+fn a_loop_of_small_forks_comes_to_its_sum() {
+    let many = size(40_000, 200);
+    for workers in [2, 3] {
+        let pool = Pool::builder().workers(workers).build().unwrap();
+        let sum = pool.run(move |_| async move {
+            let (mut kept, mut sum) = (Vec::new(), 0);
+            for number in 0..many {
+                let child = fork(small(number)).await;
+                match number % 19 {
+                    0 => kept.push(child),
+                    1 => drop(child),
+                    _ => sum += child.await,
+                }
+            }
+            for child in kept {
+                sum += child.await;
+            }
+            sum
+        });
+        let counted = (0..many).filter(|number| number % 19 != 1);
+        assert_eq!(sum, counted.sum::<u64>(), "{workers} workers");
+    }
+}

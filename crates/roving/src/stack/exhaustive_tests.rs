@@ -8,7 +8,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use super::line::{ALARM, set_current_line};
+use super::line::{ALARM, NOWHERE, set_current_line};
 use super::owner::{Owner, Popped};
 use super::slot::{Further, Slot};
 use super::span::Span;
@@ -107,6 +107,10 @@ fn change(before: Span, after: Span) -> Option<Change> {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Step {
     Push,
+    /// The owner pushes a task that comes alone.
+    PushAlone,
+    /// The owner pops the task that stands alone.
+    PopAlone,
     /// The owner pops its newest task, or goes on waiting for it.
     Pop,
     /// The owner that waits announces it.
@@ -167,6 +171,8 @@ impl<'s> World<'s> {
     fn step(&mut self, step: Step) -> bool {
         match step {
             Step::Push => self.push(),
+            Step::PushAlone => self.push_alone(),
+            Step::PopAlone => self.pop_alone(),
             Step::Pop => self.pop(),
             Step::Announce => {
                 let Some(index) = self.tasks.len().checked_sub(1).filter(|_| self.waits) else {
@@ -198,6 +204,25 @@ impl<'s> World<'s> {
         self.tasks.push(id);
         self.runs.push(0);
         true
+    }
+
+    fn push_alone(&mut self) -> bool {
+        let id = self.runs.len() as u64;
+        let pushes = !self.waits && self.owner.push_alone(run_nothing, id);
+        if pushes {
+            self.tasks.push(id);
+            self.runs.push(0);
+        }
+        pushes
+    }
+
+    fn pop_alone(&mut self) -> bool {
+        let pops = !self.waits && self.owner.pop_alone().is_some();
+        if pops {
+            self.run(self.tasks.len() - 1);
+            self.tasks.pop();
+        }
+        pops
     }
 
     fn pop(&mut self) -> bool {
@@ -305,7 +330,8 @@ impl<'s> World<'s> {
             (
                 own.split.get(),
                 own.oldest_seen.get(),
-                own.owes_answer.get()
+                own.owes_answer.get(),
+                (own.alone.get() != NOWHERE).then(|| self.stack().index(own.alone.get()))
             ),
             self.thieves,
             self.offers,
@@ -378,7 +404,13 @@ fn all_steps(offers: usize) -> impl Iterator<Item = Step> {
             .into_iter()
             .chain(tries)
     };
-    let of_owner = [Step::Push, Step::Pop, Step::Announce];
+    let of_owner = [
+        Step::Push,
+        Step::PushAlone,
+        Step::Pop,
+        Step::PopAlone,
+        Step::Announce,
+    ];
     of_owner.into_iter().chain((0..THIEVES).flat_map(of_thief))
 }
 
@@ -397,7 +429,9 @@ impl Made {
         after: (Span, [State; SLOTS]),
     ) {
         let side = match step {
-            Step::Push | Step::Pop | Step::Announce => Side::Owner,
+            Step::Push | Step::PushAlone | Step::Pop | Step::PopAlone | Step::Announce => {
+                Side::Owner
+            }
             Step::Want(_) | Step::Go(_) | Step::Try(..) => Side::Thief,
         };
         if before.0 != after.0 {

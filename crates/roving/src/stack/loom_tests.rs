@@ -298,6 +298,67 @@ fn loom_want_is_answered() {
     });
 }
 
+/// Pushes as a fork does that is not fast.
+fn push_as_fork_does(owner: &Owner<'_>, payload: u64) {
+    if !owner.push_alone(not_run, payload) {
+        push(owner, payload);
+    }
+}
+
+/// Pops as the end of a child does that is not fast.
+fn pop_as_end_of_child_does(owner: &Owner<'_>) -> u64 {
+    match owner.pop_alone() {
+        // SAFETY: popped, with the payload still inside.
+        Some(slot) => unsafe { (*slot).take::<u64>() },
+        None => pop(owner),
+    }
+}
+
+/// Of the tasks of a loop, of which each comes alone, a thief gets one or none.
+#[test]
+fn loom_a_task_that_stands_alone_has_one_taker() {
+    explore(|| {
+        let shared = stack(1, 1);
+        let owner = owner(&shared);
+        push(&owner, 1);
+        assert_eq!(pop(&owner), 1);
+        let thief = {
+            let stack = Arc::clone(&shared);
+            thread::spawn(move || steal(&stack))
+        };
+        assert!(owner.push_alone(not_run, 2_u64), "nobody has asked");
+        let second = pop_as_end_of_child_does(&owner);
+        push_as_fork_does(&owner, 3);
+        let third = pop_as_end_of_child_does(&owner);
+        let stolen = thief.join().unwrap();
+        for (value, task) in [(second, 2), (third, 3)] {
+            let times = u64::from(stolen == Some(task));
+            assert_eq!(value, task + 100 * times, "{stolen:?}");
+        }
+    });
+}
+
+/// Who asks while tasks come alone sees one, or is answered by the next that is pushed after that.
+#[test]
+fn loom_a_task_that_comes_alone_does_not_hide_who_asks() {
+    explore(|| {
+        let shared = stack(2, 1);
+        let owner = owner(&shared);
+        push(&owner, 1);
+        assert_eq!(pop(&owner), 1);
+        let thief = {
+            let stack = Arc::clone(&shared);
+            thread::spawn(move || stack.want())
+        };
+        push_as_fork_does(&owner, 2);
+        assert_eq!(pop_as_end_of_child_does(&owner), 2);
+        thief.join().unwrap();
+        push_as_fork_does(&owner, 3);
+        assert!(!shared.is_wanted(), "it is answered");
+        assert_eq!(shared.public(), 1);
+    });
+}
+
 /// The owner of a stolen task parks, its thief wakes it.
 #[test]
 fn loom_waiter_is_woken() {

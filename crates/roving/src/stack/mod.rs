@@ -92,6 +92,9 @@ struct Own {
     split: Cell<usize>,
     /// `oldest` as the owner last saw it; thieves may have claimed more since.
     oldest_seen: Cell<usize>,
+    /// Where the next task comes alone, or where that task stands; see [`owner::Owner::pop_alone`].
+    /// [`line::NOWHERE`] if there is more to ask.
+    alone: Cell<*const Slot>,
     /// Slots below belong to frames further out, see [`owner::Owner::open_frame`]; null in none.
     floor: Cell<*const Slot>,
     /// An alarm was raised, and the span not yet changed since.
@@ -132,6 +135,7 @@ impl TaskStack {
         let own = Own {
             split: Cell::new(0),
             oldest_seen: Cell::new(0),
+            alone: Cell::new(line::NOWHERE),
             floor: Cell::new(ptr::null()),
             // A thief may want work before the owner has started: the first push looks.
             owes_answer: Cell::new(true),

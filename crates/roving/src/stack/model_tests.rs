@@ -226,7 +226,8 @@ impl<'s> Pair<'s> {
         }
     }
 
-    /// The fast path of `join`, or else the slow one.
+    /// The fast path of `join`, or else one of the slow ones: half of the tasks come alone where
+    /// they can, as those of forks do.
     fn push_as_join_does(&self, id: u64) -> Result<Due<Wake>, (u64, Due<Wake>)> {
         // SAFETY: this thread's line is that of its stack, or the alarm.
         let line = unsafe { &*current_line() };
@@ -235,6 +236,9 @@ impl<'s> Pair<'s> {
             // SAFETY: below the limit, the slot at the top is free, private and this thread's.
             unsafe { (*slot).fill(run_nothing, id) };
             line.top.set(slot.wrapping_add(1));
+            return Ok(Due::none());
+        }
+        if id % 2 == 0 && self.owner.push_alone(run_nothing, id) {
             return Ok(Due::none());
         }
         self.owner.push(run_nothing, id).map(|(_, wake)| wake)
@@ -290,6 +294,9 @@ impl<'s> Pair<'s> {
         let slot = self.stack().at(index);
         if slot >= line.pop_limit.get() {
             line.top.set(slot);
+            return Popped::Here;
+        }
+        if self.ids % 3 > 0 && self.owner.pop_alone().is_some() {
             return Popped::Here;
         }
         self.owner.answer_alarm();
@@ -430,6 +437,11 @@ impl<'s> Pair<'s> {
                 "the owner knows the line"
             );
         }
+        let stands_alone = stack.own.alone.get() == line.top.get().wrapping_sub(1);
+        assert!(
+            !stands_alone || claimed + 1 >= self.tasks.len(),
+            "below it is nothing"
+        );
         let joined = self.tasks.iter().rposition(|task| !task.unjoined);
         let limit = line.pop_limit.get();
         if let Some(joined) = joined {

@@ -8,6 +8,7 @@
 //! raises the *barrier*, below which no pop is fast, to the slot above its own, and keeps the old
 //! barrier in its slot's link, to be put back when it is popped.
 
+mod alone;
 mod show;
 mod unjoined;
 
@@ -421,6 +422,9 @@ impl<'s> Owner<'s> {
         let is_plain = !slow && stack.showing.least <= 1;
         line.full_limit.set(if is_plain { end } else { NOWHERE });
         self.set_pop_limit();
+        let is_alone = slow && self.comes_alone();
+        let alone = if is_alone { line.top.get() } else { NOWHERE };
+        stack.own.alone.set(alone);
     }
 
     fn set_pop_limit(&self) {
@@ -450,6 +454,7 @@ impl<'s> Owner<'s> {
             let line = self.line();
             set_current_line(line);
             self.stack.own.owes_answer.set(true);
+            self.stack.own.alone.set(NOWHERE);
             line.push_limit.set(ptr::null());
             line.spawn_limit.set(ptr::null());
             line.drain_limit.set(NOWHERE);

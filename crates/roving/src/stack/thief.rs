@@ -70,8 +70,8 @@ impl TaskStack {
         let left = public - count;
         let short = left < self.showing.unasked;
         let after = before.claimed(count, short);
-        // Ordering: Acquire. Pairs with [publish]: the slots below the split line are filled, and
-        // their words are those of the tasks in them.
+        // Ordering: Acquire. Pairs with [publish] and [publish_alone]: the slots below the split
+        // line are filled, and their words are those of the tasks in them.
         let order = ord("claim", Ordering::Acquire);
         match self
             .span

@@ -28,6 +28,8 @@ use crate::workers::wait::Taken;
 
 /// One push of a continuation in half as many looks at the clock; numbers are even.
 const LOOK_EVERY: u64 = 32;
+/// One of [`fork_alone`]'s in a quarter as many: there is nothing more to show.
+const LOOK_ALONE_EVERY: u64 = 4 * LOOK_EVERY;
 
 /// The frames that a worker runs: its loop, and what stands on its stack for that.
 #[derive(Clone, Copy)]
@@ -480,12 +482,38 @@ unsafe fn fork(frames: Frames<'_>, local: &Local, frame: Frame, child: Frame) ->
         Some(child)
     } else {
         // SAFETY: the caller's promise.
-        unsafe { fork_slowly(frames, local, pushed, child) }
+        unsafe { fork_alone(frames, local, pushed, child) }
     }
 }
 
+/// A fork in a loop of small children, as long as nobody takes its continuation; apart from other
+/// slow ways, because it calls nothing, and saves few registers.
+///
 /// # Safety
 /// As [`fork`].
+#[cold]
+#[inline(never)]
+unsafe fn fork_alone(
+    frames: Frames<'_>,
+    local: &Local,
+    pushed: Pushed,
+    child: Frame,
+) -> Option<Frame> {
+    // SAFETY: the frame is the worker's until it is pushed.
+    let life = unsafe { &pushed.frame.as_ref().life };
+    if life.is_shared() {
+        life.schedule();
+    }
+    let is_usual = !local.slow_forks.get() && pushed.number % LOOK_ALONE_EVERY != 0;
+    if is_usual && frames.0.owner().push_alone(run_pushed, pushed) {
+        return Some(child);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { fork_slowly(frames, local, pushed, child) }
+}
+
+/// # Safety
+/// As [`fork`]. The frame is scheduled, if it is shared.
 #[cold]
 #[inline(never)]
 unsafe fn fork_slowly(
@@ -498,9 +526,6 @@ unsafe fn fork_slowly(
     // SAFETY: both frames are the worker's until they are passed on.
     let (header, child) = unsafe { (frame.as_ref(), child.as_ref()) };
     let shared = header.life.is_shared();
-    if shared {
-        header.life.schedule();
-    }
     if local.slow_forks.get() {
         // SAFETY: the child is new, and this worker keeps its root open.
         unsafe { frame::drop_if_cancelled(new) };

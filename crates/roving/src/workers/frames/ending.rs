@@ -59,7 +59,7 @@ impl Frames<'_> {
             }
         }
         // SAFETY: the caller's promise is handed on: nothing of the frame was given away here.
-        unsafe { self.after_end_slowly(local, frame, base) }
+        unsafe { self.after_end_alone(local, frame, base) }
     }
 
     /// Ends a frame that has panicked. Always by a read-modify-write: see
@@ -103,6 +103,51 @@ impl Frames<'_> {
             let last = caller.as_ref().life.drop_reference();
             last.pay_gone(move || frame::free(caller));
             self.pop_frame(local, base)
+        }
+    }
+
+    /// Ends a frame where the top of the stack is its parent, which is public and all that there
+    /// is; see [`fork_alone`](super::drive). Apart for the same reason as that.
+    ///
+    /// # Safety
+    /// As [`Self::after_end`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn after_end_alone(
+        self,
+        local: &Local,
+        frame: Frame,
+        base: *const Slot,
+    ) -> Option<Frame> {
+        let owner = self.0.owner();
+        // SAFETY: the frame is this worker's until its end is told; what was popped is this
+        // worker's, and was left by no poll, so it is a frame.
+        unsafe {
+            let is_above = owner.line().top.get() > base;
+            let Some(slot) = is_above.then(|| owner.pop_alone()).flatten() else {
+                return self.after_end_slowly(local, frame, base);
+            };
+            let (header, pushed) = (frame.as_ref(), (*slot).take::<Pushed>());
+            if !header.link.get().is_push(pushed.number) || !header.is_alone() {
+                return Some(self.after_other(local, frame, pushed));
+            }
+            header.end.end_alone();
+            resume(pushed.frame);
+            Some(pushed.frame)
+        }
+    }
+
+    /// Ends a frame, and resumes another that was popped, which is not its parent.
+    ///
+    /// # Safety
+    /// As [`Self::after_end`], and what was popped is this worker's.
+    #[cold]
+    #[inline(never)]
+    unsafe fn after_other(self, local: &Local, frame: Frame, pushed: Pushed) -> Frame {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.tell_end(local, frame);
+            pushed.resume(local)
         }
     }
 

@@ -1,6 +1,8 @@
 //! Frames: futures as workers run them, below the roots that wait for them. [`crate::task`] is what
 //! a program sees of it.
 
+#[cfg(all(test, loom))]
+mod alone_loom_tests;
 pub(crate) mod awaited;
 #[cfg(all(test, loom))]
 mod awaited_loom_tests;
