@@ -270,6 +270,7 @@ mod tests {
     use std::sync::mpsc::{Sender, channel};
     use std::sync::{Mutex, MutexGuard, PoisonError};
     use std::task::{Wake, Waker};
+    use std::thread;
     use std::time::Duration;
 
     use roving::{Cancel, Pool, context};
@@ -465,5 +466,33 @@ mod tests {
         let left = tasks.into_iter().flatten();
         left.for_each(roving::task::block_on);
         assert_eq!(devices.profile().kinds["kind"].cpu[&Why::Sample], 1);
+    }
+
+    /// The sample writes a buffer that a task of the queue reads: the device goes on with that one
+    /// as soon as its own is measured.
+    #[test]
+    fn no_task_of_the_queue_waits_for_a_sample_that_waits_for_it() {
+        let (devices, closed) = (unknown(), close());
+        let shared = kept(&devices, &KEPT_KERNEL);
+        let mut first = reader(&devices, &shared, || ());
+        let mut sample: Waiting<'_> = Box::pin(
+            Dual::new(&KIND, &[1])
+                .writes(&shared)
+                .cpu(|| shared.write()[0] = 7)
+                .gpu(async |_| unreachable!("it is measured on the CPU"))
+                .on(&devices),
+        );
+        let mut queued = reader(&devices, &shared, || ());
+        assert!(is_pending(&mut first) && is_pending(&mut sample));
+        assert!(is_pending(&mut queued) && fetching(&devices) == 1);
+        let waits = inner(&devices).devices[0].told().1.unwrap();
+        assert!(waits.contains("1 wait in its queue"), "{waits}");
+        drop(closed);
+        thread::scope(|scope| {
+            for task in [first, sample, queued] {
+                scope.spawn(|| roving::task::block_on(task));
+            }
+        });
+        assert_eq!(*shared.read(), [7]);
     }
 }
