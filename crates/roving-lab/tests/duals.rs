@@ -65,14 +65,15 @@ fn tasks_without_a_second_side_are_compared_with_the_serial_run_as_it_was() {
         "run",
         "fib",
         "--input",
-        "15",
+        "27",
         "--repeat",
         "1",
         "--workers",
         "2",
     ];
     let result = json(&[&words[..], &["--device", "sim:10"]].concat());
-    // Two workers cannot be a thousand times as fast as one thread at the same speed.
+    // Two workers cannot be a thousand times as fast as one thread at the same speed; nor a hundred
+    // times, however often that is kept from its core in so long a run.
     let speedup = result["speedup"].as_f64().expect("a number");
     assert!(speedup < 100.0, "{result}");
 }

@@ -5,7 +5,7 @@ mod common;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{LARGE, TREE, empty, search_of, text};
+use common::{LARGE, TREE, empty, mpi_place, search_of, text};
 
 /// Machines that are network namespaces: see `examples/ranks/namespaces.sh`.
 struct Machines(String);
@@ -53,11 +53,9 @@ impl Machines {
 
     /// A command on the machine from which `mpirun` starts.
     fn command(&self, program: &[&str]) -> Command {
-        let place = empty(&format!("machines-{}", self.0));
-        std::fs::create_dir_all(&place).expect("a place for the files of mpirun");
         let mut command = Command::new(Self::SCRIPT);
         command
-            .env("OMPI_MCA_orte_tmpdir_base", place)
+            .env("OMPI_MCA_orte_tmpdir_base", mpi_place())
             .args(["run", &self.0])
             .args(program)
             .stdin(Stdio::null())
@@ -77,7 +75,7 @@ impl Drop for Machines {
 fn wait_for_checkpoint(directory: &str) {
     let begun = Instant::now();
     while !std::path::Path::new(directory).join("latest").exists() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "no checkpoint");
+        assert!(begun.elapsed() < Duration::from_secs(300), "no checkpoint");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

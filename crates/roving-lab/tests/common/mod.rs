@@ -28,19 +28,24 @@ pub(crate) fn directory(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// `mpirun` for so many ranks of a program. Several at once must not share the place of their
-/// files: one removes what another has just made.
+/// A place for the files of an `mpirun`. Several at once must not share it: one removes what
+/// another has just made.
 #[allow(dead_code, reason = "not every test starts ranks")]
-pub(crate) fn mpirun(ranks: usize, program: impl AsRef<OsStr>) -> Command {
+pub(crate) fn mpi_place() -> PathBuf {
     static STARTED: AtomicUsize = AtomicUsize::new(0);
     // Ordering: Relaxed; a number that nobody else has.
     let number = STARTED.fetch_add(1, Ordering::Relaxed);
-    let place = format!("mpi-{}-{number}", std::process::id());
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(place);
+    let place = directory(&format!("mpi-{}-{number}", std::process::id()));
     std::fs::create_dir_all(&place).expect("a place for the files of mpirun");
+    place
+}
+
+/// `mpirun` for so many ranks of a program.
+#[allow(dead_code, reason = "not every test starts ranks")]
+pub(crate) fn mpirun(ranks: usize, program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("mpirun");
     command
-        .env("OMPI_MCA_orte_tmpdir_base", place)
+        .env("OMPI_MCA_orte_tmpdir_base", mpi_place())
         .args(["--allow-run-as-root", "--oversubscribe", "-n"])
         .arg(ranks.to_string())
         .arg(program.as_ref());
