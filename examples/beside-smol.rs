@@ -107,6 +107,7 @@ fn sum(number: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
     use std::time::Instant;
 
     use super::*;
@@ -117,22 +118,29 @@ mod tests {
         assert_eq!(text, "5 clients were answered\n");
     }
 
-    /// One worker: while a task sleeps, the others go on.
+    /// One worker: while a task sleeps, the others go on, and each sleeps until all have begun.
     #[test]
     fn timers_wake_tasks_and_hold_no_worker() {
-        let pool = Pool::new(1).unwrap();
-        let time = Duration::from_millis(50);
-        let began = Instant::now();
+        const TASKS: usize = 100;
+        let (pool, begun) = (Pool::new(1).unwrap(), AtomicUsize::new(0));
+        let (time, began) = (Duration::from_millis(50), Instant::now());
+        let begun = &begun;
         pool.run(|s| async move {
-            let sleeps: Vec<_> = (0..100)
-                .map(|_| s.spawn(async move { Timer::after(time).await }))
-                .collect();
-            for sleep in sleeps {
+            let sleeps = (0..TASKS).map(|_| {
+                s.spawn(async move {
+                    begun.fetch_add(1, Relaxed);
+                    let mut woken = Timer::after(time).await;
+                    while begun.load(Relaxed) < TASKS {
+                        woken = Timer::after(time).await;
+                    }
+                    woken
+                })
+            });
+            for sleep in sleeps.collect::<Vec<_>>() {
                 assert!(sleep.await >= began + time);
             }
         });
         assert!(began.elapsed() >= time);
-        assert!(began.elapsed() < 100 * time);
     }
 
     /// A task that is dropped where it waits for a timer leaves nothing behind that wakes it.

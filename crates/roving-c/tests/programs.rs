@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];
 /// The libraries of the system that a program of the static library needs.
@@ -88,9 +89,16 @@ fn is_there(compiler: &str) -> bool {
     asked.is_ok_and(|output| output.status.success())
 }
 
-/// Whether the compiler comes with that sanitizer's library, and programs of it run here.
+/// Whether the compiler comes with that sanitizer's library, and programs of it run here. Several
+/// tests ask at once, so each has files of its own.
 fn sanitizes(compiler: &str, flags: &[&str]) -> bool {
-    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{compiler}-asked.c"));
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    // Ordering: Relaxed; a number that nobody else has.
+    let name = format!(
+        "{compiler}-asked-{}.c",
+        ASKED.fetch_add(1, Ordering::Relaxed)
+    );
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&source, "int main(void) { return 0; }\n").expect("there is room");
     let program = source.with_extension(flags.concat().replace([',', '='], "-"));
     let mut command = Command::new(compiler);

@@ -84,7 +84,8 @@ fn a_cancelled_sort_ends_and_loses_no_item() {
         let outcome = pool.install(|| {
             cancel.run(|| {
                 sort(&mut items, &|_| {
-                    if some.fetch_add(1, Relaxed) == 3_000 {
+                    // Whoever comes next, should this one be stopped here.
+                    if some.fetch_add(1, Relaxed) >= 3_000 {
                         cancel.cancel();
                     }
                 });

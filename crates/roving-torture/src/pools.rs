@@ -51,7 +51,7 @@ impl Holdings {
         let start = Instant::now();
         loop {
             let now = Holdings::now();
-            if now.threads <= threads || start.elapsed() > Duration::from_secs(5) {
+            if now.threads <= threads || start.elapsed() > Duration::from_secs(60) {
                 return now;
             }
             thread::sleep(Duration::from_millis(1));

@@ -48,10 +48,10 @@ std::uint64_t fib_by_closures(unsigned n)
     return a + b;
 }
 
-/* Waits for the flag, for some seconds: who sets it needs another worker. */
+/* Waits for the flag, for some minutes at most: who sets it needs another worker. */
 bool comes(const std::atomic<bool> &flag)
 {
-    auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(300);
     while (!flag.load(std::memory_order_acquire)) {
         if (std::chrono::steady_clock::now() > patience) {
             return false;
@@ -319,11 +319,15 @@ task<int> stops(const roving::cancel &request, std::atomic<int> &begun)
     co_return 1;
 }
 
-/* As good as. */
+/* As good as; it goes on slowly when it is deep, for its levels take memory, and a timer may be late. */
 task<std::uint64_t> endless(std::atomic<int> &levels)
 {
-    if (levels.fetch_add(1, std::memory_order_relaxed) == 1000000000) {
+    int level = levels.fetch_add(1, std::memory_order_relaxed);
+    if (level == 1000000000) {
         co_return 0;
+    }
+    if (level > 1000000) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     forked<std::uint64_t> a;
     co_await roving::fork(a, endless(levels));

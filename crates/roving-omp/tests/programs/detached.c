@@ -220,7 +220,7 @@ static void freed_together(void)
             {
                 int seen = 0;
                 count(&begun);
-                for (int looks = 0; seen < 2 && looks < 3000; looks++) {
+                for (int looks = 0; seen < 2 && looks < 60000; looks++) {
 #pragma omp atomic read
                     seen = begun;
                     usleep(1000);

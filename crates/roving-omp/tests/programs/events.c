@@ -1,5 +1,6 @@
 /* Tasks with `detach`: one gets its event after so many milliseconds as the first argument says, and
-   one, if there is a second argument, never. The program stands still then, so it ends by itself. */
+   one, if there is a second argument, never. The program stands still then, so it ends by itself,
+   after so many seconds as the second argument says. */
 #include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@ static void *late(void *event)
 int main(int argc, char **argv)
 {
     delay = atoi(argv[1]);
-    alarm(4);
+    alarm(argc > 2 ? atoi(argv[2]) : 120);
 #pragma omp parallel num_threads(2)
 #pragma omp single
     {

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 use running::{
-    Library, SETTINGS, build, build_named, built, compare, compiler, gcc, knows, preloaded,
-    replacement, run, same, text,
+    Library, SETTINGS, build, build_named, built, command, compare, compiler, gcc, knows,
+    preloaded, replacement, run, same, text, told_until,
 };
 
 /// Builds a program of C in two ways, and compares it in each setting.
@@ -208,7 +208,11 @@ fn a_barrier_inside_of_a_task_is_named() {
         let named = "has come to a barrier inside of a task";
         let watched = [("ROVING_WATCH", "1")];
         let told = |program, settings| text(&run(program, settings, library).stderr);
-        assert_eq!(told(&stuck, &watched).matches(named).count(), 1);
+        // It is ended when that is said, however late it comes to it.
+        let late = [watched[0], ("SECONDS", "300")];
+        let is_named = |told: &str| told.contains(named);
+        let said = told_until(&mut command(&stuck, &late, library), is_named);
+        assert_eq!(said.matches(named).count(), 1, "{said}");
         assert!(!told(&stuck, &[]).contains(named));
         assert!(!told(&fine, &watched).contains(named));
     }
@@ -220,14 +224,16 @@ fn an_event_that_never_comes_is_named() {
         return;
     };
     let program = build(gcc, &["-O1", "-pthread"], "events.c");
-    let told = |arguments: &str, watch: &str| {
+    let runs = |arguments: &str, watch: &str| {
         let mut command = Command::new(&program);
         command
             .env("LD_PRELOAD", preloaded())
-            .env("ROVING_WATCH", watch);
-        let output = command.args(arguments.split_whitespace()).output();
-        let output = output.expect("it was just built");
-        let stands_still = arguments.contains("never");
+            .env("ROVING_WATCH", watch)
+            .args(arguments.split_whitespace());
+        command
+    };
+    let told = |arguments: &str, watch: &str, stands_still: bool| {
+        let output = runs(arguments, watch).output().expect("it was just built");
         assert_eq!(output.status.success(), !stands_still, "{output:?}");
         text(&output.stderr)
     };
@@ -235,11 +241,15 @@ fn an_event_that_never_comes_is_named() {
         told.matches("a task with detach, whose code is at 0x")
             .count()
     };
-    assert_eq!(named(&told("1 never", "2000")), 1);
-    assert_eq!(named(&told("1 never", "0")), 0);
-    assert_eq!(named(&told("1", "2000")), 0);
+    // It is ended when so many are named, however late that is.
+    let until = |count: usize, arguments: &str, watch: &str| {
+        told_until(&mut runs(arguments, watch), |told| named(told) == count)
+    };
+    assert_eq!(named(&until(1, "1 300", "5000")), 1);
+    assert_eq!(named(&told("1 4", "0", true)), 0);
+    assert_eq!(named(&told("1", "60000", false)), 0);
     // The late one, too, where nobody has that much patience.
-    assert_eq!(named(&told("1000 never", "20")), 2);
+    assert_eq!(named(&until(2, "300000 300", "20")), 2);
 }
 
 /// A limit of the system's leaves memory for the stacks of some threads.

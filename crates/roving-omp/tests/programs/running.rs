@@ -1,7 +1,8 @@
 //! Builds programs of C and Fortran, runs them with either library, and compares what they say.
 
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 /// A variable of the environment, and its value.
@@ -151,9 +152,34 @@ pub(super) fn build_named(compiler: &str, flags: &[&str], name: &str, to: &str) 
 
 /// Runs a program in these settings alone.
 pub(super) fn run(program: &Path, settings: &[Setting], library: Library) -> Output {
+    let mut command = command(program, settings, library);
+    command.output().expect("it was just built")
+}
+
+/// Runs a program until it has said enough on standard error, or to its end, and returns that.
+pub(super) fn told_until(command: &mut Command, is_enough: impl Fn(&str) -> bool) -> String {
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it was just built");
+    let mut said = BufReader::new(child.stderr.take().expect("it is piped"));
+    let mut told = String::new();
+    while said.read_line(&mut told).expect("it is text") > 0 {
+        if is_enough(&told) {
+            // By a signal that `timeout` hands on.
+            let sent = Command::new("kill").arg(child.id().to_string()).status();
+            assert!(sent.expect("kill starts").success());
+            break;
+        }
+    }
+    said.read_to_string(&mut told).expect("it is text");
+    child.wait().expect("it ends");
+    told
+}
+
+/// A program in these settings alone.
+pub(super) fn command(program: &Path, settings: &[Setting], library: Library) -> Command {
     // What hangs is ended, and told. The settings are the program's alone.
     let mut command = Command::new("timeout");
-    command.args(["120", "env"]);
+    command.args(["600", "env"]);
     // Cargo names its folder of libraries there, in which our `libgomp.so.1` may lie.
     command.args(["-u", "LD_LIBRARY_PATH"]);
     for (name, _) in std::env::vars().filter(|(name, _)| name.contains("OMP_")) {
@@ -172,7 +198,7 @@ pub(super) fn run(program: &Path, settings: &[Setting], library: Library) -> Out
         .iter()
         .map(|(name, value)| format!("{name}={value}"));
     command.args(said).arg(program);
-    command.output().expect("it was just built")
+    command
 }
 
 /// Compares ours, preloaded, with theirs.

@@ -1,6 +1,7 @@
 /* A barrier inside of a task, by a call that a compiler does not see through. The program may stand
-   still, so it ends by itself. */
+   still, so it ends by itself, after so many seconds as `SECONDS` says. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 __attribute__((noinline)) static void everybody(void)
@@ -10,7 +11,8 @@ __attribute__((noinline)) static void everybody(void)
 
 int main(void)
 {
-    alarm(2);
+    const char *seconds = getenv("SECONDS");
+    alarm(seconds ? atoi(seconds) : 2);
 #pragma omp parallel num_threads(2)
     {
 #pragma omp single

@@ -88,7 +88,7 @@ fn settled(most: i64) -> i64 {
     let start = Instant::now();
     loop {
         let blocks = heap::in_use().blocks;
-        if blocks <= most || start.elapsed() > Duration::from_secs(10) {
+        if blocks <= most || start.elapsed() > Duration::from_secs(60) {
             return blocks;
         }
         thread::sleep(Duration::from_millis(1));
