@@ -15,14 +15,14 @@ use crate::{Result, tool};
 
 /// No test of Rayon or of the packages downstream is silent for so long, even on a busy machine.
 const RUN: Limits = Limits {
-    silent: Duration::from_secs(150),
-    whole: Duration::from_secs(900),
+    silent: Duration::from_secs(600),
+    whole: Duration::from_secs(3600),
     group: true,
 };
 /// One test alone, after its program hung or died.
 const ALONE: Limits = Limits {
-    silent: Duration::from_secs(90),
-    whole: Duration::from_secs(180),
+    silent: Duration::from_secs(300),
+    whole: Duration::from_secs(600),
     group: true,
 };
 /// A build that hangs, and no other, meets these limits: each crate that is built is told, and
@@ -427,11 +427,11 @@ mod tests {
     const FAKE: &str = "
         case \"$*\" in
             *--list*) printf 'a: test\\nb: test\\nc: test\\nd: test\\n' ;;
-            *'--exact b') sleep 60 ;;
+            *'--exact b') sleep 600 ;;
             *'--exact c') exit 3 ;;
             *'--exact d') echo 'test d ... ok'
                 echo 'test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured' ;;
-            *) echo 'test a ... ok'; sleep 60 ;;
+            *) echo 'test a ... ok'; sleep 600 ;;
         esac";
 
     #[cfg(unix)]
@@ -442,13 +442,18 @@ mod tests {
             folder: ".".into(),
             path: "sh".into(),
         };
-        let limits = Limits {
-            silent: Duration::from_millis(3000),
-            whole: Duration::from_secs(60),
-            group: true,
+        let run = |silent_s: u64| {
+            let limits = Limits {
+                silent: Duration::from_secs(silent_s),
+                whole: Duration::from_secs(600),
+                group: true,
+            };
+            run_within(&program, &["-c", FAKE, "fake"], false, [limits; 2]).unwrap()
         };
-        let outcome = run_within(&program, &["-c", FAKE, "fake"], false, [limits; 2]).unwrap();
-        assert_eq!(outcome.counts, counts(2, 2, 0));
+        // Where one had no core before it came to speak, all get more time.
+        let mut tried = [3, 60].into_iter().map(run);
+        let outcome = tried.find(|outcome| outcome.counts == counts(2, 2, 0));
+        let outcome = outcome.expect("two pass and two fail");
         let failures = outcome.failures.iter();
         let told: Vec<_> = failures
             .map(|failure| (failure.test.as_str(), failure.why))

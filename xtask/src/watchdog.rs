@@ -271,15 +271,21 @@ mod tests {
             command
         };
         // The grandchild holds the pipes, and says its number before it falls silent.
-        let text = "sleep 60 & echo $!; printf two; wait";
-        let seen = run(&mut shell(text), limits(3000, 60_000), false).unwrap();
-        assert_eq!(seen.end, End::Silent(Duration::from_secs(3)));
+        let text = "sleep 600 & echo $!; printf two; wait";
+        let silent_after = |seconds: u64| {
+            let seen = run(&mut shell(text), limits(1000 * seconds, 600_000), false).unwrap();
+            assert_eq!(seen.end, End::Silent(Duration::from_secs(seconds)));
+            seen
+        };
+        // Where it had no core before it came to speak, it gets more time.
+        let mut tried = [3, 100].into_iter().map(silent_after);
+        let seen = tried.find(|seen| seen.out.len() == 2).unwrap();
         assert_eq!(seen.out[1], "two");
         // Where nobody reaps it, it stays as a dead entry in the list of processes.
         let stat = format!("/proc/{}/stat", seen.out[0]);
         let dead = || std::fs::read_to_string(&stat).is_ok_and(|text| text.contains(") Z"));
         let gone = || dead() || !crate::tool::works("kill", &["-0", &seen.out[0]]);
-        assert!((0..100).any(|_| {
+        assert!((0..10_000).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
             gone()
         }));
