@@ -224,10 +224,13 @@ impl Wait<'_> {
 
     /// [`Jobs::serve_mailbox`] for a worker that is parked in a wait, and may have lent its index.
     pub(crate) fn serve_mailbox_parked(self) -> bool {
-        if !self.0.registry().settings.lends(self.0.index())
-            || self.0.seat().mailbox.is_hint_empty()
-        {
+        if !self.0.registry().settings.lends(self.0.index()) {
             return Jobs(self.0).serve_mailbox();
+        }
+        // No second look without the index: somebody may have it who runs. Who posts something
+        // unparks this thread, which comes here again.
+        if self.0.seat().mailbox.is_hint_empty() {
+            return false;
         }
         let lending = &self.0.registry().lending;
         lending.wake(self.0.index());
