@@ -4,6 +4,7 @@ mod error;
 mod threads;
 
 use std::any::Any;
+use std::env;
 use std::fmt;
 use std::io;
 use std::process;
@@ -150,9 +151,11 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     /// given.
     fn stand_in(&self) -> StandIn {
         let handlers = [&self.start_handler, &self.exit_handler];
-        match self.thread_name.is_some() || handlers.into_iter().any(Option::is_some) {
-            true => StandIn::Nobody,
-            false => S::STAND_IN,
+        let is_set_up = self.thread_name.is_some() || handlers.into_iter().any(Option::is_some);
+        match S::STAND_IN {
+            _ if is_set_up => StandIn::Nobody,
+            StandIn::ForJobs if asks_for_tasks() => StandIn::ForAll,
+            stand_in => stand_in,
         }
     }
 
@@ -372,6 +375,15 @@ impl<S> fmt::Debug for ThreadPoolBuilder<S> {
             .field("breadth_first", &self.breadth_first)
             .finish_non_exhaustive()
     }
+}
+
+/// The environment variable that says what compensation threads run.
+const VARIABLE: &str = "ROVING_RAYON_STAND_IN";
+
+/// Whether compensation threads are to run tasks as well, for programs that take no index of a
+/// thread for that of an array. Any other value counts as not set.
+fn asks_for_tasks() -> bool {
+    env::var_os(VARIABLE).is_some_and(|value| value == "tasks")
 }
 
 /// Which compensation threads a pool has, by who starts its threads.

@@ -21,6 +21,9 @@
 //!   *compensation thread* runs it. It has the index of a worker that waits, if it is asked for
 //!   one; that worker goes on when the task has ended. If no index is free, it has one of
 //!   [`current_num_threads`] or more, as Rayon reserves for pools that grow.
+//!   With the environment variable `ROVING_RAYON_STAND_IN=tasks` such threads run parts of joins as
+//!   well, in the place of workers that wait, and all of them have an index of
+//!   [`current_num_threads`] or more.
 //! * Pools whose threads the program has set up have only these: those with a
 //!   [`ThreadPoolBuilder::spawn_handler`], with a [start](ThreadPoolBuilder::start_handler) or an
 //!   [exit handler](ThreadPoolBuilder::exit_handler), or with

@@ -1,13 +1,15 @@
-//! The environment variables for the number of threads. Each case is a process of its own.
+//! The environment variables for the number of threads, and for what stands in for those that wait.
+//! Each case is a process of its own.
 
 mod common;
 
 use std::env;
 use std::process::Command;
-use std::thread::available_parallelism;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread::{self, available_parallelism};
 
-use common::watched;
-use rayon_core::ThreadPoolBuilder;
+use common::{pool, wait_until, watched};
+use rayon_core::{ThreadPoolBuilder, current_thread_index, join};
 
 /// Set in a process that is to say how many threads its pools have.
 const CHILD: &str = "RAYON_CORE_TEST_CHILD";
@@ -69,4 +71,49 @@ fn the_environment_decides_where_the_program_does_not() {
         check(&[(NEW, "many"), (OLD, "-1")], &processors);
         check(&[(NEW, "")], &processors);
     });
+}
+
+/// One of three threads waits for a task that blocks, and another one has a task that needs a third
+/// thread for its other half.
+fn needs_a_third_thread() {
+    let pool = pool(3);
+    let [begun, over, second] = [const { AtomicBool::new(false) }; 3];
+    thread::scope(|s| {
+        s.spawn(|| {
+            let blocks = || {
+                begun.store(true, SeqCst);
+                wait_until(|| over.load(SeqCst));
+            };
+            pool.install(|| join(|| wait_until(|| begun.load(SeqCst)), blocks));
+        });
+        wait_until(|| begun.load(SeqCst));
+        let needs = || wait_until(|| second.load(SeqCst));
+        let third = || {
+            second.store(true, SeqCst);
+            current_thread_index()
+        };
+        let (_, index) = pool.install(|| join(needs, third));
+        assert!(
+            index >= Some(3),
+            "{index:?}: it runs in the place of one that waits"
+        );
+        over.store(true, SeqCst);
+    });
+}
+
+#[test]
+fn the_environment_lets_tasks_run_in_the_place_of_threads_that_wait() {
+    if env::var_os(CHILD).is_some() {
+        return watched(needs_a_third_thread);
+    }
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args([
+        "--exact",
+        "the_environment_lets_tasks_run_in_the_place_of_threads_that_wait",
+    ]);
+    command
+        .env(CHILD, "1")
+        .env("ROVING_RAYON_STAND_IN", "tasks");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
 }
