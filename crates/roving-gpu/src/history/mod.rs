@@ -171,8 +171,7 @@ impl History {
         if inside.under_way.is_empty() {
             return Known::Nothing;
         }
-        let key = (kind.to_owned(), side.key().to_owned());
-        match inside.under_way.get(&key) {
+        match inside.under_way.get(&key(kind, side)) {
             Some((_, since)) => Known::AtLeast(since.elapsed().as_secs_f64()),
             None => Known::Nothing,
         }
@@ -182,35 +181,20 @@ impl History {
     /// being measured. If not, its end must be told.
     pub(crate) fn begin_first(&self, kind: &str, side: Side<'_>) -> bool {
         let mut inside = self.lock();
-        let key = (kind.to_owned(), side.key().to_owned());
-        let is_known = inside.law(kind, side.key()).is_some();
-        if is_known || inside.under_way.contains_key(&key) {
-            return false;
-        }
-        inside.under_way.insert(key, (1, Instant::now()));
-        true
+        let is_under_way = inside.under_way.contains_key(&key(kind, side));
+        !is_under_way && inside.begin(kind, side)
     }
 
     /// A task begins there. The sign says whether its end must be told, too.
     pub(crate) fn begin(&self, kind: &str, side: Side<'_>) -> bool {
-        let mut inside = self.lock();
-        if inside.law(kind, side.key()).is_some() {
-            return false;
-        }
-        let key = (kind.to_owned(), side.key().to_owned());
-        inside
-            .under_way
-            .entry(key)
-            .or_insert_with(|| (0, Instant::now()))
-            .0 += 1;
-        true
+        self.lock().begin(kind, side)
     }
 
     /// Ends a measurement for which `begin` or `begin_first` returned true, whether it has ended or
     /// failed.
     pub(crate) fn end(&self, kind: &str, side: Side<'_>) {
         let mut inside = self.lock();
-        let key = (kind.to_owned(), side.key().to_owned());
+        let key = key(kind, side);
         if let Some((count, _)) = inside.under_way.get_mut(&key) {
             *count -= 1;
             if *count == 0 {
@@ -278,7 +262,25 @@ impl History {
     }
 }
 
+/// The key of a measurement that is under way.
+fn key(kind: &str, side: Side<'_>) -> (String, String) {
+    (kind.to_owned(), side.key().to_owned())
+}
+
 impl Inside {
+    /// One more is under way, if none was measured. Whether it is.
+    fn begin(&mut self, kind: &str, side: Side<'_>) -> bool {
+        let begins = self.law(kind, side.key()).is_none();
+        if begins {
+            let since = || (0, Instant::now());
+            self.under_way
+                .entry(key(kind, side))
+                .or_insert_with(since)
+                .0 += 1;
+        }
+        begins
+    }
+
     fn spend(&mut self, kind: &str, side: Side<'_>, seconds: f64) {
         if !self.spent.contains_key(kind) {
             self.spent.insert(kind.to_owned(), [0.0; 2]);
