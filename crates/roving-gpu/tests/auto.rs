@@ -211,15 +211,9 @@ fn no_more_of_a_kind_is_aboard_than_was_measured() {
     static KEPT: Kernel = Kernel::new("kept").host(|_: &mut HostCall<'_>| GATE.pass());
     within("measured".to_owned(), || {
         for (samples, aboard) in [(1, 1), (3, 3), (SAMPLES, 8)] {
-            let known = |side, samples, mean| Known {
-                side,
-                samples,
-                mean,
-                most: mean,
-            };
             let known = [
-                known("cpu", SAMPLES, 100.0),
-                known("simulated", samples, 1e-6),
+                Known::of("cpu", SAMPLES, 100.0),
+                Known::of("simulated", samples, 1e-6),
             ];
             let times = Times::of("measured", &NAP, &known);
             let builder = Devices::builder().backend(Simulated::new().streams(2));

@@ -20,15 +20,9 @@ static ADD: Kernel = Kernel::new("add").host(|call: &mut HostCall<'_>| {
 /// Devices that know of few tasks that each took a microsecond on the CPU, and of many that took so
 /// many seconds there.
 fn devices(choice: Choice, name: &str, on_device_s: f64) -> (Times, Devices) {
-    let known = |side, samples, mean| Known {
-        side,
-        samples,
-        mean,
-        most: mean,
-    };
     let known = [
-        known("cpu", 10, 1e-6),
-        known("simulated", SAMPLES, on_device_s),
+        Known::of("cpu", 10, 1e-6),
+        Known::of("simulated", SAMPLES, on_device_s),
     ];
     let times = Times::of(name, &STEP, &known);
     let builder = Devices::builder().backend(Simulated::new());

@@ -120,6 +120,19 @@ pub(crate) struct Known {
     pub(crate) most: f64,
 }
 
+impl Known {
+    /// Tasks that all took so long.
+    pub(crate) fn of(side: &'static str, samples: u32, mean: f64) -> Known {
+        let most = mean;
+        Known {
+            side,
+            samples,
+            mean,
+            most,
+        }
+    }
+}
+
 /// As many as there can be.
 pub(crate) const SAMPLES: u32 = 512;
 
