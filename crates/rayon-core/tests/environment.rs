@@ -11,24 +11,28 @@ use std::thread::{self, available_parallelism};
 use common::{pool, wait_until, watched};
 use rayon_core::{ThreadPoolBuilder, current_thread_index, join};
 
-/// Set in a process that is to say how many threads its pools have.
+/// Set in such a process.
 const CHILD: &str = "RAYON_CORE_TEST_CHILD";
 
-/// Number of threads of the global pool, of one that does not say, and of one that does.
-fn threads_with(variables: &[(&str, &str)]) -> String {
+/// Runs that test in a process of its own in which these variables alone are set. What it prints.
+fn child(test: &str, variables: &[(&str, &str)]) -> String {
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args([
-        "--exact",
-        "the_environment_decides_where_the_program_does_not",
-        "--nocapture",
-    ]);
+    command.args(["--exact", test, "--nocapture"]);
     for name in ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"] {
         command.env_remove(name);
     }
     command.env(CHILD, "1").envs(variables.iter().copied());
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    let text = String::from_utf8(output.stdout).unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Number of threads of the global pool, of one that does not say, and of one that does.
+fn threads_with(variables: &[(&str, &str)]) -> String {
+    let text = child(
+        "the_environment_decides_where_the_program_does_not",
+        variables,
+    );
     let (_, after) = text.split_once("threads: ").expect("the child says it");
     after.lines().next().unwrap_or_default().to_owned()
 }
@@ -107,14 +111,8 @@ fn the_environment_lets_tasks_run_in_the_place_of_threads_that_wait() {
     if env::var_os(CHILD).is_some() {
         return watched(needs_a_third_thread);
     }
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args([
-        "--exact",
+    child(
         "the_environment_lets_tasks_run_in_the_place_of_threads_that_wait",
-    ]);
-    command
-        .env(CHILD, "1")
-        .env("ROVING_RAYON_STAND_IN", "tasks");
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{output:?}");
+        &[("ROVING_RAYON_STAND_IN", "tasks")],
+    );
 }
