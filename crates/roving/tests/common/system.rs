@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test program uses its own part of it")]
 
 use std::fs;
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -15,21 +16,25 @@ pub(crate) struct Used {
     pub(crate) turns: u64,
 }
 
+/// The folders of the threads whose names begin so.
+fn folders_of(prefix: &str) -> Option<impl Iterator<Item = PathBuf>> {
+    let all = fs::read_dir("/proc/self/task").ok()?;
+    Some(all.flatten().map(|task| task.path()).filter(move |task| {
+        // One without a name has ended meanwhile.
+        let name = fs::read_to_string(task.join("comm"));
+        name.is_ok_and(|name| name.starts_with(prefix))
+    }))
+}
+
 /// `None` where the system keeps no such account.
 pub(crate) fn used_by_threads(prefix: &str) -> Option<Used> {
     let mut used = Used::default();
-    for task in fs::read_dir("/proc/self/task").ok()? {
-        let task = task.ok()?.path();
-        let Ok(name) = fs::read_to_string(task.join("comm")) else {
-            continue; // It has ended meanwhile.
-        };
-        if name.starts_with(prefix) {
-            let account = fs::read_to_string(task.join("schedstat")).ok()?;
-            let mut figures = account.split_whitespace().map(str::parse::<u64>);
-            used.threads += 1;
-            used.cpu_ns += figures.next()?.ok()?;
-            used.turns += figures.nth(1)?.ok()?;
-        }
+    for task in folders_of(prefix)? {
+        let account = fs::read_to_string(task.join("schedstat")).ok()?;
+        let mut figures = account.split_whitespace().map(str::parse::<u64>);
+        used.threads += 1;
+        used.cpu_ns += figures.next()?.ok()?;
+        used.turns += figures.nth(1)?.ok()?;
     }
     Some(used)
 }
@@ -43,20 +48,17 @@ pub(crate) fn wait_until_asleep(prefix: &str) {
     // Their turns so far, if all sleep.
     let turns = || -> Option<u64> {
         let mut turns = 0;
-        for task in fs::read_dir("/proc/self/task").ok()?.flatten() {
-            let read = |file| fs::read_to_string(task.path().join(file));
+        for task in folders_of(prefix)?.filter(|task| task.file_name() != own.file_name()) {
+            let read = |file| fs::read_to_string(task.join(file));
             let (Ok(stat), Ok(account)) = (read("stat"), read("schedstat")) else {
                 continue; // It has ended meanwhile.
             };
             // The name may hold anything; the state stands after it.
-            let (name, state) = stat.split_once('(')?.1.rsplit_once(')')?;
-            let is_own = own.file_name() == Some(&task.file_name());
-            if name.starts_with(prefix) && !is_own {
-                if !state.trim_start().starts_with('S') {
-                    return None;
-                }
-                turns += account.split_whitespace().nth(2)?.parse::<u64>().ok()?;
+            let (_, state) = stat.rsplit_once(')')?;
+            if !state.trim_start().starts_with('S') {
+                return None;
             }
+            turns += account.split_whitespace().nth(2)?.parse::<u64>().ok()?;
         }
         Some(turns)
     };
@@ -72,12 +74,7 @@ pub(crate) fn wait_until_asleep(prefix: &str) {
 /// How many threads of this process have a name that begins so; `None` where the system does not
 /// say.
 pub(crate) fn threads(prefix: &str) -> Option<usize> {
-    let threads = fs::read_dir("/proc/self/task").ok()?;
-    let names = threads.flatten().map(|thread| {
-        let name = fs::read_to_string(thread.path().join("comm"));
-        name.unwrap_or_default()
-    });
-    Some(names.filter(|name| name.starts_with(prefix)).count())
+    folders_of(prefix).map(Iterator::count)
 }
 
 /// A line of /proc/self/status, in KiB.
