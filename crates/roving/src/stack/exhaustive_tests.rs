@@ -371,12 +371,7 @@ impl<'s> World<'s> {
 fn with_world<R>(steps: &[Step], then: impl FnOnce(&mut World<'_>) -> R) -> R {
     let stack = TaskStack::new(Showing {
         slots: SLOTS,
-        unasked: 1,
-        thieves: 1,
-        wide: 1,
-        least: 1,
-        everything: false,
-        watched: false,
+        ..Showing::SMALL
     });
     // SAFETY: there is one thread, and no other owner.
     let owner = unsafe { Owner::new(&stack) };

@@ -25,9 +25,7 @@ fn stack(slots: usize, unasked: usize) -> Arc<TaskStack> {
         unasked,
         thieves: unasked,
         wide: unasked,
-        least: 1,
-        everything: false,
-        watched: false,
+        ..Showing::SMALL
     }))
 }
 

@@ -71,6 +71,20 @@ pub(crate) struct Showing {
     pub(crate) watched: bool,
 }
 
+#[cfg(test)]
+impl Showing {
+    /// That of a small stack, for tests.
+    pub(crate) const SMALL: Showing = Showing {
+        slots: 2,
+        unasked: 1,
+        thieves: 1,
+        wide: 1,
+        least: 1,
+        everything: false,
+        watched: false,
+    };
+}
+
 /// The stack of one worker. See the module for the picture. What the owner writes, what thieves
 /// write and what nobody writes stand on different cache lines.
 pub(crate) struct TaskStack {

@@ -166,6 +166,7 @@ impl std::fmt::Debug for State {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Showing;
     use super::super::slot::Offer;
     use super::super::span::{CLAIM_MAX, SLOTS_MAX};
     use super::*;
@@ -196,14 +197,9 @@ mod tests {
     #[test]
     #[should_panic(expected = "slots")]
     fn a_stack_whose_bases_could_leave_their_field_is_refused() {
-        let showing = super::super::Showing {
+        let showing = Showing {
             slots: SLOTS_MAX + 1,
-            unasked: 1,
-            thieves: 1,
-            wide: 1,
-            least: 1,
-            everything: false,
-            watched: false,
+            ..Showing::SMALL
         };
         let _ = super::super::TaskStack::try_new(showing);
     }

@@ -120,16 +120,6 @@ mod tests {
     use crate::stack::thief::Claim;
     use crate::stack::{Showing, TaskStack};
 
-    const SHOWING: Showing = Showing {
-        slots: 2,
-        unasked: 1,
-        thieves: 1,
-        wide: 1,
-        least: 1,
-        everything: false,
-        watched: false,
-    };
-
     /// Never called.
     ///
     /// # Safety
@@ -177,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_task_comes_and_goes_alone_and_is_counted() {
-        let alone = comes_alone(SHOWING, |owner| {
+        let alone = comes_alone(Showing::SMALL, |owner| {
             for _ in 0..10 {
                 assert!(owner.push_alone(run_nothing, 2_u64));
                 assert_eq!((owner.top(), owner.stack().public()), (1, 1));
@@ -200,7 +190,7 @@ mod tests {
                 unasked,
                 thieves,
                 wide,
-                ..SHOWING
+                ..Showing::SMALL
             };
             let alone = comes_alone(showing, |owner| {
                 assert!(owner.push_alone(run_nothing, 2_u64));
@@ -219,37 +209,40 @@ mod tests {
     #[test]
     fn none_comes_alone_where_a_push_has_more_to_do() {
         let nothing = |_: &Owner<'_>| ();
-        assert!(comes_alone(SHOWING, nothing));
-        let credit = Showing { wide: 2, ..SHOWING };
+        assert!(comes_alone(Showing::SMALL, nothing));
+        let credit = Showing {
+            wide: 2,
+            ..Showing::SMALL
+        };
         assert!(!comes_alone(credit, nothing), "credit is used up");
         let watched = Showing {
             watched: true,
-            ..SHOWING
+            ..Showing::SMALL
         };
         assert!(!comes_alone(watched, nothing), "it is counted");
         let hidden = Showing {
             unasked: 0,
             thieves: 0,
             wide: 0,
-            ..SHOWING
+            ..Showing::SMALL
         };
         assert!(!comes_alone(hidden, nothing), "it stays private");
         let asked = |owner: &Owner<'_>| {
             let _ = owner.stack().want();
         };
-        assert!(!comes_alone(SHOWING, asked), "an alarm is raised");
+        assert!(!comes_alone(Showing::SMALL, asked), "an alarm is raised");
         let owed = |owner: &Owner<'_>| {
             asked(owner);
             owner.answer_alarm();
         };
-        assert!(!comes_alone(SHOWING, owed), "an answer is owed");
+        assert!(!comes_alone(Showing::SMALL, owed), "an answer is owed");
         let woken = |owner: &Owner<'_>| {
             asked(owner);
             push(owner);
             assert_eq!(owner.pop_awake(0), Popped::Here);
         };
         assert!(
-            !comes_alone(SHOWING, woken),
+            !comes_alone(Showing::SMALL, woken),
             "more sleepers are to be woken"
         );
         let late = |owner: &Owner<'_>| {
@@ -257,40 +250,46 @@ mod tests {
             set_current_line(owner.line());
         };
         assert!(
-            !comes_alone(SHOWING, late),
+            !comes_alone(Showing::SMALL, late),
             "the flag comes before the alarm"
         );
     }
 
     #[test]
     fn none_comes_alone_beside_another() {
-        assert!(!comes_alone(SHOWING, push), "one is public");
+        assert!(!comes_alone(Showing::SMALL, push), "one is public");
         let full = |owner: &Owner<'_>| {
             push(owner);
             push(owner);
             claim(owner, false);
             assert!(owner.pop_stranded().is_none());
         };
-        assert!(!comes_alone(SHOWING, full), "one is private");
+        assert!(!comes_alone(Showing::SMALL, full), "one is private");
         let above = |owner: &Owner<'_>| {
             push(owner);
             claim(owner, false);
             answer(owner);
         };
-        assert!(comes_alone(SHOWING, above), "the other is stolen");
+        assert!(comes_alone(Showing::SMALL, above), "the other is stolen");
         let spawned = |owner: &Owner<'_>| {
             let pushed = owner.push_unjoined(run_nothing, 1_u64);
             pushed.expect("there is room").waive("nobody sleeps");
             claim(owner, false);
             answer(owner);
         };
-        assert!(!comes_alone(SHOWING, spawned), "a spawned one is below");
+        assert!(
+            !comes_alone(Showing::SMALL, spawned),
+            "a spawned one is below"
+        );
         let stolen = |owner: &Owner<'_>| {
             assert!(owner.push_alone(run_nothing, 2_u64));
             claim(owner, true);
             assert_eq!(owner.pop_alone(), None);
             assert_eq!(owner.pop_awake(0), Popped::Away);
         };
-        assert!(!comes_alone(SHOWING, stolen), "its owner waits for it");
+        assert!(
+            !comes_alone(Showing::SMALL, stolen),
+            "its owner waits for it"
+        );
     }
 }

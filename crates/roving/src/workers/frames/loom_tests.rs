@@ -526,15 +526,7 @@ fn loom_fork_that_is_dropped_elsewhere() {
 }
 
 fn small_stack() -> TaskStack {
-    TaskStack::new(Showing {
-        slots: 2,
-        unasked: 1,
-        thieves: 1,
-        wide: 1,
-        least: 1,
-        everything: false,
-        watched: false,
-    })
+    TaskStack::new(Showing::SMALL)
 }
 
 /// The tests take frames out of slots themselves.

@@ -101,15 +101,7 @@ impl SmallPool {
         stand_in: StandIn,
         run_spare: fn(SmallWorker),
     ) -> SmallPool {
-        let showing = Showing {
-            slots: 2,
-            unasked: 1,
-            thieves: 1,
-            wide: 1,
-            least: 1,
-            everything: false,
-            watched: false,
-        };
+        let showing = Showing::SMALL;
         let most = workers + spares;
         let seat = |_| SmallSeat {
             stack: TaskStack::new(showing),
