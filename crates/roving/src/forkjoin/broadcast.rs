@@ -1,6 +1,5 @@
 //! `broadcast`: once on each worker.
 
-use crate::machine::prim::{Mutex, thread};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 use std::sync::Arc;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 use crate::forkjoin::detached::detached;
 use crate::inherit::node;
 use crate::machine::latch::{Latch, SendPtr};
+use crate::machine::prim::{Mutex, thread};
 use crate::machine::unwind::{drop_quietly, with_frame_lent};
 use crate::pool::{Pool, with_current_registry};
 use crate::workers::Worker;

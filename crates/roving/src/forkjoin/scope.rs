@@ -3,7 +3,6 @@
 mod remote;
 mod spawned;
 
-use crate::machine::prim::{AtomicUsize, Mutex, Ordering, thread};
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,6 +14,7 @@ use self::remote::{Remote, Running};
 use self::spawned::{SendTask, Task, run_spawned};
 use crate::forkjoin::broadcast::post_to_all;
 use crate::inherit::node;
+use crate::machine::prim::{AtomicUsize, Mutex, Ordering, thread};
 use crate::machine::unwind::drop_quietly;
 use crate::pool::global::Roving;
 use crate::pool::home::Home;

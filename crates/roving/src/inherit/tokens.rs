@@ -1,11 +1,12 @@
 //! The tokens that one place belongs to, and waiting until one of them is cancelled.
 
-use crate::machine::prim::{mutant, thread};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::token::Token;
+
+use crate::machine::prim::{mutant, thread};
 
 /// How long who waits for a deadline sleeps between two looks when there is no thread for that.
 const LOOK_EVERY: Duration = Duration::from_millis(1);

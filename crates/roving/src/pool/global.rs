@@ -5,7 +5,6 @@
 //! so that nobody new finds it, and waits; the last user to go ends the pool. A use that comes
 //! later starts another one, in a shell that is free.
 
-use crate::machine::prim::{Condvar, Mutex, MutexGuard, process_wide, thread, wait_while};
 use std::cell::Cell;
 use std::env;
 use std::fmt;
@@ -22,6 +21,7 @@ use super::{Pool, PoolBuilder};
 use crate::inherit::timer;
 use crate::machine::lease::{Entry, Key, Shell, Shells};
 use crate::machine::os;
+use crate::machine::prim::{Condvar, Mutex, MutexGuard, process_wide, thread, wait_while};
 use crate::observe::diagnostics;
 use crate::workers::Worker;
 use crate::workers::blocking::blocking;

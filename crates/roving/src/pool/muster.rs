@@ -3,7 +3,6 @@
 //! The threads are started first. How many there are then is how many workers the pool has, so
 //! nobody ever sees a worker without a thread.
 
-use crate::machine::prim::thread::JoinHandle;
 use std::io;
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use super::error::{BuildError, Reason};
 use super::hooks::HOOKS;
 use crate::machine::faults;
 use crate::machine::os;
+use crate::machine::prim::thread::JoinHandle;
 use crate::machine::prim::{Condvar, Mutex};
 use crate::observe::diagnostics;
 use crate::workers::registry::{Plan, Registry};

@@ -1,11 +1,11 @@
 //! Stopping a pool at once: what nobody waits for is dropped instead of run.
 
-use crate::machine::prim::thread;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use super::Pool;
+use crate::machine::prim::thread;
 use crate::observe::diagnostics;
 use crate::workers::Worker;
 use crate::workers::blocking::blocking;

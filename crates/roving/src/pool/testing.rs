@@ -17,7 +17,6 @@
 //! assert_eq!(explored.runs, 200);
 //! ```
 
-use crate::machine::prim::{Mutex, thread};
 use std::any::Any;
 use std::collections::HashSet;
 use std::io::Write as _;
@@ -27,6 +26,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use crate::machine::prim::{Mutex, thread};
 use crate::pool::error::Reason;
 use crate::pool::{BuildError, Pool};
 use crate::replay::{Schedule, VARIABLE, WORKERS, seed_of_environment};

@@ -33,12 +33,12 @@
 //! # assert!(name.is_none() || std::env::var_os("ROVING_TRACE").is_some());
 //! ```
 
-use crate::machine::prim::thread::{self, JoinHandle};
 use std::ops::ControlFlow;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use crate::machine::faults;
+use crate::machine::prim::thread::{self, JoinHandle};
 use crate::observe::{diagnostics, watch};
 
 /// Returns whether a pool of this process keeps a trace, so that spans are worth their names.

@@ -1,13 +1,13 @@
 //! Which threads take part in which deterministic pool, and what they do at the places where they
 //! meet.
 
-use crate::machine::prim::thread::{self, ThreadId};
-use crate::machine::prim::{Mutex, process_wide};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::baton::Baton;
+use crate::machine::prim::thread::{self, ThreadId};
+use crate::machine::prim::{Mutex, process_wide};
 use crate::machine::turns::{At, Turns};
 
 thread_local! {

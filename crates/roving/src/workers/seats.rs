@@ -1,6 +1,5 @@
 //! The places of a pool's workers and compensation threads, as all threads see them.
 
-use crate::machine::prim::thread::{self, Thread, ThreadId};
 use std::any::Any;
 use std::ops::Index;
 use std::sync::{Arc, OnceLock};
@@ -9,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::inherit::segments::Segments;
 use crate::machine::apart::Apart;
 use crate::machine::faults::with_answered_memory;
+use crate::machine::prim::thread::{self, Thread, ThreadId};
 use crate::machine::prim::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, wait_while};
 use crate::machine::turns::unpark;
 use crate::stack::{Showing, TaskStack};

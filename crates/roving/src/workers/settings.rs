@@ -1,6 +1,5 @@
 //! The settings of a pool, as its workers read them.
 
-use crate::machine::prim::thread;
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::inherit::cancelled::CancelledError;
+use crate::machine::prim::thread;
 use crate::machine::unwind::drop_quietly;
 use crate::stack::state::WORKERS_MAX;
 use crate::stats::Keep;

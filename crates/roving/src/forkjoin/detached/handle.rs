@@ -1,6 +1,5 @@
 //! The handle of a detached task.
 
-use crate::machine::prim::thread::{self, Thread};
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -12,6 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use super::cell::{self, Begin, Failure, Task};
 use super::error::JoinError;
 use super::word::{Keeper, Word};
+use crate::machine::prim::thread::{self, Thread};
 use crate::machine::turns::{park, unpark};
 use crate::workers::Worker;
 use crate::workers::frames::awaited::ask;

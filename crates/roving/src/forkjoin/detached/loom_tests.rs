@@ -1,11 +1,12 @@
 //! The word of a detached task, explored.
 
-use crate::machine::prim::thread;
-use crate::machine::prim::{AtomicUsize, DataCell, Ordering, explore};
 use crate::workers::frames::end::{Awaiting, Ending, Retracted};
 use std::sync::Arc;
 
 use super::word::{Keeper, Word};
+
+use crate::machine::prim::thread;
+use crate::machine::prim::{AtomicUsize, DataCell, Ordering, explore};
 
 const OUTCOME: u64 = 7;
 /// In the place of a closure that nobody has begun.

@@ -2,13 +2,13 @@
 //! panicked, found what was searched for or saw that the loop was cancelled; and how many items a
 //! block may have.
 
-use crate::machine::prim::{AtomicBool, AtomicUsize, Ordering, thread};
 use std::mem;
 use std::panic;
 
 use super::pace::Pace;
 use crate::context::CancelledError;
 use crate::inherit::node;
+use crate::machine::prim::{AtomicBool, AtomicUsize, Ordering, thread};
 
 /// The word of one loop by which its parts tell each other that it ends early. Each part asks
 /// before its next block of items.

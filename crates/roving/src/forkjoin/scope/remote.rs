@@ -1,10 +1,10 @@
 //! The tasks of a scope that were spawned by threads which are no workers of its pool.
 
-use crate::machine::prim::thread::{self, Thread};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::machine::prim::Mutex;
+use crate::machine::prim::thread::{self, Thread};
 use crate::machine::turns::{park, unpark};
 use crate::workers::Worker;
 use crate::workers::job::Job;

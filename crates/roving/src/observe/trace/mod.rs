@@ -50,13 +50,13 @@ mod layer;
 #[cfg(feature = "tracing")]
 pub use layer::SpanLayer;
 
-use crate::machine::prim::thread::{self, ThreadId};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::machine::prim::thread::{self, ThreadId};
 use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, process_wide};
 use crate::stats::lane::{Event, Lane};
 use crate::workers::Worker;

@@ -1,11 +1,11 @@
 //! The names that a program gives to its critical sections.
 
-use crate::machine::prim::thread::{self, ThreadId};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 
+use crate::machine::prim::thread::{self, ThreadId};
 use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, process_wide};
 
 process_wide! {

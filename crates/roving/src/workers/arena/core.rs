@@ -1,6 +1,5 @@
 //! The shared state of an arena's threads, and their main loop.
 
-use crate::machine::prim::thread::{self, JoinHandle};
 use std::cell::{Cell, OnceCell};
 use std::io;
 use std::mem;
@@ -10,6 +9,7 @@ use super::board::{Board, Start};
 use crate::machine::faults;
 use crate::machine::os;
 use crate::machine::prim::Mutex;
+use crate::machine::prim::thread::{self, JoinHandle};
 use crate::workers::lent;
 
 /// A pool that is a share of an arena, as the arena's threads see it.

@@ -1,6 +1,5 @@
 //! A root, for which a blocking call waits: the shared state of the frames below it.
 
-use crate::machine::prim::thread::{self, Thread};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -10,6 +9,7 @@ use super::level::Level;
 use super::open::Open;
 use crate::inherit::cancelled::CancelledError;
 use crate::inherit::node::{self, Node};
+use crate::machine::prim::thread::{self, Thread};
 use crate::machine::prim::{AtomicU64, Mutex, MutexGuard, Ordering, process_wide};
 use crate::machine::turns::unpark;
 use crate::machine::unwind::drop_quietly;

@@ -1,13 +1,13 @@
 //! The table of a watched pool: its threads, and where each is parked. Workers write it, and the
 //! watcher in [`crate::watch`] reads it.
 
-use crate::machine::prim::thread::{self, ThreadId};
 use std::backtrace::Backtrace;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Why;
 use crate::machine::os;
+use crate::machine::prim::thread::{self, ThreadId};
 use crate::machine::prim::{Mutex, MutexGuard};
 use crate::workers::settings::Debt;
 

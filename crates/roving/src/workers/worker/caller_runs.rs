@@ -1,11 +1,11 @@
 //! Pools without threads: who enters one is its worker meanwhile.
 
-use crate::machine::prim::{Mutex, MutexGuard, thread};
 use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use super::Worker;
+use crate::machine::prim::{Mutex, MutexGuard, thread};
 use crate::stats::Activity;
 use crate::workers::jobs::Jobs;
 use crate::workers::kind::PoolKind;
