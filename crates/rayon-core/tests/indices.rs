@@ -4,7 +4,7 @@
 mod common;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -129,10 +129,74 @@ fn a_thread_that_has_to_wait_for_its_index_is_replaced_meanwhile() {
     });
 }
 
+/// A job has a part of its `join` stolen by the thread in whose place it began, which waits in that
+/// part. Only then the job asks for its index.
+#[test]
+fn a_job_gets_no_index_of_a_thread_that_waits_in_a_part_of_it() {
+    watched(|| {
+        let (a, b) = (Arc::new(pool(1)), Arc::new(pool(2)));
+        let go_on = Arc::new(AtomicBool::new(false));
+        let (sender, receiver) = mpsc::channel();
+        let job = {
+            let (b, go_on) = (Arc::clone(&b), Arc::clone(&go_on));
+            move || {
+                let (in_part, has_asked) = (AtomicBool::new(false), AtomicBool::new(false));
+                let asks = || {
+                    go_on.store(true, SeqCst);
+                    wait_until(|| in_part.load(SeqCst));
+                    let index = current_thread_index();
+                    has_asked.store(true, SeqCst);
+                    index
+                };
+                let part = || {
+                    b.install(|| {
+                        in_part.store(true, SeqCst);
+                        wait_until(|| has_asked.load(SeqCst));
+                    });
+                    current_thread_index()
+                };
+                sender.send(join(asks, part)).unwrap();
+            }
+        };
+        a.install(|| {
+            b.install(|| {
+                a.spawn(job);
+                wait_until(|| go_on.load(SeqCst));
+            });
+        });
+        let (asked, in_part) = receiver.recv().unwrap();
+        assert_eq!(in_part, Some(0));
+        assert!(asked > in_part, "{asked:?} is not the job's alone");
+    });
+}
+
+/// Code that blocks has no index: a job has it meanwhile.
+#[test]
+fn code_that_blocks_has_no_index_meanwhile() {
+    watched(|| {
+        let pool = Arc::new(pool(1));
+        let (sender, receiver) = mpsc::channel();
+        let theirs = Arc::clone(&pool);
+        let (job, inside, after) = pool.install(move || {
+            let (job, inside) = roving::blocking(|| {
+                theirs.spawn(move || sender.send(current_thread_index()).unwrap());
+                let job = receiver.recv().unwrap();
+                (job, (current_thread_index(), join(current_thread_index, || ()).0))
+            });
+            (job, inside, current_thread_index())
+        });
+        assert_eq!((job, after), (Some(0), Some(0)));
+        assert_eq!(inside, (None, None));
+    });
+}
+
 /// Joins, scopes, detached tasks, calls into another pool and back, and broadcasts, all at once.
 fn mixed(pool: &Arc<ThreadPool>, threads: usize) {
     let used = Used::new(threads);
+    // The first question in a pool finds no index for a job whose worker has gone on.
+    assert!(pool.install(current_thread_index) < Some(threads));
     let other = Arc::new(common::pool(2));
+    let lock = Arc::new(Mutex::new(()));
     let done = Arc::new(AtomicUsize::new(0));
     let mut spawned = 0;
     let until = Instant::now() + Duration::from_millis(500);
@@ -145,6 +209,24 @@ fn mixed(pool: &Arc<ThreadPool>, threads: usize) {
             });
             spawned += 1;
         }
+        let job = {
+            let (used, done, lock) = (used.clone(), Arc::clone(&done), Arc::clone(&lock));
+            let other = Arc::clone(&other);
+            move || {
+                let alone = || {
+                    let _held = lock.lock().unwrap();
+                    used.alone(|| thread::sleep(Duration::from_micros(20)));
+                };
+                let away = || {
+                    other.install(|| thread::sleep(Duration::from_micros(20)));
+                    alone();
+                };
+                join(alone, || join(away, alone));
+                done.fetch_add(1, SeqCst);
+            }
+        };
+        pool.spawn(job);
+        spawned += 1;
         pool.install(|| {
             let leaf = || used.alone(|| thread::sleep(Duration::from_micros(50)));
             join(leaf, || join(leaf, leaf));
@@ -153,6 +235,8 @@ fn mixed(pool: &Arc<ThreadPool>, threads: usize) {
                 s.spawn(|_| leaf());
                 s.spawn(|_| leaf());
             });
+            let _held = lock.lock().unwrap();
+            leaf();
         });
         pool.broadcast(|all| used.alone(|| assert!(all.index() < threads)));
     }

@@ -23,16 +23,16 @@ use crate::workers::Worker;
 use crate::workers::jobs::Jobs;
 use crate::workers::on_demand::OnDemand;
 
-/// Returns the index of the worker that the calling thread is, or stands in for. It is below the
-/// number of workers, unless more compensation threads ask than workers wait; no two threads get
-/// the same index at a time.
+/// Returns the index of the worker that the calling thread is, or stands in for.
+///
+/// It is `None` if the thread is neither, and in a region that [blocks](crate::blocking). No two
+/// threads that run get the same index at a time. It is below the number of workers, but for a job
+/// that began on a compensation thread before anybody in the pool had asked for an index, if that
+/// worker goes on before the job asks: then it is no worker's.
 #[inline]
 pub fn lent_index() -> Option<usize> {
     Worker::with_current(|worker| {
-        worker.map(|worker| {
-            let lending = &worker.registry().lending;
-            worker.shown_index.get(lending, worker.is_spare())
-        })
+        worker.and_then(|worker| worker.shown_index.get(&worker.registry().lending))
     })
 }
 

@@ -14,6 +14,7 @@ use crate::stats::Keep;
 use crate::workers::frames::order::SpawnOrder;
 use crate::workers::pins::Pins;
 use crate::workers::places::Places;
+use crate::workers::sleep::lending::IndexUse;
 use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::amount::Amount;
 
@@ -72,9 +73,9 @@ impl Settings {
         }
     }
 
-    /// Whether compensation threads can borrow that worker's index.
-    pub(crate) fn lends(&self, index: usize) -> bool {
-        self.stand_in.lenders(self.workers).contains(&index)
+    /// How the thread of that worker, or spare one, uses its index.
+    pub(crate) fn index_use(&self, index: usize) -> IndexUse {
+        self.stand_in.index_use(index, self.workers)
     }
 
     /// Whether the worker has the injector, the mailboxes and the detached tasks for itself: half

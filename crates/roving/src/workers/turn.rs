@@ -43,6 +43,23 @@ impl Turn<'_> {
         self.0.seat().tasks.away(|| bench(self.0));
     }
 
+    /// Runs a job if there is one that the worker may run now, and says whether it has. On a
+    /// compensation thread the job has the index of a worker that waits.
+    fn run_job(self, any: bool) -> bool {
+        let (shown, lending) = (&self.0.shown_index, &self.0.registry().lending);
+        if !shown.borrow(lending) {
+            return false;
+        }
+        let job = Jobs(self.0).next_job(any);
+        let is_one = job.is_some();
+        if let Some(job) = job {
+            has_found(self.0);
+            Jobs(self.0).run_job(job);
+        }
+        shown.give_back(lending);
+        is_one
+    }
+
     /// The loop of a worker's thread, until the pool ends. Of a thread that only stays for a while,
     /// until `leaves` says so between two tasks, of what it is told: whether the thread has run
     /// something here, and whether its last look around found nothing; or until there is nothing to
@@ -62,10 +79,7 @@ impl Turn<'_> {
             // Whoever woke it may have done so for a job.
             let any = mem::take(&mut woken) || self.0.is_spare() || round > 0;
             let any = any || looks % JOB_EVERY == 0 || registry.injector.is_hint_pressing();
-            if let Some(job) = Jobs(self.0).next_job(any) {
-                has_found(self.0);
-                Jobs(self.0).run_job(job);
-                self.0.shown_index.give_back(&registry.lending);
+            if self.run_job(any) {
                 round = 0;
                 continue;
             }

@@ -112,6 +112,7 @@ impl Worker {
         let outer = CURRENT.get();
         // SAFETY: workers further out are further down this thread's native stack.
         let nesting = unsafe { outer.as_ref() }.map_or(0, |outer| outer.nesting.get());
+        let index_use = registry.settings.index_use(index);
         Worker {
             seat: &raw const registry.seats[index],
             registry,
@@ -122,7 +123,7 @@ impl Worker {
             patience: Patience::default(),
             looking: Looking::default(),
             stolen_back: Cell::new(0),
-            shown_index: ShownIndex::new(index),
+            shown_index: ShownIndex::new(index, index_use),
             in_handler: Cell::new(false),
             is_blocked: Cell::new(false),
             nesting: Cell::new(nesting),

@@ -2,266 +2,433 @@
 //!
 //! To the user of a pool whose compensation threads run jobs
 //! ([`super::spares::StandIn::ForJobs`]), an index below the number of workers is that of
-//! one running thread. A compensation thread that is asked for its index borrows that of a worker
-//! which is parked in a wait, and keeps it until its job has ended; that worker goes on only then.
-//! A compensation thread that is not asked borrows none.
+//! one running thread. In Rayon a waiting worker runs a job on top of its frame; here the job runs
+//! on a thread of its own, and each index is a stack of those who would stand on each other there:
+//! the worker, jobs that began while what is below them waited, and what the worker runs meanwhile
+//! (a broadcast). Only the topmost runs. Who wants to go on waits until it is the topmost again, so
+//! nobody waits for another who could not have been on top of it in Rayon.
 //!
-//! Two threads with one index never run at the same time, as if the compensation thread's job ran
-//! on top of the waiting worker's frame. What else runs there, a broadcast, does so while that job
-//! waits in its turn, or after it.
+//! Hence a job gets its place when it begins, not when it asks for its index: by then a worker may
+//! wait in a part of that very job, and would never go on.
+//!
+//! Most programs never ask. Until somebody in the pool has, nobody waits here: a worker takes its
+//! index away from those above it, and a job that finds somebody above it leaves the stack. Such a
+//! job shows the index of its compensation thread, which is none of a worker's. From the first
+//! question on all keep their places, and no job begins without one.
 
 use std::cell::Cell;
 
-use crate::machine::prim::{Condvar, Mutex, MutexGuard, mutant, wait_while};
+use crate::machine::prim::{Condvar, Mutex, mutant, wait_while};
 
 pub(crate) struct Lending {
-    away: Mutex<Away>,
+    stacks: Mutex<Stacks>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Away {
-    /// Workers parked in a wait, once for each wait.
-    waiting: Vec<usize>,
-    /// Those of them that run something on top of their wait.
-    awake: Vec<usize>,
-    /// Those of them whose index is lent.
-    lent: Vec<Loan>,
+struct Stacks {
+    /// Those who have an index, for each index of a worker that has waited.
+    by_index: Vec<Holders>,
+    /// How many loans there have been.
+    loans: u64,
+    /// Somebody has asked for an index.
+    is_asked: bool,
 }
 
-struct Loan {
-    worker: usize,
-    /// The borrower runs: it does not wait itself.
+/// From the worker itself upwards.
+struct Holders(Vec<Holder>);
+
+struct Holder {
+    /// The number of the loan. None for the worker, and for what it runs on top of its wait.
+    loan: Option<u64>,
     runs: bool,
 }
 
-impl Away {
-    fn loan(&mut self, worker: usize) -> Option<&mut Loan> {
-        self.lent.iter_mut().find(|loan| loan.worker == worker)
+impl Holder {
+    fn of_the_worker() -> Holder {
+        let (loan, runs) = (None, true);
+        Holder { loan, runs }
     }
 }
 
-fn remove_one(from: &mut Vec<usize>, worker: usize) {
-    if let Some(at) = from.iter().rposition(|&one| one == worker) {
-        from.swap_remove(at);
+impl Holders {
+    fn new() -> Holders {
+        Holders(vec![Holder::of_the_worker()])
+    }
+
+    fn top(&self) -> &Holder {
+        self.0.last().expect("a worker keeps its place")
+    }
+
+    /// Where the worker, or what it runs on top of its wait, has its place.
+    fn of_the_worker(&self) -> usize {
+        let place = self.0.iter().rposition(|place| place.loan.is_none());
+        place.expect("a worker keeps its place")
+    }
+
+    fn of(&self, loan: Loan) -> Option<usize> {
+        let is_its = |place: &Holder| place.loan == Some(loan.number);
+        self.0.iter().position(is_its)
+    }
+}
+
+/// The place of a job in the stack of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loan {
+    worker: usize,
+    number: u64,
+}
+
+impl Stacks {
+    fn stack(&mut self, worker: usize) -> &mut Holders {
+        if self.by_index.len() <= worker {
+            self.by_index.resize_with(worker + 1, Holders::new);
+        }
+        &mut self.by_index[worker]
+    }
+
+    /// Unless indices are asked for, nobody needs one who does not run on the worker itself.
+    fn take_back(&mut self, worker: usize) {
+        if !self.is_asked && !mutant("lending_takes_back") {
+            let stack = self.stack(worker);
+            stack.0.truncate(stack.of_the_worker() + 1);
+        }
     }
 }
 
 impl Lending {
     pub(crate) fn new() -> Lending {
         Lending {
-            away: Mutex::new(Away::default()),
+            stacks: Mutex::new(Stacks::default()),
             changed: Condvar::new(),
         }
     }
 
-    fn away(&self) -> MutexGuard<'_, Away> {
-        self.away.lock()
-    }
-
-    /// The worker's index may be lent until it calls [`Self::back`].
+    /// The worker waits: its index may be lent until it calls [`Self::back`].
     pub(crate) fn leave(&self, worker: usize) {
-        self.away().waiting.push(worker);
+        let mut stacks = self.stacks.lock();
+        let stack = stacks.stack(worker);
+        let place = stack.of_the_worker();
+        stack.0[place].runs = false;
     }
 
     /// The worker wants to go on: returns when its index is its own again.
     pub(crate) fn back(&self, worker: usize) {
-        let mut away = self.away();
-        // First, so that it is not lent again.
-        remove_one(&mut away.waiting, worker);
-        if !away.awake.contains(&worker) && !mutant("lending_awaits_the_end") {
-            drop(wait_while(&self.changed, away, |away| {
-                away.loan(worker).is_some()
-            }));
+        let mut stacks = self.stacks.lock();
+        stacks.take_back(worker);
+        if !mutant("lending_awaits_the_end") {
+            let is_lent = |stacks: &mut Stacks| stacks.stack(worker).top().loan.is_some();
+            stacks = wait_while(&self.changed, stacks, is_lent);
         }
+        let stack = stacks.stack(worker);
+        let place = stack.of_the_worker();
+        stack.0[place].runs = true;
     }
 
     /// The worker wants to run something, and then to wait on: returns when no borrower runs.
     pub(crate) fn wake(&self, worker: usize) {
-        let mut away = self.away();
-        away.awake.push(worker);
-        let runs = |away: &mut Away| away.loan(worker).is_some_and(|loan| loan.runs);
+        let mut stacks = self.stacks.lock();
+        stacks.take_back(worker);
         if !mutant("lending_awaits_a_wait") {
-            drop(wait_while(&self.changed, away, runs));
+            let runs = |stacks: &mut Stacks| {
+                let top = stacks.stack(worker).top();
+                top.loan.is_some() && top.runs
+            };
+            stacks = wait_while(&self.changed, stacks, runs);
         }
+        stacks.stack(worker).0.push(Holder::of_the_worker());
     }
 
     /// The worker has run that.
     pub(crate) fn rest(&self, worker: usize) {
-        remove_one(&mut self.away().awake, worker);
+        let mut stacks = self.stacks.lock();
+        let stack = stacks.stack(worker);
+        stack.0.remove(stack.of_the_worker());
         if !mutant("lending_tells_of_rest") {
             self.changed.notify_all();
         }
     }
 
-    /// The index of a worker that waits, if there is one.
-    #[inline]
-    pub(crate) fn borrow(&self) -> Option<usize> {
-        let mut away = self.away();
-        let free = |&&worker: &&usize| {
-            let is_lent = away.lent.iter().any(|loan| loan.worker == worker);
-            !is_lent && !away.awake.contains(&worker)
+    /// A place for a job that begins: on top of a worker that waits, with few others on it. There
+    /// is none if none waits; the error says whether the job can do without.
+    pub(crate) fn borrow(&self) -> Result<Loan, bool> {
+        let mut stacks = self.stacks.lock();
+        let number = stacks.loans;
+        let all = stacks.by_index.iter_mut().enumerate();
+        let free = all.filter(|(_, stack)| !stack.top().runs);
+        let Some((worker, stack)) = free.min_by_key(|(_, stack)| stack.0.len()) else {
+            return Err(!stacks.is_asked);
         };
-        let worker = away.waiting.iter().find(free).copied()?;
-        let runs = true;
-        away.lent.push(Loan { worker, runs });
-        Some(worker)
+        let (loan, runs) = (Some(number), true);
+        stack.0.push(Holder { loan, runs });
+        stacks.loans += 1;
+        Ok(Loan { worker, number })
+    }
+
+    /// Somebody asks for an index. Whether it has that of the loan.
+    pub(crate) fn ask(&self, loan: Option<Loan>) -> bool {
+        let mut stacks = self.stacks.lock();
+        stacks.is_asked = true;
+        loan.is_some_and(|loan| stacks.stack(loan.worker).of(loan).is_some())
     }
 
     /// The borrower waits.
-    pub(crate) fn suspend(&self, worker: usize) {
-        if let Some(loan) = self.away().loan(worker) {
-            loan.runs = false;
+    pub(crate) fn suspend(&self, loan: Loan) {
+        let mut stacks = self.stacks.lock();
+        let stack = stacks.stack(loan.worker);
+        if let Some(place) = stack.of(loan) {
+            stack.0[place].runs = false;
         }
         if !mutant("lending_tells_of_a_wait") {
             self.changed.notify_all();
         }
     }
 
-    /// The borrower wants to go on: returns when the worker runs nothing.
-    pub(crate) fn resume(&self, worker: usize) {
-        let busy = |away: &mut Away| !mutant("lending_awaits_rest") && away.awake.contains(&worker);
-        let mut away = wait_while(&self.changed, self.away(), busy);
-        if let Some(loan) = away.loan(worker) {
-            loan.runs = true;
+    /// The borrower wants to go on: returns when what has begun on top of it has ended. It goes on
+    /// at once, without the index, if nobody has asked for one.
+    pub(crate) fn resume(&self, loan: Loan) {
+        let is_below = |stacks: &mut Stacks| {
+            let stack = stacks.stack(loan.worker);
+            stack.of(loan).is_some_and(|at| at + 1 < stack.0.len())
+        };
+        let mut stacks = self.stacks.lock();
+        let leaves = !stacks.is_asked && is_below(&mut stacks);
+        if !(leaves || mutant("lending_awaits_rest")) {
+            stacks = wait_while(&self.changed, stacks, is_below);
+        }
+        let stack = stacks.stack(loan.worker);
+        if let Some(place) = stack.of(loan) {
+            if leaves && !mutant("lending_leaves") {
+                stack.0.remove(place);
+            } else {
+                stack.0[place].runs = true;
+            }
         }
     }
 
-    pub(crate) fn give_back(&self, worker: usize) {
-        self.away().lent.retain(|loan| loan.worker != worker);
+    /// The borrower has ended.
+    pub(crate) fn give_back(&self, loan: Loan) {
+        let mut stacks = self.stacks.lock();
+        let stack = stacks.stack(loan.worker);
+        stack.0.retain(|place| place.loan != Some(loan.number));
         if !mutant("lending_tells_of_the_end") {
             self.changed.notify_all();
         }
     }
 }
 
+/// How a thread uses its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IndexUse {
+    /// Nobody else has it.
+    Keeps,
+    /// Another thread can have it while the worker waits.
+    Lends,
+    /// Its own is no worker's, so it borrows one for each job.
+    Borrows,
+}
+
 /// The index that a thread shows to its user: a worker's own, or one that a compensation thread has
-/// borrowed.
+/// borrowed for the job that it runs.
 pub(crate) struct ShownIndex {
     own: usize,
-    borrowed: Cell<Option<usize>>,
+    index_use: IndexUse,
+    loan: Cell<Option<Loan>>,
+    /// The question for it has been told, so that a loan lasts until it is given back.
+    is_asked: Cell<bool>,
+    /// The thread waits or blocks, and another one may have the index.
+    is_away: Cell<bool>,
 }
 
 impl ShownIndex {
-    pub(crate) fn new(own: usize) -> ShownIndex {
-        let borrowed = Cell::new(None);
-        ShownIndex { own, borrowed }
-    }
-
-    /// The index of a worker; that which a compensation thread borrows as long as there is one.
-    pub(crate) fn get(&self, lending: &Lending, is_spare: bool) -> usize {
-        if !is_spare {
-            return self.own;
-        }
-        if self.borrowed.get().is_none() {
-            self.borrowed.set(lending.borrow());
-        }
-        self.borrowed.get().unwrap_or(self.own)
-    }
-
-    /// The thread is about to wait: another one can have its index meanwhile, if it `lends`.
-    pub(crate) fn leave(&self, lending: &Lending, lends: bool) {
-        if lends {
-            lending.leave(self.own);
-        } else if let Some(index) = self.borrowed.get() {
-            lending.suspend(index);
+    pub(crate) fn new(own: usize, index_use: IndexUse) -> ShownIndex {
+        let (is_asked, is_away) = (Cell::new(false), Cell::new(false));
+        let loan = Cell::new(None);
+        ShownIndex {
+            own,
+            index_use,
+            loan,
+            is_asked,
+            is_away,
         }
     }
 
-    /// The wait is over.
-    pub(crate) fn back(&self, lending: &Lending, lends: bool) {
-        if lends {
-            lending.back(self.own);
-        } else if let Some(index) = self.borrowed.get() {
-            lending.resume(index);
+    /// The thread wants to run a job. Whether it may begin one.
+    #[inline]
+    pub(crate) fn borrow(&self, lending: &Lending) -> bool {
+        if self.index_use != IndexUse::Borrows {
+            return true;
         }
+        let loan = lending.borrow();
+        self.loan.set(loan.ok());
+        self.is_asked.set(false);
+        loan.is_ok() || loan == Err(true)
     }
 
-    /// The job for which it was borrowed has ended.
+    /// The index of a worker; that which a compensation thread has borrowed as long as it has one.
+    /// None for code that blocks.
+    pub(crate) fn get(&self, lending: &Lending) -> Option<usize> {
+        if !self.is_asked.replace(true) && !lending.ask(self.loan.get()) {
+            self.loan.set(None);
+        }
+        let index = self.loan.get().map_or(self.own, |loan| loan.worker);
+        (!self.is_away.get()).then_some(index)
+    }
+
+    /// Calls `f`, in which the thread waits or blocks: another one can have its index meanwhile. It
+    /// calls what it is given when it can go on.
+    pub(crate) fn while_away(&self, lending: &Lending, f: impl FnOnce(&dyn Fn())) {
+        let gives = match self.index_use {
+            IndexUse::Keeps => false,
+            IndexUse::Lends => true,
+            IndexUse::Borrows => self.loan.get().is_some(),
+        };
+        if !gives || self.is_away.replace(true) {
+            return f(&|| {});
+        }
+        match self.loan.get() {
+            Some(loan) => lending.suspend(loan),
+            None => lending.leave(self.own),
+        }
+        f(&|| match self.loan.get() {
+            Some(loan) => lending.resume(loan),
+            None if self.index_use == IndexUse::Lends => lending.back(self.own),
+            // It was taken back, as the thread has heard when it was asked for its index.
+            None => {}
+        });
+        self.is_away.set(false);
+    }
+
+    /// Calls `f`, in which the waiting worker runs something that is addressed to it.
+    pub(crate) fn on_top<R>(&self, lending: &Lending, f: impl FnOnce() -> R) -> R {
+        if self.index_use != IndexUse::Lends {
+            return f();
+        }
+        let away = self.is_away.replace(false);
+        lending.wake(self.own);
+        let result = f();
+        lending.rest(self.own);
+        self.is_away.set(away);
+        result
+    }
+
+    /// The job for which it was borrowed has ended, or there was none.
     pub(crate) fn give_back(&self, lending: &Lending) {
-        if let Some(index) = self.borrowed.take() {
-            lending.give_back(index);
+        if let Some(loan) = self.loan.take() {
+            lending.give_back(loan);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
     use std::thread;
-    use std::time::Duration;
 
-    use super::Lending;
+    use super::{Lending, Loan};
 
-    #[test]
-    fn an_index_is_lent_once_and_awaited() {
+    /// Of a pool in which indices are asked for.
+    fn asked() -> Lending {
         let lending = Lending::new();
-        assert_eq!(lending.borrow(), None, "nobody waits");
-        lending.leave(3);
-        assert_eq!(lending.borrow(), Some(3));
-        assert_eq!(lending.borrow(), None, "it is lent");
-        let given_back = AtomicBool::new(false);
+        assert!(!lending.ask(None));
+        lending
+    }
+
+    /// Calls `f` while another thread runs `other`, which returns only when `f` has begun to wait
+    /// or later: `f` must see that it has.
+    fn waits_for(f: impl FnOnce(), other: impl FnOnce() + Send) {
+        let has_run = AtomicBool::new(false);
         thread::scope(|s| {
             s.spawn(|| {
-                thread::sleep(Duration::from_millis(20));
-                // Ordering: SeqCst, for want of a reason to choose another.
-                given_back.store(true, Ordering::SeqCst);
-                lending.give_back(3);
+                thread::yield_now();
+                has_run.store(true, SeqCst);
+                other();
             });
-            lending.back(3);
-            // Ordering: SeqCst, as above.
-            assert!(given_back.load(Ordering::SeqCst));
+            f();
+            assert!(has_run.load(SeqCst));
         });
-        assert_eq!(lending.borrow(), None, "it is back");
     }
 
     #[test]
-    fn an_index_is_not_lent_again_to_who_could_starve_its_worker() {
+    fn an_index_is_lent_and_awaited() {
+        let lending = asked();
+        assert_eq!(lending.borrow(), Err(false), "nobody waits");
+        lending.leave(3);
+        let loan = lending.borrow().expect("it waits");
+        assert_eq!(loan.worker, 3);
+        assert_eq!(lending.borrow(), Err(false), "it is lent");
+        assert!(lending.ask(Some(loan)));
+        waits_for(|| lending.back(3), || lending.give_back(loan));
+        assert_eq!(lending.borrow(), Err(false), "it is back");
+    }
+
+    #[test]
+    fn an_index_that_nobody_asks_for_is_taken_back() {
         let lending = Lending::new();
         lending.leave(3);
-        assert_eq!(lending.borrow(), Some(3));
-        let is_back = AtomicBool::new(false);
-        thread::scope(|s| {
-            s.spawn(|| {
-                lending.back(3);
-                // Ordering: SeqCst, for want of a reason to choose another.
-                is_back.store(true, Ordering::SeqCst);
-            });
-            // Until the worker wants it back, a borrower may come again at once.
-            while lending.away().waiting.contains(&3) {
-                thread::yield_now();
-            }
-            lending.give_back(3);
-            assert_eq!(lending.borrow(), None, "its worker wants it");
-        });
-        assert!(is_back.into_inner());
+        let loan = lending.borrow().expect("it waits");
+        lending.back(3);
+        assert!(!lending.ask(Some(loan)), "it was taken back");
+        lending.suspend(loan);
+        lending.resume(loan);
+        lending.give_back(loan);
+        // From now on it waits.
+        lending.leave(3);
+        let loan = lending.borrow().expect("it waits");
+        waits_for(|| lending.back(3), || lending.give_back(loan));
+    }
+
+    #[test]
+    fn jobs_stand_on_jobs_that_wait() {
+        let lending = asked();
+        lending.leave(0);
+        let lower = lending.borrow().expect("it waits");
+        lending.suspend(lower);
+        lending.leave(1);
+        let beside = lending.borrow().expect("another waits");
+        assert_eq!(beside.worker, 1, "there is nobody on it");
+        let upper = lending.borrow().expect("the first job waits");
+        assert_eq!(upper.worker, 0);
+        assert!([lower, upper].iter().all(|&loan| lending.ask(Some(loan))));
+        waits_for(|| lending.resume(lower), || lending.give_back(upper));
+        lending.give_back(lower);
+        lending.back(0);
+        lending.give_back(beside);
+        lending.back(1);
     }
 
     #[test]
     fn what_runs_on_top_of_a_wait_and_the_borrower_take_turns() {
-        let lending = Lending::new();
+        let lending = asked();
         lending.leave(3);
-        lending.leave(3);
-        assert_eq!(lending.borrow(), Some(3));
-        lending.suspend(3);
+        let loan = lending.borrow().expect("it waits");
+        lending.suspend(loan);
         lending.wake(3);
-        assert_eq!(lending.borrow(), None, "neither of the two waits is free");
+        assert_eq!(lending.borrow(), Err(false), "it runs");
+        lending.leave(3);
         // A wait inside of what runs on top does not wait for the borrower's end.
         lending.back(3);
-        let rested = AtomicBool::new(false);
-        thread::scope(|s| {
-            s.spawn(|| {
-                thread::sleep(Duration::from_millis(20));
-                // Ordering: SeqCst, for want of a reason to choose another.
-                rested.store(true, Ordering::SeqCst);
-                lending.rest(3);
-            });
-            lending.resume(3);
-            // Ordering: SeqCst, as above.
-            assert!(rested.load(Ordering::SeqCst));
-        });
-        lending.give_back(3);
+        waits_for(|| lending.resume(loan), || lending.rest(3));
+        lending.give_back(loan);
         lending.back(3);
-        assert_eq!(lending.borrow(), None, "it is back");
+        assert_eq!(lending.borrow(), Err(false), "it is back");
+    }
+
+    #[test]
+    fn a_borrower_that_nobody_asks_goes_on_beside_what_runs_on_top() {
+        let lending = Lending::new();
+        lending.leave(3);
+        lending.wake(3);
+        lending.leave(3);
+        let loan: Loan = lending.borrow().expect("it waits");
+        lending.suspend(loan);
+        lending.wake(3);
+        lending.resume(loan);
+        assert!(!lending.ask(Some(loan)), "it was taken back");
+        lending.rest(3);
+        lending.back(3);
+        lending.rest(3);
+        lending.back(3);
+        assert_eq!(lending.borrow(), Err(false), "it is back");
     }
 }

@@ -4,9 +4,9 @@
 //! it is decided here: workers, sleepers and wakers say what has happened to them, and do what they
 //! are told.
 
-use std::ops::Range;
 use std::sync::Arc;
 
+use super::lending::IndexUse;
 use super::parts::Parts;
 use crate::machine::prim::{AtomicUsize, Mutex, Ordering, mutant};
 use crate::machine::turns::park;
@@ -18,8 +18,8 @@ pub enum StandIn {
     /// A compensation thread takes its core, for tasks and jobs alike; half of the compensation
     /// threads, for jobs alone.
     ForAll,
-    /// A compensation thread is brought in when a job waits for a worker, and runs jobs only. So
-    /// tasks run on the pool's own workers alone.
+    /// A compensation thread is brought in when a job waits while a worker does, and runs jobs
+    /// only, each with the index of such a worker. So tasks run on the pool's own workers alone.
     ForJobs,
     /// The worker itself runs a job that waits, on top of its frame. For pools whose threads are
     /// the user's own, which start no other. Gives up contract 4 as far as jobs are concerned.
@@ -35,11 +35,12 @@ impl StandIn {
         }
     }
 
-    /// The workers whose index compensation threads borrow: see [`super::lending`].
-    pub(crate) fn lenders(self, workers: usize) -> Range<usize> {
+    /// How the thread at that seat uses its index.
+    pub(crate) fn index_use(self, seat: usize, workers: usize) -> IndexUse {
         match self {
-            StandIn::ForJobs => 0..workers,
-            StandIn::ForAll | StandIn::Nobody => 0..0,
+            StandIn::ForJobs if seat < workers => IndexUse::Lends,
+            StandIn::ForJobs => IndexUse::Borrows,
+            StandIn::ForAll | StandIn::Nobody => IndexUse::Keeps,
         }
     }
 
@@ -321,9 +322,11 @@ impl Spares {
             return rests.is_ok();
         }
         // Ordering: Relaxed, as in `replace_me`. Who adds a job either sees the count and waits for
-        // the bench, or the job is seen here.
-        self.active.fetch_sub(1, Ordering::Relaxed);
-        let needed = !mutant("rest_looks_for_jobs") && pool.has_jobs();
+        // the bench, or the job is seen here. If as many are at work as should be, one of those
+        // takes it, and who parks in a wait before looks for jobs.
+        let active = self.active.fetch_sub(1, Ordering::Relaxed).wrapping_sub(1);
+        let looks = !mutant("rest_looks_for_jobs");
+        let needed = looks && self.is_short(active) && pool.has_jobs();
         if needed {
             self.back_again();
         }
@@ -333,14 +336,13 @@ impl Spares {
     /// Whether a compensation thread should look if it can rest: one for tasks if more are at work
     /// than should be, one for jobs if there is none. A hint.
     pub(crate) fn is_one_too_many(&self, pool: &impl Parts) -> bool {
+        // Ordering: Relaxed; hints.
+        let target = self.target.load(Ordering::Relaxed) as isize;
+        // Ordering: Relaxed, as above.
+        let is_too_many = self.active.load(Ordering::Relaxed) as isize > target;
         match self.stand_in {
-            StandIn::ForAll => {
-                // Ordering: Relaxed; hints.
-                let target = self.target.load(Ordering::Relaxed) as isize;
-                // Ordering: Relaxed, as above.
-                self.active.load(Ordering::Relaxed) as isize > target
-            }
-            StandIn::ForJobs | StandIn::Nobody => pool.injector().is_hint_empty(),
+            StandIn::ForAll => is_too_many,
+            StandIn::ForJobs | StandIn::Nobody => is_too_many || pool.injector().is_hint_empty(),
         }
     }
 }

@@ -209,34 +209,28 @@ impl Wait<'_> {
         let watch = self.0.registry().watch.as_ref();
         let _parked = watch.map(|watch| watch.begin(self.0.index(), why));
         let (lending, shown) = (&self.0.registry().lending, &self.0.shown_index);
-        let lends = self.0.registry().settings.lends(self.0.index());
-        shown.leave(lending, lends);
-        let doing = self.0.clock().enter(Activity::Switch);
-        wait::give_core(self.0, &self.0.is_blocked, || {
-            self.0.seat().tasks.away(|| {
-                with_core_given(f);
-                // What has its index may be waiting for a task with its place here.
-                shown.back(lending, lends);
+        shown.while_away(lending, |back| {
+            let doing = self.0.clock().enter(Activity::Switch);
+            wait::give_core(self.0, &self.0.is_blocked, || {
+                self.0.seat().tasks.away(|| {
+                    with_core_given(f);
+                    // What has its index may be waiting for a task with its place here.
+                    back();
+                });
             });
+            self.0.clock().enter(doing);
         });
-        self.0.clock().enter(doing);
     }
 
     /// [`Jobs::serve_mailbox`] for a worker that is parked in a wait, and may have lent its index.
     pub(crate) fn serve_mailbox_parked(self) -> bool {
-        if !self.0.registry().settings.lends(self.0.index()) {
-            return Jobs(self.0).serve_mailbox();
-        }
         // No second look without the index: somebody may have it who runs. Who posts something
         // unparks this thread, which comes here again.
         if self.0.seat().mailbox.is_hint_empty() {
             return false;
         }
-        let lending = &self.0.registry().lending;
-        lending.wake(self.0.index());
-        let served = Jobs(self.0).serve_mailbox();
-        lending.rest(self.0.index());
-        served
+        let (lending, shown) = (&self.0.registry().lending, &self.0.shown_index);
+        shown.on_top(lending, || Jobs(self.0).serve_mailbox())
     }
 
     /// Runs one job that is addressed to a seat which the calling thread has further out, beneath
