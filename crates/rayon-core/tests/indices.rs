@@ -181,7 +181,10 @@ fn code_that_blocks_has_no_index_meanwhile() {
             let (job, inside) = roving::blocking(|| {
                 theirs.spawn(move || sender.send(current_thread_index()).unwrap());
                 let job = receiver.recv().unwrap();
-                (job, (current_thread_index(), join(current_thread_index, || ()).0))
+                (
+                    job,
+                    (current_thread_index(), join(current_thread_index, || ()).0),
+                )
             });
             (job, inside, current_thread_index())
         });
