@@ -138,9 +138,7 @@ impl Frames<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             let root = child.as_ref().root.get();
-            if (*root).has_token() {
-                frame::drop_if_cancelled(child);
-            }
+            frame::drop_if_cancelled(child);
             if local.current.get().is_null() {
                 // Of a root of its own, beside that whose frames are run.
                 (*root).open();

@@ -161,8 +161,20 @@ unsafe fn end_unbegun(frame: Frame) -> Poll<()> {
 ///
 /// # Safety
 /// The frame is the caller's, and its root is open.
-#[inline(never)]
+#[inline(always)]
 pub(super) unsafe fn drop_if_cancelled(frame: Frame) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if (*frame.as_ref().root.get()).has_token() {
+            drop_if_its_token_is_cancelled(frame);
+        }
+    }
+}
+
+/// # Safety
+/// As [`drop_if_cancelled`].
+#[inline(never)]
+unsafe fn drop_if_its_token_is_cancelled(frame: Frame) {
     // SAFETY: the caller's promise.
     let (header, root) = unsafe { (frame.as_ref(), &*frame.as_ref().root.get()) };
     if let (Some(dropped), true) = (header.vtable.get().dropped, root.is_cancelled()) {
