@@ -6,6 +6,10 @@ use super::{Device, State};
 use crate::buffer::hold::{Access, Use};
 use crate::history::{Known, Side};
 
+/// By so much a mean has to move for what waits to be estimated again: less than a class of the
+/// queue.
+const MOVED: f64 = 1.25;
+
 impl Device {
     /// Estimates the cost of a task here, its place in the queue, and the time of all that is
     /// before it.
@@ -68,18 +72,48 @@ impl Device {
         load
     }
 
+    /// A task has ended: what is flying and what waits, of its kind, is expected to take what is
+    /// known now, if that is something else.
+    pub(super) fn learn(&self, state: &mut State, entry: &Entry, was_sample: bool) {
+        let was = entry.load();
+        let (cpu, device) = self.known_of(entry);
+        let has_moved = |known: Known, was: f64| match known {
+            Known::Measured(took) => !(was / MOVED..=was * MOVED).contains(&took.mean),
+            Known::Nothing | Known::AtLeast(_) => false,
+        };
+        if was_sample || has_moved(device, was.kernel) || has_moved(cpu, was.cpu) {
+            self.requeue(state, entry.kind);
+        }
+    }
+
     pub(super) fn requeue(&self, state: &mut State, kind: &str) {
+        for entry in state.window.iter().filter(|entry| entry.kind == kind) {
+            let mut inside = entry.lock();
+            state.flying.remove(&inside.flying);
+            let (cpu, device) = self.known_of(entry);
+            inside.flying = inside.flying.priced(cpu, device);
+            state.flying.add(&inside.flying);
+            self.price(entry);
+        }
         for entry in state.queue.drain() {
             if entry.kind == kind {
-                let history = &self.common.history;
-                let cpu = history.known(entry.kind, Side::Cpu, entry.work);
-                let known = self.known(entry.kind, entry.work);
-                let load = entry.load().priced(cpu, known);
-                let class = class(entry.may_leave, cpu, known, &load);
-                entry.set_cost(Cost { load, class });
+                self.price(&entry);
             }
             state.queue.push(entry);
         }
+    }
+
+    fn price(&self, entry: &Entry) {
+        let (cpu, device) = self.known_of(entry);
+        let load = entry.load().priced(cpu, device);
+        let class = class(entry.may_leave, cpu, device, &load);
+        entry.set_cost(Cost { load, class });
+    }
+
+    /// Returns the times of such a task as they are known: on the CPU, and here.
+    fn known_of(&self, entry: &Entry) -> (Known, Known) {
+        let cpu = self.common.history.known(entry.kind, Side::Cpu, entry.work);
+        (cpu, self.known(entry.kind, entry.work))
     }
 }
 
@@ -105,5 +139,64 @@ impl Estimate {
     /// When the task would be done here, from now.
     pub(crate) fn finish_s(&self) -> f64 {
         self.ahead_s + self.cost.load.alone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::task::{Poll, Waker};
+
+    use crate::buffer::hold::Held;
+    use crate::device::Device;
+    use crate::device::entry::{Entry, Task};
+    use crate::history::Side;
+    use crate::profile::Why;
+    use crate::{Devices, Simulated};
+
+    fn entry(device: &Arc<Device>) -> Arc<Entry> {
+        let task = Task {
+            kind: "kind",
+            work: 1.0,
+            uses: Vec::new(),
+            has_cpu: true,
+            blocks: false,
+        };
+        let Poll::Ready(held) = Held::poll(&task.uses, Waker::noop()) else {
+            panic!("it has no buffers");
+        };
+        let cpu = device.common.history.known("kind", Side::Cpu, 1.0);
+        let cost = device.estimate(&task, cpu).cost;
+        Entry::new(Arc::clone(device), &task, cost, Why::Sooner, held)
+    }
+
+    #[test]
+    fn what_flies_and_waits_takes_as_long_as_the_last_ones() {
+        let devices = Devices::builder().backend(Simulated::new()).build();
+        let devices = devices.unwrap();
+        let device = &devices.0.as_ref().unwrap().devices[0];
+        let record = |side, seconds| device.common.history.record("kind", side, 1.0, seconds);
+        let here = Side::Device(&device.name);
+        record(Side::Cpu, 1.0);
+        record(here, 1.0);
+        let (flies, waits) = (entry(device), entry(device));
+        let mut state = device.lock();
+        device.enter_window(&mut state, &flies);
+        state.queue.push(waits);
+        // One side or the other moves by much, or by little.
+        for (side, seconds, kernel, cpu) in [
+            (here, 19.0, 10.0, 1.0),
+            (Side::Cpu, 3.0, 10.0, 2.0),
+            (here, 16.0, 10.0, 2.0),
+        ] {
+            record(side, seconds);
+            device.learn(&mut state, &flies, false);
+            for load in [state.flying.sum, state.queue.loads().sum] {
+                assert_eq!((load.kernel, load.cpu), (kernel, cpu));
+            }
+            assert_eq!((state.flying.count, state.queue.loads().count), (1, 1));
+        }
+        device.leave_window(&mut state, &flies);
+        assert_eq!((state.flying.count, state.window.len()), (0, 0));
     }
 }

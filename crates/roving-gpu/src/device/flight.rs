@@ -1,5 +1,6 @@
 //! Tasks on the device: from the queue to the last operation.
 
+use std::ptr;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -25,10 +26,10 @@ impl Device {
         while state.lost.is_none() && self.has_room(state) {
             let standing = self.standing(state);
             let workers = self.common.decides().then_some(standing.workers);
-            let kinds = &state.kinds;
+            let window = &state.window;
             let popped = state
                 .queue
-                .pop(workers, |entry| self.wants(entry, kinds, &standing));
+                .pop(workers, |entry| self.wants(entry, window, &standing));
             let Some((entry, end)) = popped else { return };
             if !self.admit(state, actions, &entry) {
                 state.queue.push_at(entry, end);
@@ -49,12 +50,12 @@ impl Device {
         (is_free && is_left) || (self.adapts && is_short())
     }
 
-    /// `kinds` are those of the tasks that are flying.
-    fn wants(&self, entry: &Entry, kinds: &[&str], standing: &choose::Standing) -> bool {
+    /// `window` has the tasks that are flying.
+    fn wants(&self, entry: &Entry, window: &[Arc<Entry>], standing: &choose::Standing) -> bool {
         if !entry.may_leave || !self.common.decides() {
             return true;
         }
-        if !self.may_trust(entry, kinds) {
+        if !self.may_trust(entry, window) {
             return false;
         }
         let history = &self.common.history;
@@ -63,15 +64,15 @@ impl Device {
         choose::admits(cpu, device, &entry.load(), standing)
     }
 
-    /// Whether there is as much behind the time that a task is expected to take as hangs on it: no
-    /// more tasks of a kind are aboard than were measured here, but for one. What is aboard is done
-    /// here, also if each takes a thousand times as long as the first, which may have been one of a
-    /// few that have little to do.
-    pub(super) fn may_trust(&self, entry: &Entry, kinds: &[&str]) -> bool {
-        let aboard = kinds.iter().filter(|kind| **kind == entry.kind).count();
+    /// Whether there is enough behind the time that a task is expected to take for what hangs on
+    /// it: no more tasks of a kind are aboard than the root of how many were measured here. What is
+    /// aboard is done here, also if each takes a thousand times as long as those, which may have
+    /// been a row of neighbours that have little to do.
+    pub(super) fn may_trust(&self, entry: &Entry, window: &[Arc<Entry>]) -> bool {
+        let aboard = window.iter().filter(|one| one.kind == entry.kind).count();
         let history = &self.common.history;
         let samples = history.samples(entry.kind, Side::Device(&self.name), entry.work);
-        aboard == 0 || aboard < samples as usize
+        aboard == 0 || aboard * aboard < samples as usize
     }
 
     /// Brings a task onto the device. False if there is no memory for it now.
@@ -175,7 +176,7 @@ impl Device {
         actions.follows.extend(follows);
     }
 
-    pub(super) fn enter_window(&self, state: &mut State, entry: &Entry) {
+    pub(super) fn enter_window(&self, state: &mut State, entry: &Arc<Entry>) {
         let mut inside = entry.lock();
         if inside.in_window {
             return;
@@ -195,7 +196,7 @@ impl Device {
         let takes_s = self.flying(state).mean + inside.flying.alone();
         inside.done_at = Instant::now().checked_add(Duration::from_secs_f64(takes_s));
         state.flying.add(&inside.flying);
-        state.kinds.push(entry.kind);
+        state.window.push(Arc::clone(entry));
     }
 
     /// The GPU side was polled and is not done. If it does not wait for the device, others must not
@@ -240,8 +241,9 @@ impl Device {
         state.flying.remove(&inside.flying);
         state.flying_since = Instant::now();
         state.replaced.ended();
-        if let Some(at) = state.kinds.iter().position(|kind| *kind == entry.kind) {
-            state.kinds.swap_remove(at);
+        let mut window = state.window.iter();
+        if let Some(at) = window.position(|one| ptr::eq(&raw const **one, entry)) {
+            state.window.swap_remove(at);
         }
     }
 

@@ -108,9 +108,7 @@ impl Device {
         }
         inside.phase = error.map_or(Phase::Landed, Phase::Failed);
         drop(inside);
-        if was_sample {
-            self.requeue(state, entry.kind);
-        }
+        self.learn(state, entry, was_sample);
         actions.entries.push(Arc::clone(entry));
         self.call_one(state, actions);
     }
@@ -221,9 +219,7 @@ impl Device {
         if let Some(error) = own {
             self.failed(state, actions, entry.kind, &error);
         }
-        if was_sample {
-            self.requeue(state, entry.kind);
-        }
+        self.learn(state, entry, was_sample);
         self.call_one(state, actions);
     }
 

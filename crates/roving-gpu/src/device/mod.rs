@@ -76,8 +76,8 @@ struct State {
     /// When the oldest of what is flying became the next to land.
     flying_since: Instant,
     replaced: Replaced,
-    /// The kinds of the tasks that are flying, in no order.
-    kinds: Vec<&'static str>,
+    /// The tasks that are flying, in no order.
+    window: Vec<Arc<Entry>>,
     /// Streams that are free.
     streams: Vec<usize>,
     /// Tasks that are on the device, and do not wait for anything else.
@@ -200,7 +200,7 @@ impl Device {
                 flying: Loads::default(),
                 flying_since: Instant::now(),
                 replaced: Replaced::default(),
-                kinds: Vec::new(),
+                window: Vec::new(),
                 streams: (0..streams).rev().collect(),
                 aboard: 0,
                 ahead: 0,

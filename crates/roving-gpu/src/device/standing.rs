@@ -58,8 +58,8 @@ impl Device {
     pub(crate) fn told(&self) -> (usize, Option<String>) {
         let state = self.lock();
         let mut counts = BTreeMap::<_, usize>::new();
-        for kind in &state.kinds {
-            *counts.entry(*kind).or_default() += 1;
+        for entry in &state.window {
+            *counts.entry(entry.kind).or_default() += 1;
         }
         let counts = counts
             .iter()

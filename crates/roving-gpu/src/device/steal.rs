@@ -132,7 +132,7 @@ impl Device {
         if !entry.may_leave || !self.common.decides() {
             return true;
         }
-        if !self.may_trust(entry, &own.kinds) {
+        if !self.may_trust(entry, &own.window) {
             return false;
         }
         let history = &self.common.history;
