@@ -67,8 +67,8 @@
 // | `meter` | polls the process that it times in place |
 // | `port` | each port is the only one at its end |
 // | `network` | makes ports and the network's own references to channels |
-// | `start` | lends processes the word with their place |
-// | `starts` | closures of any types in one memory |
+// | `launch` | lends processes the word with their place |
+// | `pending_starts` | closures of any types in one memory |
 // | `task` | a waker in one word |
 // | `process` | polls its body in place |
 // | `turn` | lends a waker, and finds the poll that a thread is in |
@@ -82,6 +82,7 @@ compile_error!("`--cfg loom` needs the feature `loom`: see `cargo xtask loom`");
 
 #[cfg(not(loom))]
 mod accounting;
+mod all_counts;
 mod below;
 mod blocking;
 #[cfg(not(loom))]
@@ -97,8 +98,9 @@ mod explain;
 mod export;
 #[cfg(not(loom))]
 mod hint;
-mod line;
-mod lines;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod launch;
 #[cfg(not(loom))]
 mod live;
 #[cfg(all(test, loom))]
@@ -113,10 +115,13 @@ mod names;
 #[allow(unsafe_code)]
 mod network;
 #[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod pending_starts;
+#[cfg(not(loom))]
 mod placement;
 #[allow(unsafe_code)]
 mod port;
-mod ports;
+mod port_sets;
 #[allow(unsafe_code)]
 mod prim;
 #[allow(unsafe_code)]
@@ -136,15 +141,10 @@ mod sources;
 #[cfg(not(loom))]
 mod stage;
 #[cfg(not(loom))]
-#[allow(unsafe_code)]
-mod start;
-#[cfg(not(loom))]
-#[allow(unsafe_code)]
-mod starts;
-#[cfg(not(loom))]
 mod steps;
 #[allow(unsafe_code)]
 mod task;
+mod thread_counts;
 #[cfg(not(loom))]
 mod timeout;
 #[allow(unsafe_code)]
@@ -178,5 +178,5 @@ pub use {
 pub use {
     merge::Merge,
     port::{In, Out, Receiving, SendError, Sending, TryRecvError, TrySendError},
-    ports::Ports,
+    port_sets::Ports,
 };

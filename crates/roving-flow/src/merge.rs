@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 
 use crate::port::{In, Out};
-use crate::ports::Ports;
-use crate::ports::sealed::{Sealed, Visitor};
+use crate::port_sets::Ports;
+use crate::port_sets::sealed::{Sealed, Visitor};
 
 /// Several inputs from which a process takes the next message of any.
 ///

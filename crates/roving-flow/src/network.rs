@@ -10,15 +10,15 @@ use roving::task::Scope;
 use crate::channel::words::UNBOUNDED;
 use crate::channel::{self, Handle};
 use crate::hint;
+use crate::launch::{Setting, start};
 use crate::names::{Plan, Stage};
+use crate::pending_starts::Starts;
 use crate::placement::Placement;
 use crate::port::{self, In, Out};
-use crate::ports::Ports;
-use crate::ports::sealed::Visitor;
+use crate::port_sets::Ports;
+use crate::port_sets::sealed::Visitor;
 use crate::report::Report;
 use crate::shared::{Failure, Shared};
-use crate::start::{Setting, start};
-use crate::starts::Starts;
 use crate::turn::Turn;
 
 /// Capacity of a channel for which none is given.

@@ -7,9 +7,9 @@ use std::task::{Context, Poll, Waker};
 use crate::channel::words::{End, Resumed};
 use crate::channel::{At, Op, Waits};
 use crate::deadlock;
-use crate::line::Line;
 use crate::prim::{Arc, Ordering, fence, ord};
 use crate::shared::{Failure, Shared};
+use crate::thread_counts::Line;
 use crate::turn::{Outside, Turn};
 use crate::word::Word;
 

@@ -9,12 +9,12 @@ use roving::raw::tasks::OnCancel;
 use crate::accounting::Accounts;
 use crate::error::Error;
 use crate::hint;
+use crate::launch::Setting;
 use crate::meter::Meter;
 use crate::network::Network;
 use crate::placement::{Grouped, Network as Placed, Placer};
 use crate::report::Report;
 use crate::shared::{Failure, Shared};
-use crate::start::Setting;
 
 /// The network gives up its channels when its run is over: after the report has read them, and also
 /// when a task that a process has spawned panics out of the run. Else they and what is shared would

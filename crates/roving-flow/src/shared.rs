@@ -6,10 +6,10 @@ use std::ptr;
 use std::sync::PoisonError;
 use std::task::Waker;
 
+use crate::all_counts::Lines;
 use crate::below::{CancelledError, Meter, Place, is_cancelled};
 use crate::channel::Handle;
 use crate::channel::words::End;
-use crate::lines::Lines;
 use crate::names::Plan;
 use crate::prim::{
     Arc, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::choice::Choice;
 use crate::common::Sample;
-use crate::device::choose::{self, Place};
+use crate::device::auto::{self, Place};
 use crate::device::entry::Task;
 use crate::device::{Device, Estimate};
 use crate::error::{DeviceError, TaskError};
@@ -68,7 +68,7 @@ impl Inner {
         }
         // A device on the workers' cores costs as many of them as it takes.
         let again_s = load.alone() * estimate.cores;
-        match choose::place(cpu, estimate.known, load, ahead, estimate.cores) {
+        match auto::place(cpu, estimate.known, load, ahead, estimate.cores) {
             Place::Cpu if self.is_due(task, Side::Device(&device.name), again_s) => {
                 Plan::Device(device, estimate, Why::Sample)
             }
@@ -91,7 +91,7 @@ impl Inner {
     /// runs that have the choice.
     fn as_chosen(&self, task: &Task) -> Plan {
         let cpu = self.common.history.known(task.kind, Side::Cpu, task.work);
-        if choose::is_short(cpu) {
+        if auto::is_short(cpu) {
             Plan::CpuByFar(Why::Choice)
         } else {
             Plan::Cpu(Why::Choice)
@@ -102,7 +102,7 @@ impl Inner {
     fn is_by_far(&self, task: &Task, cpu: Known) -> bool {
         self.devices.iter().all(|device| {
             let known = device.known(task.kind, task.work);
-            choose::is_by_far(cpu, known)
+            auto::is_by_far(cpu, known)
                 || device
                     .refusal(task.kind, &task.uses, task.has_cpu)
                     .is_some()

@@ -90,10 +90,10 @@
 // | `stack` | the memory that owner and thieves share |
 // | `inherit::node` | leads threads to contexts that others keep |
 // | `workers::worker` | runs slots; knows which thread is which worker |
-// | `workers::outside` | lends a frame to a worker, and waits until it is given back |
-// | `workers::own`, `workers::stranded` | run what was taken off the worker's own stack |
-// | `workers::turn` | makes a thread of the pool the worker at its seat |
-// | `workers::wait::on_worker` | is a worker further out again, to run its mail |
+// | `workers::outside_calls` | lends a frame to a worker, and waits until it is given back |
+// | `workers::own_tasks`, `workers::stranded` | run what was taken off the worker's own stack |
+// | `workers::thread_loop` | makes a thread of the pool the worker at its seat |
+// | `workers::wait::worker_side` | is a worker further out again, to run its mail |
 // | `workers::enter` | lets workers into contexts that others keep |
 // | `workers::job` | a closure behind a pointer that two may keep |
 // | `workers::frames` | moves futures into frames, and frames between workers |
@@ -166,5 +166,5 @@ pub use {
 #[doc(inline)]
 pub use context::{Cancel, CancelledError, is_cancelled};
 pub use stats::{Counters, Profile, WorkerProfile};
-pub use workers::places::QueueFullError;
+pub use workers::job_limit::QueueFullError;
 pub use workers::priority::Priority;

@@ -10,7 +10,7 @@ use crate::reading::{Source, is_for_tests};
 /// Types whose methods are counted, and how many each may have.
 const GODS: [(&str, usize); 2] = [("Worker", 30), ("Registry", 25)];
 /// The files that say what a kind of pool is, and what stands in for a worker of one.
-const TOLD: [&str; 2] = ["/workers/kind.rs", "/sleep/spares.rs"];
+const TOLD: [&str; 2] = ["/workers/pool_kind.rs", "/sleep/spares.rs"];
 /// A line with this and one of [`ASKS`] asks for what stands in for a worker.
 const VARIANT: &str = "StandIn::";
 const ASKS: [&str; 4] = ["==", "!=", "=>", "matches!"];
@@ -22,7 +22,7 @@ const DOOR: &str = "/machine/prim";
 const FORKED: &str = "is_left_behind()";
 /// The files of the kinds themselves, and those that make pools of settings.
 const OF_KINDS: [&str; 7] = [
-    "/workers/kind.rs",
+    "/workers/pool_kind.rs",
     "/workers/replayed.rs",
     "/worker/adopted.rs",
     "/worker/caller_runs.rs",
@@ -220,12 +220,12 @@ mod tests {
     fn kinds_are_told_and_not_asked() {
         let at = |path: &str, text| Source::new(path.into(), text);
         let kinds = "trait PoolKind {\n    fn makes_do(&self) -> bool {\n        true\n    }\n    fn close(&self, pool: &Registry) -> bool;\n}\n";
-        let good = at("src/workers/kind.rs", kinds);
+        let good = at("src/workers/pool_kind.rs", kinds);
         assert_eq!(check(&[good]), []);
         let asks = "fn f() {\n    pool.kind.close(pool);\n    if pool.kind.makes_do() {}\n    let own = with(StandIn::Nobody);\n    own == StandIn::Nobody;\n}\n";
         let bad = [
-            at("src/workers/kind.rs", kinds),
-            at("src/workers/turn.rs", asks),
+            at("src/workers/pool_kind.rs", kinds),
+            at("src/workers/thread_loop.rs", asks),
             at("src/workers/sleep/spares.rs", asks),
         ];
         let lines: Vec<usize> = check(&bad).iter().map(|found| found.line).collect();

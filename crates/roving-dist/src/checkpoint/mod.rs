@@ -3,12 +3,12 @@
 //! A bag and a network each say what a rank's part of a cut is, and when it is recorded. The rest
 //! is here: the files, who may write them, and what a run that resumes finds there.
 
-mod checkpoints;
+mod directory;
 mod files;
 mod format;
 mod plan;
 
-pub use checkpoints::Checkpoints;
+pub use directory::Checkpoints;
 pub(crate) use files::{Files, Which};
 pub(crate) use plan::{Loaded, Plan, Writers, close, open};
 

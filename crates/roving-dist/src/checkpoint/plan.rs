@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::checkpoints::Checkpoints;
+use super::directory::Checkpoints;
 use super::files::{Files, Which};
 use super::format::{Cut, Identity};
 use crate::error::Error;

@@ -10,9 +10,9 @@ use super::holders::open;
 use super::window::Window;
 use super::words::{Claim, End, Resumed, UNBOUNDED};
 use super::{Channel, Empty, Full};
-use crate::line::{Line, are_quiet};
 use crate::prim::{DataCell, explore};
 use crate::shared::Shared;
+use crate::thread_counts::{Line, are_quiet};
 use crate::word::{AtomicWord, Word};
 
 /// A channel of which no port is dropped.

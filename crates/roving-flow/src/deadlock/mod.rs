@@ -16,7 +16,7 @@
 //!    itself, [`STEPS`] of them. So the usual cycle is found by the process that closes it.
 //! 2. So many suspensions later, [`PERIOD`] or as many as there are processes, the whole network is
 //!    looked at: for longer cycles, and for processes that wait for any of several channels.
-//! 3. No process can go on any more ([`are_quiet`](crate::line::are_quiet)): the whole
+//! 3. No process can go on any more ([`are_quiet`](crate::thread_counts::are_quiet)): the whole
 //!    network is looked at. While no process has waited for room, this is the only occasion, and a
 //!    suspension costs next to nothing.
 
@@ -25,9 +25,9 @@ mod graph;
 mod resolve;
 
 use crate::channel::OUTSIDE;
-use crate::line::Line;
 use crate::prim::{Ordering, fence, lock, ord};
 use crate::shared::{Shared, Wait};
+use crate::thread_counts::Line;
 use crate::word::Word;
 pub(crate) use elsewhere::{Waiting, grow, stuck, verdicts_of, waits};
 use graph::Graph;

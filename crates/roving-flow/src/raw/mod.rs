@@ -113,8 +113,8 @@ mod inside;
 mod verdict;
 
 use crate::channel::words::End;
-use crate::ports::Ports;
-use crate::ports::sealed::Visitor;
+use crate::port_sets::Ports;
+use crate::port_sets::sealed::Visitor;
 
 pub use crate::placement::{Across, Figures};
 pub use crate::prim::fence;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::entry::{Entry, EntryState, Phase, Recorded, RecordedArg};
 use super::table::Short;
-use super::{Actions, Device, State, choose};
+use super::{Actions, Device, State, auto};
 use crate::backend::{Done, Download, Launch, LaunchArg, Left, Outcome};
 use crate::error::{Cause, DeviceError};
 use crate::history::Side;
@@ -51,7 +51,7 @@ impl Device {
     }
 
     /// `window` has the tasks that are flying.
-    fn wants(&self, entry: &Entry, window: &[Arc<Entry>], standing: &choose::Standing) -> bool {
+    fn wants(&self, entry: &Entry, window: &[Arc<Entry>], standing: &auto::Standing) -> bool {
         if !entry.may_leave || !self.common.decides() {
             return true;
         }
@@ -61,7 +61,7 @@ impl Device {
         let history = &self.common.history;
         let cpu = history.known(entry.kind, Side::Cpu, entry.work);
         let device = self.known(entry.kind, entry.work);
-        choose::admits(cpu, device, &entry.load(), standing)
+        auto::admits(cpu, device, &entry.load(), standing)
     }
 
     /// Whether there is enough behind the time that a task is expected to take for what hangs on

@@ -5,8 +5,8 @@
 //! once the lock is open again: [`Actions`]. So back-ends may end an operation inside the call that
 //! submits it, and wakers may do what they like.
 
+pub(crate) mod auto;
 mod bring;
-pub(crate) mod choose;
 pub(crate) mod entry;
 mod estimate;
 mod flight;
@@ -430,7 +430,7 @@ impl Device {
         let cpu = history.known(entry.kind, Side::Cpu, entry.work);
         let device = self.known(entry.kind, entry.work);
         let standing = self.standing(state);
-        choose::takes(
+        auto::takes(
             cpu,
             device,
             &entry.load(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use super::choose::Standing;
+use super::auto::Standing;
 use super::entry::Entry;
 use super::{Device, State};
 use crate::history::law::Took;

@@ -10,7 +10,7 @@
 
 use std::sync::{Arc, Weak};
 
-use super::choose::{self, Standing};
+use super::auto::{self, Standing};
 use super::entry::{Cost, Entry, Phase};
 use super::{Actions, Device, State};
 use crate::buffer::hold::Use;
@@ -142,6 +142,6 @@ impl Device {
             queue,
             ..self.standing(own)
         };
-        choose::admits(cpu, known, &cost.load, &standing)
+        auto::admits(cpu, known, &cost.load, &standing)
     }
 }

@@ -9,7 +9,7 @@ use crate::inherit::cancelled::CancelledError;
 use crate::inherit::node::{self, Kind, Node};
 use crate::inherit::token::Token;
 use crate::workers::Worker;
-use crate::workers::dropped::count_dropped;
+use crate::workers::drop_cancelled::count_dropped;
 use crate::workers::enter::run_in;
 
 /// A request to stop: a token for all work that belongs to it, and for the tokens below it.

@@ -11,9 +11,9 @@ use std::panic::{self, AssertUnwindSafe};
 
 use crate::stack::line::{self, wire_of_this_thread};
 use crate::stack::slot::{self, Further, Run, Slot, fits};
-use crate::stack::state::Phase;
+use crate::stack::slot_state::Phase;
 use crate::workers::Worker;
-use crate::workers::own::Own;
+use crate::workers::own_tasks::Own;
 use crate::workers::wait::Taken;
 
 /// The code of a task, which [`run`] calls with the thread's line pointer ([`wire`]) and the slot.

@@ -10,7 +10,7 @@ use crate::pool::{self, global};
 use crate::stack::line::current_line;
 use crate::stack::slot::{Further, Run, Slot, fits};
 use crate::workers::Worker;
-use crate::workers::own::Own;
+use crate::workers::own_tasks::Own;
 use crate::workers::wait::Taken;
 
 /// Runs `a` and `b`, perhaps at the same time, and returns both results.

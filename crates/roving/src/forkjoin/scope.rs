@@ -22,7 +22,7 @@ use crate::pool::{Pool, global, install, with_registry_at};
 use crate::stack::line::current_line;
 use crate::stack::slot::{apart, fits};
 use crate::workers::Worker;
-use crate::workers::dropped;
+use crate::workers::drop_cancelled;
 use crate::workers::enter::run_in;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
@@ -496,9 +496,9 @@ impl<'scope> Scope<'scope> {
     #[inline]
     fn drops_task(&self) -> bool {
         if !self.is_cancelled_or_context() {
-            return dropped::is_dropped();
+            return drop_cancelled::is_dropped();
         }
-        dropped::count_dropped();
+        drop_cancelled::count_dropped();
         true
     }
 

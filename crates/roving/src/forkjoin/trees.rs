@@ -22,7 +22,7 @@ use crate::stack::slot::{Further, Slot, fits};
 use crate::workers::Worker;
 use crate::workers::frames::Level;
 use crate::workers::frames::open::Open;
-use crate::workers::own::Own;
+use crate::workers::own_tasks::Own;
 use crate::workers::wait::Taken;
 
 pub use crate::stack::slot::ForeignHead as Head;

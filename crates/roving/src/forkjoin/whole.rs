@@ -4,7 +4,7 @@
 use std::array;
 
 use crate::inherit::node::{self, Place};
-use crate::stack::word::TaskWord;
+use crate::stack::task_word::TaskWord;
 use crate::workers::Worker;
 use crate::workers::wait::Wait;
 use crate::workers::worker::claimed::Claimed;

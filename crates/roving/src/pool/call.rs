@@ -6,7 +6,7 @@ use super::home::Home;
 use super::{Pool, global};
 use crate::workers::Worker;
 use crate::workers::inject::Kind;
-use crate::workers::outside::call_from_outside;
+use crate::workers::outside_calls::call_from_outside;
 use crate::workers::registry::Registry;
 use crate::workers::sleep::roster;
 use crate::workers::worker::adopted::Adopted;

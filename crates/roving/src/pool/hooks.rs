@@ -3,7 +3,7 @@
 use crate::observe::diagnostics;
 use crate::workers::Worker;
 use crate::workers::registry::Hooks;
-use crate::workers::turn::run_thread;
+use crate::workers::thread_loop::run_thread;
 
 /// The registry is a table: who works at its seats, and who writes what it owes, is said here.
 pub(super) const HOOKS: Hooks = Hooks {

@@ -16,7 +16,7 @@ use crate::machine::prim::{Condvar, Mutex};
 use crate::observe::diagnostics;
 use crate::workers::registry::{Plan, Registry};
 use crate::workers::settings::Settings;
-use crate::workers::turn::run_thread;
+use crate::workers::thread_loop::run_thread;
 
 /// A thread that waits to hear which worker it is, or that it is none.
 struct Recruit {

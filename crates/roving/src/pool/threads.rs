@@ -7,7 +7,7 @@ use super::stop::join_threads;
 use crate::workers::registry::Registry;
 use crate::workers::sleep::Parts;
 use crate::workers::sleep::roster;
-use crate::workers::turn::run_thread;
+use crate::workers::thread_loop::run_thread;
 
 /// A worker that needs a thread; see [`crate::PoolBuilder::build_with`].
 ///

@@ -20,7 +20,7 @@
 //! ```
 
 use crate::workers::Worker;
-use crate::workers::jobs::Jobs;
+use crate::workers::job_runs::Jobs;
 use crate::workers::on_demand::OnDemand;
 
 /// Returns the index of the worker that the calling thread is, or stands in for.

@@ -11,8 +11,8 @@ use std::collections::{HashSet, VecDeque};
 use super::line::{ALARM, NOWHERE, set_current_line};
 use super::owner::{Owner, Popped};
 use super::slot::{Further, Slot};
+use super::slot_state::{Phase, State};
 use super::span::Span;
-use super::state::{Phase, State};
 use super::thief::Claim;
 use super::{Showing, TaskStack};
 

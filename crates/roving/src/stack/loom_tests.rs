@@ -8,9 +8,9 @@ use loom::thread;
 
 use super::owner::{Owner, Popped};
 use super::slot::{Further, Slot};
-use super::state::Phase;
+use super::slot_state::Phase;
+use super::task_word::Unpark;
 use super::thief::Claim;
-use super::word::Unpark;
 use super::{Showing, TaskStack};
 use crate::machine::duty::Due;
 use crate::machine::latch::Latch;

@@ -10,7 +10,7 @@
 //! line* between public and private moves only by the owner's hand. Three words are shared:
 //!
 //! * [`span::Span`], one a stack: which tasks are public;
-//! * [`state::State`], one a slot: who runs a task, and whether it has ended;
+//! * [`slot_state::State`], one a slot: who runs a task, and whether it has ended;
 //! * the owner's line pointer ([`line`]): a thief overwrites it to raise the alarm.
 //!
 //! After Wool (private tasks, synchronise on the task, trip wire; Faxén 2009) and Lace (split
@@ -31,11 +31,11 @@ pub(crate) mod line;
 pub(crate) mod owner;
 pub(crate) mod policy;
 pub(crate) mod slot;
+pub(crate) mod slot_state;
 mod slots;
 pub(crate) mod span;
-pub(crate) mod state;
+pub(crate) mod task_word;
 pub(crate) mod thief;
-pub(crate) mod word;
 
 #[cfg(test)]
 mod exhaustive_tests;

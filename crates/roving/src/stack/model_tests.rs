@@ -13,7 +13,7 @@ use super::line::{ALARM, NOWHERE, current_line, set_current_line};
 use super::owner::{Owner, Popped, Wake};
 use super::policy;
 use super::slot::{self, Slot};
-use super::state::{Phase, State};
+use super::slot_state::{Phase, State};
 use super::thief::Claim;
 use super::{Showing, TaskStack};
 use crate::machine::duty::Due;

@@ -383,7 +383,7 @@ impl<'s> Owner<'s> {
     }
 
     /// The claimed task at the top has been taken back: its slot is free. See
-    /// [`take_back`](super::word::TaskWord::take_back).
+    /// [`take_back`](super::task_word::TaskWord::take_back).
     pub(crate) fn release(&self, index: usize) {
         debug_assert_eq!(self.top(), index + 1);
         self.stack.own.split.set(index);

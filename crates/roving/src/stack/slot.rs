@@ -6,8 +6,8 @@ use std::mem::{MaybeUninit, align_of, size_of};
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-use super::state::State;
-use super::word::TaskWord;
+use super::slot_state::State;
+use super::task_word::TaskWord;
 use crate::machine::prim::DataCell;
 
 /// Runs the task in a slot: moves the closure out of the payload, calls it, catches its panic and
@@ -77,7 +77,7 @@ impl Offer {
 type Payload = MaybeUninit<[u64; 5]>;
 
 /// A task descriptor. It belongs to one stack for as long as the pool lives, so a thief may look
-/// at its state at any time; what else it may touch, and when, is in [`super::state`].
+/// at its state at any time; what else it may touch, and when, is in [`super::slot_state`].
 #[repr(C, align(64))]
 pub(crate) struct Slot {
     word: TaskWord,

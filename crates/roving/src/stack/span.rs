@@ -1,6 +1,6 @@
 //! The shared word of a task stack: which of its tasks are public.
 
-use super::state::BASE_MAX;
+use super::slot_state::BASE_MAX;
 
 /// One value of the word that an owner and its thieves share.
 ///

@@ -4,8 +4,7 @@
 #[allow(unsafe_code)]
 pub(crate) mod arena;
 pub(crate) mod blocking;
-pub(crate) mod calls;
-pub(crate) mod dropped;
+pub(crate) mod drop_cancelled;
 #[allow(unsafe_code)]
 pub(crate) mod enter;
 #[allow(unsafe_code)]
@@ -13,17 +12,16 @@ pub(crate) mod frames;
 pub(crate) mod inject;
 #[allow(unsafe_code)]
 pub(crate) mod job;
-pub(crate) mod jobs;
-pub(crate) mod kind;
-pub(crate) mod lent;
+pub(crate) mod job_limit;
+pub(crate) mod job_runs;
+pub(crate) mod lent_thread;
 pub(crate) mod on_demand;
 #[allow(unsafe_code)]
-pub(crate) mod outside;
+pub(crate) mod outside_calls;
 #[allow(unsafe_code)]
-pub(crate) mod own;
-pub(crate) mod parked;
+pub(crate) mod own_tasks;
 pub(crate) mod pins;
-pub(crate) mod places;
+pub(crate) mod pool_kind;
 pub(crate) mod priority;
 pub(crate) mod registry;
 pub(crate) mod replayed;
@@ -36,8 +34,10 @@ pub(crate) mod stopping;
 #[allow(unsafe_code)]
 pub(crate) mod stranded;
 #[allow(unsafe_code)]
-pub(crate) mod turn;
+pub(crate) mod thread_loop;
 pub(crate) mod wait;
+pub(crate) mod wake_calls;
+pub(crate) mod watched_parks;
 #[allow(unsafe_code)]
 pub(crate) mod worker;
 

@@ -2,7 +2,7 @@
 
 use crate::stats::Activity;
 use crate::workers::Worker;
-use crate::workers::jobs::Jobs;
+use crate::workers::job_runs::Jobs;
 use crate::workers::steal::Thief;
 
 /// A worker that runs one task on top of what it does.

@@ -18,8 +18,7 @@ use crate::stats::lane::Event;
 use crate::stats::{Activity, Keep};
 use crate::workers::inject::{Injector, Kind, Queue};
 use crate::workers::job::Job;
-use crate::workers::kind::PoolKind;
-use crate::workers::parked::Watch;
+use crate::workers::pool_kind::PoolKind;
 use crate::workers::priority::Priority;
 use crate::workers::settings::Settings;
 use crate::workers::sleep::Parts;
@@ -31,6 +30,7 @@ use crate::workers::sleep::lookers::Lookers;
 use crate::workers::sleep::roster::{self, Roster};
 use crate::workers::sleep::spares::Spares;
 use crate::workers::stopping::Stopping;
+use crate::workers::watched_parks::Watch;
 
 /// The settings of a pool, and its kind.
 pub(crate) type Plan = (Apart<Box<Settings>>, Box<dyn PoolKind>);

@@ -11,7 +11,7 @@ use crate::replay::members::TURNS;
 use crate::stack::Showing;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
-use crate::workers::kind::PoolKind;
+use crate::workers::pool_kind::PoolKind;
 use crate::workers::priority::Priority;
 use crate::workers::registry::Registry;
 use crate::workers::settings::SPARES_MAX;

@@ -13,7 +13,6 @@ use crate::machine::duty::Due;
 use crate::machine::turns::{At, meet};
 use crate::stack::owner::{Owner, Wake};
 use crate::stats::{Clock, Tally};
-use crate::workers::calls::Calls;
 use crate::workers::frames;
 use crate::workers::priority::Priority;
 use crate::workers::registry::Registry;
@@ -23,6 +22,7 @@ use crate::workers::sleep::lookers::Looking;
 use crate::workers::steal::patience::Patience;
 use crate::workers::steal::restraint::Restraint;
 use crate::workers::steal::victim::Victims;
+use crate::workers::wake_calls::Calls;
 
 /// Ends the time of a worker whose thread was adopted, if it is to end.
 type Leave = fn(&Worker) -> bool;

@@ -14,10 +14,10 @@ use super::word::{Keeper, Word};
 use crate::context::CancelledError;
 use crate::inherit::node::{self, Node};
 use crate::workers::Worker;
-use crate::workers::dropped;
+use crate::workers::drop_cancelled;
 use crate::workers::enter::run_in;
 use crate::workers::frames::awaited::Awaited;
-use crate::workers::frames::end::{Awaiting, Ending, Retracted};
+use crate::workers::frames::child_end::{Awaiting, Ending, Retracted};
 use crate::workers::job::{self, Job};
 use crate::workers::registry::Registry;
 
@@ -389,7 +389,7 @@ unsafe fn begin<F: FnOnce() -> T, T>(task: Task) -> Outcome<T> {
     // Within the call that catches its panics, so that it is not copied there.
     // SAFETY: the caller's promise; one of the two below.
     let take = || unsafe { take_closure::<F, T>(task) };
-    let run = |f: F, is_cancelled: bool| match is_cancelled || dropped::drops() {
+    let run = |f: F, is_cancelled: bool| match is_cancelled || drop_cancelled::drops() {
         true => {
             drop(f);
             Err(Failure::Cancelled)
@@ -400,7 +400,9 @@ unsafe fn begin<F: FnOnce() -> T, T>(task: Task) -> Outcome<T> {
         None => run(take(), false),
         Some(_) => {
             let f = take();
-            run_in(context.as_ref(), move || run(f, dropped::is_dropped()))
+            run_in(context.as_ref(), move || {
+                run(f, drop_cancelled::is_dropped())
+            })
         }
     };
     match panic::catch_unwind(AssertUnwindSafe(run)) {

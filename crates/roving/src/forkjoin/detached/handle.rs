@@ -16,9 +16,9 @@ use crate::machine::turns::{park, unpark};
 use crate::workers::Worker;
 use crate::workers::frames::awaited::ask;
 use crate::workers::job::Job;
-use crate::workers::parked::Why;
 use crate::workers::registry::Registry;
 use crate::workers::wait::Wait;
+use crate::workers::watched_parks::Why;
 
 /// A handle to a detached task, made by [`spawn`](crate::spawn) and its kin. It is a future, to be
 /// awaited by tasks of any runtime, and [`Self::join`] waits for the task on a thread.
@@ -166,7 +166,7 @@ impl<T> JoinHandle<T> {
         // SAFETY: the handle keeps the task.
         let header = unsafe { task.as_ref() };
         if header.word.is_unclaimed() && header.word.claim() {
-            crate::workers::dropped::count_dropped();
+            crate::workers::drop_cancelled::count_dropped();
             // SAFETY: claimed, once.
             unsafe {
                 header.settle(task, Begin::Drop);

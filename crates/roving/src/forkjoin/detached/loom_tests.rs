@@ -1,6 +1,6 @@
 //! The word of a detached task, explored.
 
-use crate::workers::frames::end::{Awaiting, Ending, Retracted};
+use crate::workers::frames::child_end::{Awaiting, Ending, Retracted};
 use std::sync::Arc;
 
 use super::word::{Keeper, Word};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::handle::{self, JoinHandle};
 use crate::pool::{Pool, with_current_registry};
-use crate::workers::places::QueueFullError;
+use crate::workers::job_limit::QueueFullError;
 use crate::workers::priority::Priority;
 use crate::workers::registry::Registry;
 

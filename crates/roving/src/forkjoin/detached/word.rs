@@ -2,7 +2,7 @@
 
 use crate::machine::duty::Due;
 use crate::machine::prim::{AtomicU64, Ordering, ord};
-use crate::workers::frames::end::{Awaiting, Dispose, Ending, Retracted};
+use crate::workers::frames::child_end::{Awaiting, Dispose, Ending, Retracted};
 
 /// The word between the two that keep a detached task: the *job*, which lies in a queue of the pool
 /// until a worker takes it out, and the *handle* of the thread that spawned it. Either may begin

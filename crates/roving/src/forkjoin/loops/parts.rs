@@ -33,7 +33,7 @@ use crate::machine::unwind::{drop_quietly, with_frame_lent};
 use crate::stack::slot::{Further, PartHead, Slot, fits};
 use crate::workers::Worker;
 use crate::workers::frames::Level;
-use crate::workers::own::Own;
+use crate::workers::own_tasks::Own;
 use crate::workers::wait::Taken;
 
 /// Most halves that a part can have pushed and not yet popped: each is half of what was left.

@@ -8,9 +8,9 @@ use super::fixed::Seconds;
 use super::system;
 use super::words::{self, cut, cut_last, put};
 use crate::observe::watch::guard::{Section, open_sections};
-use crate::workers::parked::{self, Entry, Watch, Why};
 use crate::workers::registry::Registry;
 use crate::workers::sleep::Parts;
+use crate::workers::watched_parks::{self, Entry, Watch, Why};
 
 /// Frames of the program that are shown of each wait.
 const FRAMES_MAX: usize = 3;
@@ -167,7 +167,7 @@ fn frames(stack: &str) -> (Option<&str>, Vec<Frame<'_>>) {
     // The frame that captured the stack says where this crate's files are.
     let source = frames.iter().find_map(|frame| {
         let (path, _) = cut_last(cut_last(frame.at?, ":")?.0, ":")?;
-        path.strip_suffix(parked::FILE)
+        path.strip_suffix(watched_parks::FILE)
     });
     let source = source.unwrap_or_default();
     // What stands above the first of our own, if there is one, is how the stack was captured.
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn the_programs_frames_are_found() {
-        let stack = "   0: std::backtrace::Backtrace::create\n   1: roving::workers::parked::Watch::begin\n             at /cargo/roving/src/workers/parked/watch.rs:70:20\n   2: <roving::workers::worker::Worker as core::Foo>::bar\n   3: core::ops::function::FnOnce::call_once\n   4: roving::forkjoin::join::join\n             at /cargo/roving/src/forkjoin/join.rs:60:5\n   5: app::transfer\n             at ./src/main.rs:21:9\n   6: app::main::{{closure}}\n   7: std::panicking::try\n   8: __rust_try\n   9: <unknown>\n  10: roving_flow::run\n";
+        let stack = "   0: std::backtrace::Backtrace::create\n   1: roving::workers::watched_parks::Watch::begin\n             at /cargo/roving/src/workers/watched_parks/watch.rs:70:20\n   2: <roving::workers::worker::Worker as core::Foo>::bar\n   3: core::ops::function::FnOnce::call_once\n   4: roving::forkjoin::join::join\n             at /cargo/roving/src/forkjoin/join.rs:60:5\n   5: app::transfer\n             at ./src/main.rs:21:9\n   6: app::main::{{closure}}\n   7: std::panicking::try\n   8: __rust_try\n   9: <unknown>\n  10: roving_flow::run\n";
         let (call, frames) = frames(stack);
         assert_eq!(call, Some("join"));
         let symbols: Vec<_> = frames.iter().map(|frame| frame.symbol).collect();
@@ -338,12 +338,12 @@ mod tests {
             ]
         );
         assert_eq!(frames[0].at, Some("./src/main.rs:21:9"));
-        let inlined = "   0: begin\n             at ./src/workers/parked/watch.rs:70:20\n   1: blocking_for<(), x>\n             at ./src/workers/wait/mod.rs:254:29\n   2: call_once<x>\n             at /rustc/5980/library/core/src/ops/function.rs:250:5\n   3: join<app::a, app::b>\n             at ./src/forkjoin/join.rs:42:5\n   4: transfer<u8>\n             at ./tests/app.rs:7:9\n";
+        let inlined = "   0: begin\n             at ./src/workers/watched_parks/watch.rs:70:20\n   1: blocking_for<(), x>\n             at ./src/workers/wait/wait_loop.rs:254:29\n   2: call_once<x>\n             at /rustc/5980/library/core/src/ops/function.rs:250:5\n   3: join<app::a, app::b>\n             at ./src/forkjoin/join.rs:42:5\n   4: transfer<u8>\n             at ./tests/app.rs:7:9\n";
         let (call, frames) = super::frames(inlined);
         assert_eq!(call, Some("join"));
         assert_eq!(frames.len(), 1);
         assert_eq!(frames[0].at, Some("./tests/app.rs:7:9"));
-        let without_lines = "   0: roving::workers::parked::Watch::begin\n   1: roving::forkjoin::join::pop_slowly\n   2: roving::forkjoin::join::join_by_registers\n   3: app::transfer\n";
+        let without_lines = "   0: roving::workers::watched_parks::Watch::begin\n   1: roving::forkjoin::join::pop_slowly\n   2: roving::forkjoin::join::join_by_registers\n   3: app::transfer\n";
         let (call, frames) = super::frames(without_lines);
         assert_eq!((call, frames.len()), (Some("join"), 1));
         assert_eq!(super::frames("disabled backtrace"), (None, Vec::new()));

@@ -11,8 +11,8 @@ use crate::machine::os;
 use crate::machine::prim::{Condvar, Mutex, MutexGuard, process_wide};
 use crate::machine::service::Service;
 use crate::observe::watch::{self, guard};
-use crate::workers::parked::Watch;
 use crate::workers::registry::Registry;
+use crate::workers::watched_parks::Watch;
 
 struct Watcher {
     pools: Pools,

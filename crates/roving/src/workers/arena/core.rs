@@ -10,7 +10,7 @@ use crate::machine::faults;
 use crate::machine::os;
 use crate::machine::prim::Mutex;
 use crate::machine::prim::thread::{self, JoinHandle};
-use crate::workers::lent;
+use crate::workers::lent_thread;
 
 /// A pool that is a share of an arena, as the arena's threads see it.
 pub(crate) trait Lodger: Send + Sync {
@@ -191,7 +191,7 @@ fn run(core: Arc<Core>, number: usize) {
         });
         debug_assert!(here.is_ok());
     });
-    lent::set(with_core_given);
+    lent_thread::set(with_core_given);
     core.board.enlist(number);
     let mut is_new = true;
     loop {

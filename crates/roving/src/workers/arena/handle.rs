@@ -6,7 +6,7 @@ use super::core::Core;
 use super::lodging::Lodging;
 use super::share::Share;
 use crate::workers::blocking::blocking;
-use crate::workers::kind::PoolKind;
+use crate::workers::pool_kind::PoolKind;
 use crate::workers::priority::Priority;
 
 /// A set of threads that any number of pools share.

@@ -28,12 +28,12 @@ use crate::stats::{Activity, bump};
 use crate::workers::Worker;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
-use crate::workers::jobs::Jobs;
+use crate::workers::job_runs::Jobs;
 use crate::workers::registry::Registry;
 use crate::workers::seats::Desk as _;
 use crate::workers::sleep::idle::Asleep;
 use crate::workers::sleep::roster;
-use crate::workers::turn::Turn;
+use crate::workers::thread_loop::Turn;
 
 /// How long a thread stays at a seat between whose tasks it is, while others wait for a thread.
 const TURN: Duration = Duration::from_millis(1);

@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll, Waker};
 
-use super::end::{Awaiting, Retracted};
+use super::child_end::{Awaiting, Retracted};
 
 /// A word that says when there is an outcome, and a place for the waker of who awaits it.
 pub(crate) trait Awaited {

@@ -7,7 +7,7 @@ use std::task::{Context, Wake, Waker};
 use loom::thread;
 
 use super::awaited::{Awaited, ask};
-use super::end::{Awaiting, End, Ending, Retracted};
+use super::child_end::{Awaiting, End, Ending, Retracted};
 use crate::machine::prim::{DataCell, explore};
 
 /// A handle as the code that polls it sees it, with the waker that stands there.

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::ptr;
 use std::task::{Context, Poll};
 
-use super::end::End;
+use super::child_end::End;
 use super::header::{Failure, Frame, Header, Link, Stage, VTable, body};
 use super::life::Life;
 use super::memory;
@@ -19,7 +19,7 @@ use super::store::Size;
 use super::waker;
 use crate::inherit::cancelled::CancelledError;
 use crate::machine::unwind::drop_quietly;
-use crate::workers::dropped::count_dropped;
+use crate::workers::drop_cancelled::count_dropped;
 
 /// The body of a frame, behind its header: each of these begins where it does, so a pointer to it
 /// does not depend on `F`.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use super::awaited::Awaited;
-use super::end::{Awaiting, End, Retracted};
+use super::child_end::{Awaiting, End, Retracted};
 use super::life::Life;
 use super::place::Place;
 use super::root::Root;

@@ -10,7 +10,7 @@ use super::root::{Root, pool_of};
 use super::store::Store;
 use crate::inherit::node;
 use crate::stack::slot::Slot;
-use crate::stack::state::WORKERS_MAX;
+use crate::stack::slot_state::WORKERS_MAX;
 
 /// The part of a worker's seat that belongs to tasks: the worker's alone, but for figures. What
 /// each poll touches comes first.

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use super::end::{Awaiting, End, Ending, Retracted};
+use super::child_end::{Awaiting, End, Ending, Retracted};
 use super::life::{Life, Suspension};
 use super::open::Open;
 use crate::machine::prim::{AtomicUsize, DataCell, Ordering, explore};
 use crate::stack::owner::{Owner, Popped};
 use crate::stack::slot::{Further, Slot};
-use crate::stack::state::Phase;
+use crate::stack::slot_state::Phase;
 use crate::stack::thief::Claim;
 use crate::stack::{Showing, TaskStack};
 

@@ -1,15 +1,15 @@
 //! Frames: futures as workers run them, below the roots that wait for them. [`crate::task`] is what
 //! a program sees of it.
 
+mod after_end;
 #[cfg(all(test, loom))]
 mod alone_loom_tests;
 pub(crate) mod awaited;
 #[cfg(all(test, loom))]
 mod awaited_loom_tests;
 pub(crate) mod bind;
+pub(crate) mod child_end;
 mod drive;
-pub(crate) mod end;
-mod ending;
 pub(crate) mod frame;
 pub(crate) mod header;
 pub(crate) mod level;

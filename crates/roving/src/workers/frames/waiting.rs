@@ -11,8 +11,8 @@ use super::root::Root;
 use crate::machine::turns::park;
 use crate::machine::unwind::{drop_quietly, with_frame_lent};
 use crate::workers::Worker;
-use crate::workers::parked::Why;
 use crate::workers::wait::Wait;
+use crate::workers::watched_parks::Why;
 
 impl Root {
     /// Returns the outcome of the root's own frame, or the first panic that was not awaited, when

@@ -33,7 +33,7 @@
 //! that was taken out of it for O2 and then finds itself benched does O2 once more ([`roster`]).
 //!
 //! A worker that waits for a stolen task parks too, outside the idle set: the waiter bit in the
-//! slot's word meets the thief's end of the task ([`crate::stack::state`]). Meanwhile a spare
+//! slot's word meets the thief's end of the task ([`crate::stack::slot_state`]). Meanwhile a spare
 //! thread has its core ([`spares`]), or, where compensation threads run no tasks, it *follows* its
 //! thief: S1 and O2 are then about the set of followers that belongs to the thief's seat
 //! ([`crate::workers::wait`]).

@@ -13,7 +13,7 @@ use crate::stats::lane::Event;
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
 use crate::workers::frames::Level;
-use crate::workers::jobs::Jobs;
+use crate::workers::job_runs::Jobs;
 use crate::workers::sleep::rest::has_found;
 use crate::workers::worker::claimed::Claimed;
 

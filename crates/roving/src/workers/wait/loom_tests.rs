@@ -6,14 +6,16 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use super::{Chain, Found, Taken, Waiter, give_core, park_while_away, wait_for, wait_for_thief};
+use super::wait_loop::{
+    Chain, Found, Taken, Waiter, give_core, park_while_away, wait_for, wait_for_thief,
+};
 use crate::machine::prim::{explore, explore_within};
 use crate::machine::turns::park;
 use crate::stack::loom_tests::{Made, run_and_finish, take};
 use crate::stack::owner::{Owner, Popped};
 use crate::stack::slot::Slot;
+use crate::stack::task_word::TaskWord;
 use crate::stack::thief::Claim;
-use crate::stack::word::TaskWord;
 use crate::stats::Activity;
 use crate::workers::priority::Priority;
 use crate::workers::sleep::Parts;
@@ -238,7 +240,7 @@ fn loom_a_waiting_worker_is_woken_for_a_subtask_of_its_thief() {
                     if state.is_done() {
                         break;
                     }
-                    if state.phase() != crate::stack::state::Phase::Ready
+                    if state.phase() != crate::stack::slot_state::Phase::Ready
                         && child.announce_waiter(state)
                     {
                         park_until_done(child);

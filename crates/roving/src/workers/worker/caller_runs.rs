@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::Worker;
 use crate::machine::prim::{Mutex, MutexGuard, thread};
 use crate::stats::Activity;
-use crate::workers::jobs::Jobs;
-use crate::workers::kind::PoolKind;
+use crate::workers::job_runs::Jobs;
+use crate::workers::pool_kind::PoolKind;
 use crate::workers::priority::Priority;
 use crate::workers::registry::{ANY, Registry};
 

@@ -103,7 +103,7 @@ impl Drop for Parked<'_> {
 
 /// The path of this file below the crate's own: [`Watch::begin`] captures the stacks here, so it
 /// leads the reader of a stack to the files of this crate.
-pub(crate) const FILE: &str = "workers/parked/watch.rs";
+pub(crate) const FILE: &str = "workers/watched_parks/watch.rs";
 
 #[cfg(test)]
 mod tests {

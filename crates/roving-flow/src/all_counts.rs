@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use crate::line::{Line, are_quiet};
 use crate::prim::{Mutex, OnceLock, lock, per_thread, serial};
+use crate::thread_counts::{Line, are_quiet};
 
 /// So many threads have a line of their own; the others share the last one. For loom there are few
 /// threads.

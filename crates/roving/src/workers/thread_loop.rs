@@ -9,7 +9,7 @@ use crate::machine::overflow::Watched;
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
 use crate::workers::frames::Frames;
-use crate::workers::jobs::Jobs;
+use crate::workers::job_runs::Jobs;
 use crate::workers::registry::Registry;
 use crate::workers::settings::IndexHandler;
 use crate::workers::sleep::Parts;

@@ -8,10 +8,10 @@ use crate::machine::latch::{Latch, SendPtr};
 use crate::machine::unwind::with_frame_lent;
 use crate::workers::Worker;
 use crate::workers::job::Job;
-use crate::workers::parked::Why;
 use crate::workers::registry::Registry;
 use crate::workers::settings::SPARES_MAX;
 use crate::workers::wait::Wait;
+use crate::workers::watched_parks::Why;
 
 /// Has a worker of the pool call `f`, to which `give` gives a job, and waits until it has. The
 /// calling thread is that worker of another pool, or none. One code for all closures: beside the

@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 
 use roving::task::Scope;
 
-use crate::start::Setting;
+use crate::launch::Setting;
 
 /// Bytes of the first piece, and of the largest: each is twice as large as the one before. Large
 /// pieces go back to the system when they are freed.

@@ -4,8 +4,8 @@ use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
 use super::awaited::Awaited;
+use super::child_end::Ending;
 use super::drive::Frames;
-use super::end::Ending;
 use super::frame::{self, resume};
 use super::header::{COUNTED, Frame, Resume, place_of};
 use super::local::Local;
@@ -63,7 +63,7 @@ impl Frames<'_> {
     }
 
     /// Ends a frame that has panicked. Always by a read-modify-write: see
-    /// [`super::end::End::end_alone`].
+    /// [`super::child_end::End::end_alone`].
     ///
     /// # Safety
     /// As [`Self::after_end`], and the frame has failed.

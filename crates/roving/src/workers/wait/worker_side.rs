@@ -3,23 +3,22 @@
 use std::process;
 use std::sync::Arc;
 
-use super::{Chain, Found, Taken, Waiter};
+use super::wait_loop::{self, Chain, Found, Taken, Waiter};
 use crate::machine::os;
 use crate::machine::turns::{self, At, meet};
 use crate::stack::owner::Owner;
 use crate::stack::slot::Offer;
-use crate::stack::word::TaskWord;
+use crate::stack::task_word::TaskWord;
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
 use crate::workers::frames::Level;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
-use crate::workers::jobs::Jobs;
-use crate::workers::lent::with_core_given;
-use crate::workers::parked::Why;
+use crate::workers::job_runs::Jobs;
+use crate::workers::lent_thread::with_core_given;
 use crate::workers::priority::Priority;
 use crate::workers::steal::restraint::Theft;
-use crate::workers::wait;
+use crate::workers::watched_parks::Why;
 use crate::workers::worker::claimed::Claimed;
 
 /// How many tasks that were stolen back may stand on each other. Where each task of a chain spawns
@@ -127,7 +126,7 @@ impl Wait<'_> {
     /// ended or can be had back; either way its slot is free then.
     pub(crate) fn wait_for_thief(self, index: usize) -> Taken {
         let doing = self.0.clock().enter(Activity::Steal);
-        let taken = wait::wait_for_thief(self.0, index);
+        let taken = wait_loop::wait_for_thief(self.0, index);
         self.0.clock().enter(doing);
         taken
     }
@@ -135,7 +134,7 @@ impl Wait<'_> {
     /// Returns when what `word` stands for has ended. Those who are at work on it say so in `runs`.
     pub(crate) fn wait_for_runs(self, word: &TaskWord, runs: &[TaskWord]) {
         let doing = self.0.clock().enter(Activity::Steal);
-        let _: Taken = wait::wait_for(self.0, word, runs);
+        let _: Taken = wait_loop::wait_for(self.0, word, runs);
         self.0.clock().enter(doing);
     }
 
@@ -158,7 +157,7 @@ impl Wait<'_> {
             os::say(&registry.left_behind());
             process::abort();
         }
-        self.blocking_for(why, &mut || wait::park_while_away(self.0, done));
+        self.blocking_for(why, &mut || wait_loop::park_while_away(self.0, done));
         registry.spares.off_call(registry, self.0.index());
     }
 
@@ -211,7 +210,7 @@ impl Wait<'_> {
         let (lending, shown) = (&self.0.registry().lending, &self.0.shown_index);
         shown.while_away(lending, |back| {
             let doing = self.0.clock().enter(Activity::Switch);
-            wait::give_core(self.0, &self.0.is_blocked, || {
+            wait_loop::give_core(self.0, &self.0.is_blocked, || {
                 self.0.seat().tasks.away(|| {
                     with_core_given(f);
                     // What has its index may be waiting for a task with its place here.

@@ -1,7 +1,7 @@
-//! The word by which who has a task and who waits for it meet. [`super::state`] says who may change
-//! it to what.
+//! The word by which who has a task and who waits for it meet. [`super::slot_state`] says who may
+//! change it to what.
 
-use super::state::{Phase, State};
+use super::slot_state::{Phase, State};
 use crate::machine::duty::Due;
 use crate::machine::prim::{AtomicU64, Ordering, mutant, ord};
 
