@@ -8,7 +8,7 @@ use crate::channel::words::Words;
 use crate::deadlock;
 use crate::port::{In, Out, SendError};
 use crate::prim::thread::{self, Thread};
-use crate::turn::Turn;
+use crate::process_poll::Turn;
 
 /// Unparks a thread.
 struct Unpark(Thread);

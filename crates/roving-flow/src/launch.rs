@@ -10,8 +10,8 @@ use roving::task::Scope;
 use crate::accounting::{Accounted, Accounts};
 use crate::meter::Metered;
 use crate::process::{OfProcess, Process};
+use crate::process_poll::Turn;
 use crate::shared::{Failure, Shared};
-use crate::turn::Turn;
 
 /// The common setting in which all processes of a network start.
 pub(crate) struct Setting {

@@ -69,10 +69,10 @@
 // | `network` | makes ports and the network's own references to channels |
 // | `launch` | lends processes the word with their place |
 // | `pending_starts` | closures of any types in one memory |
-// | `task` | a waker in one word |
+// | `process_waker` | a waker in one word |
 // | `process` | polls its body in place |
-// | `turn` | lends a waker, and finds the poll that a thread is in |
-// | `word` | a pointer to a channel, in a word that also holds other things |
+// | `process_poll` | lends a waker, and finds the poll that a thread is in |
+// | `process_word` | a pointer to a channel, in a word that also holds other things |
 // | `prim` | one processor instruction |
 // | `loom_tests` | wakers and ports of its own |
 #![deny(unsafe_code)]
@@ -96,8 +96,6 @@ mod error;
 mod explain;
 #[cfg(not(loom))]
 mod export;
-#[cfg(not(loom))]
-mod hint;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod launch;
@@ -126,6 +124,12 @@ mod port_sets;
 mod prim;
 #[allow(unsafe_code)]
 mod process;
+#[allow(unsafe_code)]
+mod process_poll;
+#[allow(unsafe_code)]
+mod process_waker;
+#[allow(unsafe_code)]
+mod process_word;
 #[cfg(not(loom))]
 #[allow(unsafe_code)] // for `pub mod`, whose reason is in the list above
 pub mod raw;
@@ -142,16 +146,12 @@ mod sources;
 mod stage;
 #[cfg(not(loom))]
 mod steps;
-#[allow(unsafe_code)]
-mod task;
 mod thread_counts;
 #[cfg(not(loom))]
 mod timeout;
-#[allow(unsafe_code)]
-mod turn;
+#[cfg(not(loom))]
+mod unheld_port;
 mod unwind;
-#[allow(unsafe_code)]
-mod word;
 
 /// The crate that partitions the graph of a network, whose types [`Placement`] takes.
 ///

@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 use crate::channel::words::{End, UNBOUNDED};
 use crate::error::Operation;
 use crate::network::Network;
+use crate::process_word::Word;
 use crate::report::{ChannelReport, Report};
 use crate::shared::Shared;
-use crate::word::Word;
 
 /// Counters of a network that may be read at any time: see [`Network::live`].
 ///

@@ -17,9 +17,9 @@ use crate::names::Plan;
 use crate::port::{self, In, Out};
 use crate::prim::{Arc, AtomicBool, AtomicUsize, DataCell, Ordering, explore_within};
 use crate::process::Process;
+use crate::process_poll::Turn;
+use crate::process_waker::{self, Tasks};
 use crate::shared::{Failure, Shared};
-use crate::task::{self, Tasks};
-use crate::turn::Turn;
 
 /// So often one thread takes another's place where a process takes part: of its steps there are
 /// many.
@@ -163,7 +163,11 @@ fn end(shared: &Shared) -> Option<Failure> {
 #[test]
 fn loom_who_wakes_a_process_sees_its_task() {
     explore_within(PREEMPTIONS, || {
-        let processes = Arc::new((Tasks::new(), task::Task::new(), task::Task::new()));
+        let processes = Arc::new((
+            Tasks::new(),
+            process_waker::Task::new(),
+            process_waker::Task::new(),
+        ));
         // Else the functions, which come with the first, would bring its task along.
         processes.1.set(&processes.0, &Task::leak().1);
         let there = Arc::clone(&processes);

@@ -9,7 +9,6 @@ use roving::task::Scope;
 
 use crate::channel::words::UNBOUNDED;
 use crate::channel::{self, Handle};
-use crate::hint;
 use crate::launch::{Setting, start};
 use crate::names::{Plan, Stage};
 use crate::pending_starts::Starts;
@@ -17,9 +16,10 @@ use crate::placement::Placement;
 use crate::port::{self, In, Out};
 use crate::port_sets::Ports;
 use crate::port_sets::sealed::Visitor;
+use crate::process_poll::Turn;
 use crate::report::Report;
 use crate::shared::{Failure, Shared};
-use crate::turn::Turn;
+use crate::unheld_port;
 
 /// Capacity of a channel for which none is given.
 pub(crate) const CAPACITY: usize = 64;
@@ -349,13 +349,13 @@ impl<'env> Network<'env> {
 
     /// Which port is held outside, if one is.
     pub(crate) fn held_outside(&self) -> Option<String> {
-        let held = |words: &Handle| hint::outside(words).next();
+        let held = |words: &Handle| unheld_port::outside(words).next();
         let mut channels = (0..).zip(&self.channels);
         let (channel, end) = channels.find_map(|(index, words)| Some((index, held(words)?)))?;
         Some(format!(
             "the {} port of `{}` is held outside of a closed network: give it to a process, drop \
              it, or do not call `closed`",
-            hint::port(end),
+            unheld_port::port(end),
             self.plan.channels.get(channel)
         ))
     }

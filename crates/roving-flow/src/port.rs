@@ -10,7 +10,7 @@ use futures_core::Stream;
 
 use crate::channel::words::{End, Words};
 use crate::channel::{self, Channel, Empty, Full};
-use crate::turn::Turn;
+use crate::process_poll::Turn;
 use crate::unwind::{go_on, to_the_end};
 
 /// The receiving end of a channel.

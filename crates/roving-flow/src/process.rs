@@ -8,10 +8,10 @@ use crate::channel::words::{End, Resumed};
 use crate::channel::{At, Op, Waits};
 use crate::deadlock;
 use crate::prim::{Arc, Ordering, fence, ord};
+use crate::process_poll::{Outside, Turn};
+use crate::process_word::Word;
 use crate::shared::{Failure, Shared};
 use crate::thread_counts::Line;
-use crate::turn::{Outside, Turn};
-use crate::word::Word;
 
 /// So many times in one poll a process goes on at once when what it waits for has come just then.
 const TURNS_MAX: u32 = 64;

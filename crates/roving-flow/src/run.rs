@@ -8,13 +8,13 @@ use roving::raw::tasks::OnCancel;
 
 use crate::accounting::Accounts;
 use crate::error::Error;
-use crate::hint;
 use crate::launch::Setting;
 use crate::meter::Meter;
 use crate::network::Network;
 use crate::placement::{Grouped, Network as Placed, Placer};
 use crate::report::Report;
 use crate::shared::{Failure, Shared};
+use crate::unheld_port;
 
 /// The network gives up its channels when its run is over: after the report has read them, and also
 /// when a task that a process has spawned panics out of the run. Else they and what is shared would
@@ -110,7 +110,7 @@ impl Network<'_> {
         let accounts = setting.accounts.clone();
         let stopped = Arc::clone(&shared);
         let cancels = OnCancel::new(pool, move || stopped.stop(Failure::Cancelled));
-        let hint = hint::start(&shared);
+        let hint = unheld_port::start(&shared);
         let began = Instant::now();
         let run = || {
             pool.run(move |scope| async move {

@@ -15,8 +15,8 @@ use crate::prim::{
     Arc, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering,
     RwLock, RwLockReadGuard, fence, lock, ord,
 };
-use crate::task::{Task, Tasks};
-use crate::word::{AtomicWord, Word};
+use crate::process_waker::{Task, Tasks};
+use crate::process_word::{AtomicWord, Word};
 
 /// The state of a process that others may see while it runs.
 pub(crate) struct Control {

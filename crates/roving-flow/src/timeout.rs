@@ -11,7 +11,7 @@ use roving::context::UntilCancelled;
 use crate::blocking::{block_on, has_acted};
 use crate::channel::words::{End, Words};
 use crate::port::{In, Out, TryRecvError, TrySendError};
-use crate::turn::Turn;
+use crate::process_poll::Turn;
 
 /// A limit on one wait. It costs nothing until something has to wait.
 struct Limit {

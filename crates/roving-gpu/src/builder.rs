@@ -10,10 +10,10 @@ use crate::common::{Common, DeviceReport, HasQueue, OnFailure};
 use crate::device::Device;
 use crate::devices::Devices;
 use crate::error::{Cause, DeviceError};
+use crate::far_sooner::Settled;
+use crate::gpu_share::Shares;
 use crate::history::{History, Measured, file};
-use crate::inner::Inner;
-use crate::settled::Settled;
-use crate::shares::Shares;
+use crate::shared_devices::Inner;
 use crate::watch;
 
 /// A builder of [`Devices`].

@@ -6,8 +6,8 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::inner::Inner;
 use crate::profile::Profile;
+use crate::shared_devices::Inner;
 
 /// The devices that tasks may run on, and the measurements about them. Clones are handles to the
 /// same devices. When the last handle is dropped, tasks on a device end there, and the measurements

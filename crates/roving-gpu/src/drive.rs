@@ -11,12 +11,12 @@ use crate::device::entry::{Entry, Phase, Task};
 use crate::device::{Device, Estimate, Queued, Taken};
 use crate::devices::Devices;
 use crate::error::{DeviceError, TaskError};
+use crate::first_poll::Plan;
 use crate::gpu::Gpu;
 use crate::history::Side;
-use crate::inner::Inner;
 use crate::kind::Kind;
-use crate::plan::Plan;
 use crate::profile::Why;
+use crate::shared_devices::Inner;
 use crate::sides::sealed::Parts;
 use crate::sides::{CpuBox, GpuBox, GpuFuture};
 

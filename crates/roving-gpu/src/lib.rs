@@ -118,7 +118,6 @@
 #[cfg(all(loom, not(feature = "loom")))]
 compile_error!("`--cfg loom` needs the feature `loom`: see `cargo xtask loom`");
 
-mod answer;
 #[cfg(not(loom))]
 mod arg;
 #[cfg(not(loom))]
@@ -131,6 +130,7 @@ mod builder;
 mod choice;
 #[cfg(not(loom))]
 mod common;
+mod counted_once;
 #[cfg(all(feature = "cuda", not(loom)))]
 pub mod cuda;
 #[cfg(not(loom))]
@@ -142,32 +142,32 @@ mod drive;
 #[cfg(not(loom))]
 mod dual;
 #[cfg(not(loom))]
+mod dual_future;
+#[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
+mod far_sooner;
+#[cfg(not(loom))]
+mod first_poll;
+#[cfg(not(loom))]
 mod gpu;
+#[cfg(not(loom))]
+mod gpu_share;
 #[cfg(not(loom))]
 mod history;
 #[cfg(not(loom))]
 mod host_call;
 mod in_turn;
 #[cfg(not(loom))]
-mod inner;
-#[cfg(not(loom))]
 mod kernel;
 #[cfg(not(loom))]
 mod kind;
 mod look;
-#[cfg(not(loom))]
-mod on;
-#[cfg(not(loom))]
-mod plan;
 mod prim;
 #[cfg(not(loom))]
 mod profile;
 #[cfg(not(loom))]
-mod settled;
-#[cfg(not(loom))]
-mod shares;
+mod shared_devices;
 #[cfg(not(loom))]
 pub mod sides;
 #[cfg(not(loom))]
@@ -190,12 +190,12 @@ pub use {
     common::DeviceReport,
     devices::Devices,
     dual::Dual,
+    dual_future::On,
     error::{Cause, DeviceError, TaskError},
     gpu::{Gpu, Launching},
     host_call::{HostArg, HostCall},
     kernel::{Cuda, Kernel, Wgsl},
     kind::Kind,
-    on::On,
     profile::{DeviceProfile, KindProfile, Profile, Why},
     simulated::{Failure, Gauge, Simulated},
     stream_call::{OnDevice, OnStream, StreamArg, StreamCall, StreamKept},

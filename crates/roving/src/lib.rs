@@ -86,7 +86,7 @@
 // | `machine::lock` | a value that a lock guards stands beside it |
 // | `machine::latch` | is dropped by its waiter while its setter may still be inside |
 // | `machine::linux`, `machine::os`, `machine::prim` | system calls, and one processor instruction |
-// | `machine::overflow` | the handler for a native stack that is full |
+// | `machine::stack_overflow` | the handler for a native stack that is full |
 // | `stack` | the memory that owner and thieves share |
 // | `inherit::node` | leads threads to contexts that others keep |
 // | `workers::worker` | runs slots; knows which thread is which worker |

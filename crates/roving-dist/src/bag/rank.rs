@@ -17,7 +17,7 @@ use super::message::Message;
 use super::state::{Shared, State};
 use crate::error::Error;
 use crate::world::link::Link;
-use crate::world::patience::Patience;
+use crate::world::long_waits::Patience;
 
 /// The tasks and the result of a rank while no worker runs a task.
 pub(super) struct Held<T, R> {

@@ -15,12 +15,12 @@ use super::joint::Joint;
 use super::loads::{Balancer, Watched};
 use super::moves::Moves;
 use super::part::{Crossings, Part};
+use super::part_report::{Share, sum};
 use super::post::Post;
 use super::pump::pump;
 use super::report::Report;
 use super::shape::{Hello, Shape};
-use super::share::{Share, sum};
-use super::told::Standstill;
+use super::state_text::Standstill;
 use super::writers::Writers;
 use roving_flow::raw;
 

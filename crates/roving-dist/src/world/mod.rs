@@ -7,13 +7,13 @@ mod fault;
 mod launch;
 pub(crate) mod link;
 mod local;
+pub(crate) mod long_waits;
 #[cfg(all(test, loom))]
 mod loom_tests;
 #[cfg(feature = "mpi")]
 #[allow(unsafe_code, reason = "calls MPI; listed in the crate's root")]
 mod mpi;
 mod outbox;
-pub(crate) mod patience;
 pub(crate) mod plan;
 mod progress;
 pub(crate) mod random;

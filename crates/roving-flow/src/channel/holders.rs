@@ -6,8 +6,8 @@ use std::task::Waker;
 use super::Channel;
 use super::words::{Claim, End, Words};
 use crate::prim::{Arc, AtomicU32, Mutex, OnceLock, Ordering, lock, ord};
+use crate::process_poll::Turn;
 use crate::shared::Shared;
-use crate::turn::Turn;
 use crate::unwind::{Payload, go_on};
 
 /// The fields of a channel that rarely change.

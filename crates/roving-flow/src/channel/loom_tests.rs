@@ -11,9 +11,9 @@ use super::window::Window;
 use super::words::{Claim, End, Resumed, UNBOUNDED};
 use super::{Channel, Empty, Full};
 use crate::prim::{DataCell, explore};
+use crate::process_word::{AtomicWord, Word};
 use crate::shared::Shared;
 use crate::thread_counts::{Line, are_quiet};
-use crate::word::{AtomicWord, Word};
 
 /// A channel of which no port is dropped.
 struct Open(NonNull<Channel<Box<u32>>>);

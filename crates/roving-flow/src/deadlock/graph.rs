@@ -2,8 +2,8 @@
 
 use crate::channel::Handle;
 use crate::channel::words::{Count, End, Words};
+use crate::process_word::Word;
 use crate::shared::{Shared, Wait};
-use crate::word::Word;
 
 /// A wait, with whom it is for, and the counts of the channel that it is at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -26,9 +26,9 @@ mod resolve;
 
 use crate::channel::OUTSIDE;
 use crate::prim::{Ordering, fence, lock, ord};
+use crate::process_word::Word;
 use crate::shared::{Shared, Wait};
 use crate::thread_counts::Line;
-use crate::word::Word;
 pub(crate) use elsewhere::{Waiting, grow, stuck, verdicts_of, waits};
 use graph::Graph;
 pub(crate) use resolve::Verdict;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Placement;
 use super::partitioned::Partitioned;
-use super::seen::{Seen, Shape};
+use super::snapshot::{Seen, Shape};
 use super::watch::Policy;
 use crate::meter::Spent;
 

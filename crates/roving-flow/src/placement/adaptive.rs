@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use super::Placement;
 use super::partitioned::{expect_more, first_parts};
-use super::seen::{Seen, Shape};
+use super::snapshot::{Seen, Shape};
 use super::watch::{ANYWHERE, Change, Policy};
 use roving_partition::Distances;
 

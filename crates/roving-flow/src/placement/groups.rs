@@ -5,7 +5,7 @@
 //! runs: the policy sees groups in the place of processes, and the channels between them.
 
 use super::Placement;
-use super::seen::{Network, Shape, inside, is_moved};
+use super::snapshot::{Network, Shape, inside, is_moved};
 use crate::meter::{Meter, Spent};
 use crate::shared::Shared;
 

@@ -4,7 +4,7 @@ mod across;
 mod adaptive;
 mod groups;
 mod partitioned;
-mod seen;
+mod snapshot;
 mod watch;
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use roving_partition::MigrationCost;
 
 pub use across::{Across, Figures};
 pub(crate) use groups::Grouped;
-pub(crate) use seen::Network;
+pub(crate) use snapshot::Network;
 pub use watch::Moved;
 pub(crate) use watch::Placer;
 

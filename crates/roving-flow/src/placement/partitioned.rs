@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Placement;
-use super::seen::{Seen, Shape};
+use super::snapshot::{Seen, Shape};
 use super::watch::{Change, Policy};
 use roving_partition::{Distances, KWay, Load, MigrationCost, Partitioner, Problem, Rebalance};
 

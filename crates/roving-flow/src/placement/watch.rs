@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::Placement;
 use super::adaptive::Adaptive;
 use super::partitioned::Partitioned;
-use super::seen::{Network, Seen, Shape};
+use super::snapshot::{Network, Seen, Shape};
 use crate::meter::Meter;
 
 /// The place of a process that any worker may run.
@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
     use crate::meter::Spent;
-    use crate::placement::seen::is_moved;
+    use crate::placement::snapshot::is_moved;
     use roving_partition::MigrationCost;
 
     /// Two pairs, and nothing passes. Counts how often somebody looks.

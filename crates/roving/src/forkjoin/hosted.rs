@@ -15,7 +15,7 @@ use crate::stack::slot::{Further, Slot, fits};
 use crate::stats::Activity;
 use crate::workers::Worker;
 use crate::workers::sleep::Parts;
-use crate::workers::sleep::rest;
+use crate::workers::sleep::sleep_loop;
 use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::Thief;
 
@@ -239,7 +239,7 @@ pub fn steal(round: usize) -> bool {
 pub fn sleep_until(done: impl Fn() -> bool) {
     Worker::with_current(|worker| {
         if let Some(worker) = worker {
-            rest::sleep_until(worker, done);
+            sleep_loop::sleep_until(worker, done);
         }
     });
 }

@@ -21,7 +21,7 @@ use crate::machine::unwind::with_frame_lent;
 use crate::stack::slot::{Further, Slot, fits};
 use crate::workers::Worker;
 use crate::workers::frames::Level;
-use crate::workers::frames::open::Open;
+use crate::workers::frames::open_count::Open;
 use crate::workers::own_tasks::Own;
 use crate::workers::wait::Taken;
 

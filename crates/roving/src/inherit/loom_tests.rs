@@ -13,9 +13,9 @@ use super::segments::Segments;
 use super::timer;
 use super::token::Token;
 use super::tokens::Tokens;
+use crate::machine::meeting_points::park;
 use crate::machine::prim::thread::{Thread, current};
 use crate::machine::prim::{AtomicUsize, Ordering, explore, explore_within};
-use crate::machine::turns::park;
 
 fn word(number: usize) -> *mut () {
     ptr::without_provenance_mut(number)

@@ -1,8 +1,8 @@
 //! A count that one thread waits for, parked.
 
+use crate::machine::meeting_points::{park, unpark};
 use crate::machine::prim::thread::{self, Thread};
 use crate::machine::prim::{AtomicUsize, IS_EXPLORED, Ordering, ord};
-use crate::machine::turns::{park, unpark};
 
 /// Looks before a waiter parks: a few microseconds, in which a small call has returned. It does not
 /// yield meanwhile: on a busy machine that gives the core away for milliseconds, while a thread

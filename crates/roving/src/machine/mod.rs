@@ -18,12 +18,12 @@ pub(crate) mod linux;
 #[cfg_attr(loom, allow(dead_code, reason = "`prim` has loom's instead"))]
 #[allow(unsafe_code)]
 pub(crate) mod lock;
+pub(crate) mod meeting_points;
 #[allow(unsafe_code)]
 pub(crate) mod os;
-#[allow(unsafe_code)]
-pub(crate) mod overflow;
 #[allow(unsafe_code, reason = "listed in the root")]
 pub(crate) mod prim;
 pub(crate) mod service;
-pub(crate) mod turns;
+#[allow(unsafe_code)]
+pub(crate) mod stack_overflow;
 pub(crate) mod unwind;

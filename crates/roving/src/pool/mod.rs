@@ -5,13 +5,13 @@ pub(crate) mod builder;
 mod call;
 pub mod embed;
 pub(crate) mod error;
+mod fewer_workers;
 pub(crate) mod global;
 mod here;
 pub(crate) mod home;
 mod hooks;
 #[cfg(feature = "metrics")]
 pub mod metrics;
-mod muster;
 pub mod policy;
 mod size;
 mod start;

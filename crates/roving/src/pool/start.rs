@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::error::{BuildError, Reason};
 use super::hooks::HOOKS;
-use super::{Pool, muster};
+use super::{Pool, fewer_workers};
 use crate::machine::os;
 use crate::observe::diagnostics;
 use crate::workers::arena::Landlord;
@@ -19,7 +19,7 @@ impl Pool {
         arena: Option<Box<dyn Landlord>>,
     ) -> Result<(Pool, Option<BuildError>), BuildError> {
         if kind.workers_least(settings.workers_least, settings.workers) < settings.workers {
-            return muster::start((settings, kind));
+            return fewer_workers::start((settings, kind));
         }
         let start = |registry: &Arc<Registry>, index| registry.start_thread(index).map(drop);
         Ok((Pool::start_with((settings, kind), arena, start)?, None))

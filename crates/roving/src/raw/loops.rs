@@ -65,5 +65,5 @@
 //! assert_eq!(outcome, Err(roving::CancelledError));
 //! ```
 
-pub use crate::forkjoin::loops::early::Heed;
+pub use crate::forkjoin::loops::early_end::Heed;
 pub use crate::forkjoin::loops::pieces::{Piece, Sink, feed_pieces, run_on_worker};

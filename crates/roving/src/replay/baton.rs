@@ -25,8 +25,8 @@ use std::time::{Duration, Instant};
 
 use super::Schedule;
 use super::thread_state;
+use crate::machine::meeting_points::At;
 use crate::machine::prim::{Condvar, Mutex, MutexGuard};
-use crate::machine::turns::At;
 
 /// After so many steps a pool is not waited for any more.
 const MANY: u64 = 50_000;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::baton::Baton;
+use crate::machine::meeting_points::{At, Turns};
 use crate::machine::prim::thread::{self, ThreadId};
 use crate::machine::prim::{Mutex, process_wide};
-use crate::machine::turns::{At, Turns};
 
 thread_local! {
     /// The pool of which the thread is a member, and its seat there.
@@ -22,7 +22,7 @@ process_wide! {
     static MEMBERS: Mutex<Vec<(ThreadId, Arc<Baton>, usize)>> = Mutex::new(Vec::new());
 }
 
-/// The conduct of members, for [`turns::set`](crate::machine::turns::set).
+/// The conduct of members, for [`turns::set`](crate::machine::meeting_points::set).
 pub(crate) static TURNS: Turns = Turns {
     meet,
     park,

@@ -2,8 +2,9 @@
 //!
 //! The workers of a pool with such a schedule have threads as those of any other, but one of them
 //! goes on at a time: who has the *turn* ([`baton`]). At each place where threads can meet
-//! ([`crate::machine::turns`]) the schedule decides whether it keeps the turn, and who gets it if
-//! not. What runs is the same code as in any pool, so each schedule is one that can happen.
+//! ([`crate::machine::meeting_points`]) the schedule decides whether it keeps the turn, and who
+//! gets it if not. What runs is the same code as in any pool, so each schedule is one that can
+//! happen.
 
 pub(crate) mod baton;
 pub(crate) mod members;
@@ -13,8 +14,8 @@ mod wish;
 use std::fmt::Write as _;
 use std::mem;
 
+use crate::machine::meeting_points::{At, PLACES};
 use crate::machine::prim::{Mutex, MutexGuard};
-use crate::machine::turns::{At, PLACES};
 
 pub(crate) use wish::{VARIABLE, Wish, seed_of_environment};
 
@@ -193,7 +194,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::Schedule;
-    use crate::machine::turns::At;
+    use crate::machine::meeting_points::At;
 
     #[test]
     fn a_schedule_is_a_function_of_its_seed() {

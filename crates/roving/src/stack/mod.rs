@@ -67,7 +67,7 @@ pub(crate) struct Showing {
     /// Whether a thief's demand publishes everything, or half of what is private.
     pub(crate) everything: bool,
     /// Every push takes the slow path, where it is counted, and where others may go on
-    /// ([`crate::machine::turns`]).
+    /// ([`crate::machine::meeting_points`]).
     pub(crate) watched: bool,
 }
 

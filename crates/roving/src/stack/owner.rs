@@ -22,8 +22,8 @@ use super::slot::{Run, Slot};
 use super::span::Span;
 use super::{TaskStack, policy};
 use crate::machine::duty::Due;
+use crate::machine::meeting_points::{At, meet};
 use crate::machine::prim::Ordering;
-use crate::machine::turns::{At, meet};
 use crate::stats::bump;
 
 /// The duty of who has published: other workers had asked, and can have something now, so one that

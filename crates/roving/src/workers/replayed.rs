@@ -4,7 +4,7 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use crate::machine::turns;
+use crate::machine::meeting_points;
 use crate::replay::Schedule;
 use crate::replay::baton::Baton;
 use crate::replay::members::TURNS;
@@ -26,7 +26,7 @@ struct Replayed(Arc<Baton>);
 /// reached from here alone is in no other program.
 #[inline]
 pub(crate) fn kind(schedule: Schedule, workers: usize) -> Box<dyn PoolKind> {
-    turns::set(&TURNS);
+    meeting_points::set(&TURNS);
     Box::new(Replayed(Baton::new(schedule, workers + SPARES_MAX)))
 }
 

@@ -5,7 +5,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use crate::machine::os;
-use crate::machine::overflow::Watched;
+use crate::machine::stack_overflow::Watched;
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
 use crate::workers::frames::Frames;
@@ -14,8 +14,10 @@ use crate::workers::registry::Registry;
 use crate::workers::settings::IndexHandler;
 use crate::workers::sleep::Parts;
 use crate::workers::sleep::lookers::Looking;
-use crate::workers::sleep::rest::{Sleeper, Woken, bench, has_found, rest_unless_needed, sleep};
 use crate::workers::sleep::roster;
+use crate::workers::sleep::sleep_loop::{
+    Sleeper, Woken, bench, has_found, rest_unless_needed, sleep,
+};
 use crate::workers::steal::{ROUNDS_BEFORE_WANT, Search, Thief};
 
 /// One look in so many goes to the injector first, so that stealing without end starves no job.

@@ -10,7 +10,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use crate::machine::duty::Due;
-use crate::machine::turns::{At, meet};
+use crate::machine::meeting_points::{At, meet};
 use crate::stack::owner::{Owner, Wake};
 use crate::stats::{Clock, Tally};
 use crate::workers::frames;

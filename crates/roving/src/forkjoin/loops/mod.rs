@@ -11,7 +11,7 @@
 //! | `reduce` | reductions in a tree that depends on nothing but length and grain |
 //! | `early` | how all of these end before their range does |
 
-pub(crate) mod early;
+pub(crate) mod early_end;
 #[allow(unsafe_code, reason = "listed at the crate's root")]
 mod meet;
 mod pace;

@@ -22,7 +22,7 @@ use std::mem::MaybeUninit;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::NonNull;
 
-use super::early::Early;
+use super::early_end::Early;
 use super::meet::{Meeting, Side};
 use super::pace::Pace;
 use super::pieces::{Fed, Loop, Piece, Sink, with_worker};

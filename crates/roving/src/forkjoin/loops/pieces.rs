@@ -9,7 +9,7 @@
 //!
 //! The loops of this crate and the iterators of `roving-iter` are pieces and sinks.
 
-use super::early::Early;
+use super::early_end::Early;
 use super::pace::Pace;
 use super::parts;
 use crate::forkjoin::join::join;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::early::Early;
+use super::early_end::Early;
 use super::pieces::{Piece, Sink, run_loop};
 
 /// Calls `f` for each index of the range, perhaps at the same time, in no particular order. Splits

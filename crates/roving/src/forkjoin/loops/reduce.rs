@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use super::early::Early;
+use super::early_end::Early;
 use crate::forkjoin::join::join;
 
 /// Maps each index of the range and combines the results in the order of the indices, always in the

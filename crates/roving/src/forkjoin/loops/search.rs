@@ -2,7 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use super::early::Early;
+use super::early_end::Early;
 use super::pieces::run_loop;
 use super::range::Each;
 use crate::machine::prim::{AtomicUsize, Mutex, Ordering};

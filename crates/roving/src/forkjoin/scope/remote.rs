@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::machine::meeting_points::{park, unpark};
 use crate::machine::prim::Mutex;
 use crate::machine::prim::thread::{self, Thread};
-use crate::machine::turns::{park, unpark};
 use crate::workers::Worker;
 use crate::workers::job::Job;
 use crate::workers::wait::Wait;

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::slice;
 use std::sync::Arc;
 
+use super::env_vars::wishes;
 use super::pools::Pools;
 use super::record::Record;
-use super::wishes::wishes;
-use super::{file, server, table};
+use super::{server, table, trace_file};
 use crate::machine::faults::{self, Point};
 use crate::machine::os;
 use crate::machine::prim::{Mutex, MutexGuard, process_wide};
@@ -144,5 +144,5 @@ fn try_to_write(path: &Path, records: &[Record]) -> io::Result<()> {
     faults::ask(Point::TraceFile)?;
     let mut file = File::create(path)?;
     faults::ask(Point::TraceFile)?;
-    file::write(records, &mut |text| file.write_all(text))
+    trace_file::write(records, &mut |text| file.write_all(text))
 }

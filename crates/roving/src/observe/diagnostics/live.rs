@@ -5,10 +5,10 @@
 
 use std::path::Path;
 
+use super::decimals::Seconds;
 use super::exit::alive;
-use super::fixed::Seconds;
 use super::json::Text;
-use super::words::put;
+use super::text::put;
 use crate::machine::os;
 use crate::stats::WorkerProfile;
 use crate::workers::registry::Registry;

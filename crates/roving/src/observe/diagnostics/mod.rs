@@ -1,20 +1,20 @@
 //! All that is written about the pools of a program: tables, traces, answers to a live view, and
 //! reports of standstills. Without the feature of this name `absent.rs` is here.
 
+mod decimals;
+mod env_vars;
 mod exit;
-mod file;
-mod fixed;
 mod json;
 mod live;
 mod pools;
 mod record;
-mod report;
 mod server;
+mod stall_report;
 mod system;
 mod table;
+mod text;
+mod trace_file;
 mod watcher;
-mod wishes;
-mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(crate) use watcher::leave;
 
 /// The debt of a pool: what the program wants of it, and what the environment asks for.
 pub(crate) fn owed(debt: Debt) -> Debt {
-    let wishes = wishes::wishes();
+    let wishes = env_vars::wishes();
     Debt {
         report: debt.report || wishes.report,
         trace: debt.trace,
@@ -39,7 +39,7 @@ pub(crate) fn owed(debt: Debt) -> Debt {
 
 /// How long nothing moves before it is reported, if the environment asks for that.
 pub(crate) fn patience() -> Option<Duration> {
-    wishes::wishes().watch
+    env_vars::wishes().watch
 }
 
 /// The pool has been made: whoever looks at pools hears of it.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::words::{cut_last, word};
+use super::text::{cut_last, word};
 use crate::machine::faults::{self, Point};
 #[cfg(target_os = "linux")]
 use crate::machine::linux;

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::fixed::{Percent, Seconds};
+use super::decimals::{Percent, Seconds};
 use super::record::Record;
-use super::words::{put, seat};
+use super::text::{put, seat};
 use crate::stats::{Profile, WorkerProfile};
 
 /// The table that a program prints at its end, one line a worker and one for all.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::pools::Pools;
-use super::{report, system};
+use super::{stall_report, system};
 use crate::machine::os;
 use crate::machine::prim::{Condvar, Mutex, MutexGuard, process_wide};
 use crate::machine::service::Service;
@@ -108,7 +108,7 @@ fn run(number: u64) {
             }
         }
         seen.retain(|seen| seen.pool.strong_count() > 0);
-        let mut pause = super::wishes::PATIENCE;
+        let mut pause = super::env_vars::PATIENCE;
         for place in 0.. {
             // One that goes meanwhile may let another one be missed, this time.
             let Some(pool) = watcher().pools.get(place) else {
@@ -154,7 +154,7 @@ fn look(registry: &Registry, pool: &Weak<Registry>, seen: &mut Vec<Seen>) {
     if seen.is_reported || now - seen.since < watch.patience {
         return;
     }
-    let Some(text) = report::of(registry, watch, now - seen.since) else {
+    let Some(text) = stall_report::of(registry, watch, now - seen.since) else {
         return;
     };
     seen.is_reported = true;

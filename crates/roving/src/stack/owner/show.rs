@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use super::{Owner, Wake};
 use crate::machine::duty::Due;
+use crate::machine::meeting_points::{At, meet};
 use crate::machine::prim::{Ordering, ord};
-use crate::machine::turns::{At, meet};
 use crate::stack::policy::{self, About};
 use crate::stack::span::Span;
 use crate::stats::bump;

@@ -1,9 +1,9 @@
 //! The board of an arena: requests of seats for a thread, and the threads that take them.
 
 use crate::machine::duty::Due;
+use crate::machine::meeting_points::{park, unpark};
 use crate::machine::prim::thread::Thread;
 use crate::machine::prim::{AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, thread};
-use crate::machine::turns::{park, unpark};
 use crate::workers::priority::{CLASSES, Priority, Ranked};
 
 /// Requests of the kind `R`, by class, and the threads of an arena.

@@ -5,7 +5,7 @@ use super::word::{Request, SeatWord};
 use crate::machine::duty::Due;
 use crate::machine::prim::mutant;
 use crate::workers::sleep::Parts;
-use crate::workers::sleep::rest::{Sleeper, cease_to_look, last_look};
+use crate::workers::sleep::sleep_loop::{Sleeper, cease_to_look, last_look};
 
 /// A thread that is about to leave its seat.
 pub(crate) trait Leaver: Sleeper {

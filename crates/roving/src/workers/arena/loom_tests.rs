@@ -16,8 +16,8 @@ use crate::workers::priority::Priority;
 use crate::workers::sleep::Parts;
 use crate::workers::sleep::lookers::Looking;
 use crate::workers::sleep::loom_pool::{SmallPool, SmallWorker};
-use crate::workers::sleep::rest::Sleeper;
 use crate::workers::sleep::roster::is_benched;
+use crate::workers::sleep::sleep_loop::Sleeper;
 
 /// A share of one seat, as far as the protocol is concerned.
 struct Place {

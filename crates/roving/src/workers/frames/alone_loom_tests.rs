@@ -8,7 +8,7 @@ use crate::machine::prim::explore;
 use crate::stack::loom_tests::not_run;
 use crate::stack::owner::Popped;
 use crate::workers::sleep::loom_pool::{SmallPool, SmallWorker};
-use crate::workers::sleep::rest::{Woken, sleep};
+use crate::workers::sleep::sleep_loop::{Woken, sleep};
 use crate::workers::sleep::spares::StandIn;
 
 /// A worker that is about to sleep sees a task that comes alone, or its flag makes the fork push by

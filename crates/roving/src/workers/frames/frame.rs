@@ -9,14 +9,14 @@ use std::pin::Pin;
 use std::ptr;
 use std::task::{Context, Poll};
 
+use super::allocator;
 use super::child_end::End;
+use super::free_lists::Size;
 use super::header::{Failure, Frame, Header, Link, Stage, VTable, body};
-use super::life::Life;
-use super::memory;
 use super::place::Placed;
 use super::root::Root;
-use super::store::Size;
 use super::waker;
+use super::waker_word::Life;
 use crate::inherit::cancelled::CancelledError;
 use crate::machine::unwind::drop_quietly;
 use crate::workers::drop_cancelled::count_dropped;
@@ -32,7 +32,7 @@ union Body<F: Future> {
 }
 
 impl<F: Future> Body<F> {
-    const SIZE: Size = Size::of(memory::layout_of(Layout::new::<Body<F>>()));
+    const SIZE: Size = Size::of(allocator::layout_of(Layout::new::<Body<F>>()));
     const VTABLE: &'static VTable = &VTable {
         poll: poll::<F>,
         dropped: Some(Body::<F>::DROPPED),
@@ -77,7 +77,7 @@ pub(crate) fn new_placed<F: Future>(future: Placed<'_, F>) -> Frame {
 
 #[inline(always)]
 fn with_vtable<F: Future>(future: F, vtable: &'static VTable) -> Frame {
-    let frame: Frame = memory::take(&Body::<F>::SIZE).cast();
+    let frame: Frame = allocator::take(&Body::<F>::SIZE).cast();
     let header = Header {
         life: Life::new(),
         end: End::new(),
@@ -328,7 +328,7 @@ pub(super) unsafe fn free(frame: Frame) {
     // SAFETY: it was made by `new` with that layout; a header has nothing to drop.
     unsafe {
         let class = frame.as_ref().class;
-        memory::give(frame.cast(), class, || {
+        allocator::give(frame.cast(), class, || {
             frame.as_ref().vtable.get().size.layout
         });
     }

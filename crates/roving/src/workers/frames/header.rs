@@ -11,10 +11,10 @@ use std::task::{Poll, Waker};
 
 use super::awaited::Awaited;
 use super::child_end::{Awaiting, End, Retracted};
-use super::life::Life;
+use super::free_lists::{Class, Size};
 use super::place::Place;
 use super::root::Root;
-use super::store::{Class, Size};
+use super::waker_word::Life;
 
 /// A frame, whatever its future is.
 pub(crate) type Frame = NonNull<Header>;
@@ -200,7 +200,7 @@ impl Awaited for Header {
     }
 }
 
-/// The body of a frame, right behind its header: [`super::memory`] sees to the alignment.
+/// The body of a frame, right behind its header: [`super::allocator`] sees to the alignment.
 ///
 /// # Safety
 /// `T` is what the body holds or is to hold.

@@ -3,11 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::ptr;
 
+use super::free_lists::Store;
 use super::header::{Frame, Header, NEW, NEW_WITH_TOKEN};
 use super::order::{Sites, SpawnOrder};
 use super::placed::Queue;
 use super::root::{Root, pool_of};
-use super::store::Store;
 use crate::inherit::node;
 use crate::stack::slot::Slot;
 use crate::stack::slot_state::WORKERS_MAX;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use loom::thread;
 
 use super::child_end::{Awaiting, End, Ending, Retracted};
-use super::life::{Life, Suspension};
-use super::open::Open;
+use super::open_count::Open;
+use super::waker_word::{Life, Suspension};
 use crate::machine::prim::{AtomicUsize, DataCell, Ordering, explore};
 use crate::stack::owner::{Owner, Popped};
 use crate::stack::slot::{Further, Slot};

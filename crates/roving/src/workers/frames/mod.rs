@@ -2,6 +2,7 @@
 //! a program sees of it.
 
 mod after_end;
+pub(crate) mod allocator;
 #[cfg(all(test, loom))]
 mod alone_loom_tests;
 pub(crate) mod awaited;
@@ -11,25 +12,24 @@ pub(crate) mod bind;
 pub(crate) mod child_end;
 mod drive;
 pub(crate) mod frame;
+mod free_lists;
 pub(crate) mod header;
 pub(crate) mod level;
-mod life;
 pub(crate) mod local;
 #[cfg(all(test, loom))]
 mod loom_tests;
-pub(crate) mod memory;
-pub(crate) mod open;
+pub(crate) mod open_count;
 pub(crate) mod order;
 pub(crate) mod outlet;
 pub(crate) mod place;
 pub(crate) mod placed;
+pub(crate) mod placed_loop;
 mod pushed;
 mod ready;
 pub(crate) mod root;
-pub(crate) mod stays;
-mod store;
-pub(crate) mod waiting;
+pub(crate) mod root_wait;
 pub(crate) mod waker;
+mod waker_word;
 pub(crate) mod yielded;
 
 pub(crate) use {

@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock};
 
 use super::header::Frame;
 use super::level::Level;
-use super::open::Open;
+use super::open_count::Open;
 use crate::inherit::cancelled::CancelledError;
 use crate::inherit::node::{self, Node};
+use crate::machine::meeting_points::unpark;
 use crate::machine::prim::thread::{self, Thread};
 use crate::machine::prim::{AtomicU64, Mutex, MutexGuard, Ordering, process_wide};
-use crate::machine::turns::unpark;
 use crate::machine::unwind::drop_quietly;
 
 /// The id of the blocking call that a root belongs to. No two calls of a process ever have the

@@ -15,7 +15,7 @@ use super::local::{Local, Next};
 use super::pushed::holds_frame;
 use super::root::Root;
 use super::waker;
-use crate::machine::turns::{At, meet};
+use crate::machine::meeting_points::{At, meet};
 use crate::stack::slot::Slot;
 use crate::workers::sleep::roster;
 

@@ -3,9 +3,9 @@
 use std::mem;
 
 use crate::machine::duty::Due;
+use crate::machine::meeting_points::{park, unpark};
 use crate::machine::prim::thread::{self, JoinHandle, Thread};
 use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, mutant};
-use crate::machine::turns::{park, unpark};
 
 /// The threads of a pool, and how many of them have nothing to do while the pool closes.
 ///

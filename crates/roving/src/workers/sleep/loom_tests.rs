@@ -8,11 +8,11 @@ use loom::thread;
 use super::lending::Lending;
 use super::loom_pool::{SmallPool, SmallWorker};
 use super::parts::Parts;
-use super::rest::{Sleeper, Woken, bench, has_found, last_look, rest_unless_needed, sleep};
 use super::roster::{is_benched, let_go, look_for_orphan, resize, vacate};
+use super::sleep_loop::{Sleeper, Woken, bench, has_found, last_look, rest_unless_needed, sleep};
 use super::spares::StandIn;
+use crate::machine::meeting_points::park;
 use crate::machine::prim::{explore, explore_within};
-use crate::machine::turns::park;
 use crate::stack::loom_tests::Made;
 use crate::stack::owner::Owner;
 

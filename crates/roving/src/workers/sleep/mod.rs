@@ -44,8 +44,8 @@ pub(crate) mod in_use;
 pub(crate) mod lending;
 pub(crate) mod lookers;
 pub(crate) mod parts;
-pub(crate) mod rest;
 pub(crate) mod roster;
+pub(crate) mod sleep_loop;
 pub(crate) mod spares;
 
 #[cfg(all(test, loom))]

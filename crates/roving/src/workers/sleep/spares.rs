@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::lending::IndexUse;
 use super::parts::Parts;
+use crate::machine::meeting_points::park;
 use crate::machine::prim::{AtomicUsize, Mutex, Ordering, mutant};
-use crate::machine::turns::park;
 use crate::workers::priority::Priority;
 
 /// How a pool replaces a worker that is parked in a wait.

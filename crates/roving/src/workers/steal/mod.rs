@@ -7,14 +7,14 @@ pub(crate) mod victim;
 
 use self::amount::{AMOUNT_MAX, Amount};
 use self::restraint::Theft;
-use crate::machine::turns::{At, meet, now};
+use crate::machine::meeting_points::{At, meet, now};
 use crate::stack::thief::Claim;
 use crate::stats::lane::Event;
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
 use crate::workers::frames::Level;
 use crate::workers::job_runs::Jobs;
-use crate::workers::sleep::rest::has_found;
+use crate::workers::sleep::sleep_loop::has_found;
 use crate::workers::worker::claimed::Claimed;
 
 /// The result of a look into one stack, or of a search through all.

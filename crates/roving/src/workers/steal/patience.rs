@@ -9,7 +9,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use crate::machine::turns::{At, meet, now};
+use crate::machine::meeting_points::{At, meet, now};
 
 /// Pauses get twice as long after each so many rounds.
 const ROUNDS_PER_DOUBLING: usize = 32;

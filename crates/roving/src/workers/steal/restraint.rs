@@ -10,7 +10,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use crate::machine::turns::now;
+use crate::machine::meeting_points::now;
 
 /// A task was worth stealing if it took so many times as long as to get hold of it. Its closure,
 /// what that borrows, and its result travel too, and what the victim had at hand before has to come

@@ -9,8 +9,8 @@ use loom::thread;
 use super::wait_loop::{
     Chain, Found, Taken, Waiter, give_core, park_while_away, wait_for, wait_for_thief,
 };
+use crate::machine::meeting_points::park;
 use crate::machine::prim::{explore, explore_within};
-use crate::machine::turns::park;
 use crate::stack::loom_tests::{Made, run_and_finish, take};
 use crate::stack::owner::{Owner, Popped};
 use crate::stack::slot::Slot;
@@ -22,8 +22,8 @@ use crate::workers::sleep::Parts;
 use crate::workers::sleep::lookers::Looking;
 use crate::workers::sleep::loom_pool::{SmallPool, SmallWorker};
 use crate::workers::sleep::loom_tests::run_or_sit_out;
-use crate::workers::sleep::rest::{Sleeper, sleep};
 use crate::workers::sleep::roster::resize;
+use crate::workers::sleep::sleep_loop::{Sleeper, sleep};
 use crate::workers::sleep::spares::StandIn;
 
 /// A worker that has pushed a task, and waits for it. It parks as soon as it may.

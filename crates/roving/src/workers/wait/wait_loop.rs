@@ -15,8 +15,8 @@ use std::slice;
 use std::time::{Duration, Instant};
 
 use crate::machine::duty::Due;
+use crate::machine::meeting_points::{At, Since, meet, now, park};
 use crate::machine::prim::{Ordering, mutant, thread};
-use crate::machine::turns::{At, Since, meet, now, park};
 use crate::stack::owner::Owner;
 use crate::stack::slot_state::{Phase, State};
 use crate::stack::task_word::TaskWord;
@@ -24,7 +24,7 @@ use crate::stack::thief::{Claim, Remind};
 use crate::stats::Activity;
 use crate::workers::priority::Priority;
 use crate::workers::sleep::Parts;
-use crate::workers::sleep::rest::Sleeper;
+use crate::workers::sleep::sleep_loop::Sleeper;
 
 /// The fate of a task that its owner wants back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,8 +4,8 @@ use std::process;
 use std::sync::Arc;
 
 use super::wait_loop::{self, Chain, Found, Taken, Waiter};
+use crate::machine::meeting_points::{self, At, meet};
 use crate::machine::os;
-use crate::machine::turns::{self, At, meet};
 use crate::stack::owner::Owner;
 use crate::stack::slot::Offer;
 use crate::stack::task_word::TaskWord;
@@ -177,7 +177,7 @@ impl Wait<'_> {
     pub(crate) fn blocking<R>(self, f: impl FnOnce() -> R) -> R {
         let (mut f, mut result) = (Some(f), None);
         self.blocking_for(Why::Blocks, &mut || {
-            turns::away(&mut || {
+            meeting_points::away(&mut || {
                 let f = f.take().expect("it is called once");
                 result = Some(f());
             });

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use crate::machine::duty::Due;
-use crate::machine::turns::{At, meet, now};
+use crate::machine::meeting_points::{At, meet, now};
 use crate::stack::line::wire_of_this_thread;
 use crate::stack::slot::{Further, Offer, Slot};
 use crate::stack::task_word::TaskWord;

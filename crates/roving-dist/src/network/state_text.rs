@@ -7,7 +7,7 @@ use roving_flow::{Operation, State};
 use super::cut::Cuts;
 use super::part::Part;
 use crate::unwind::lock;
-use crate::world::patience::Patience;
+use crate::world::long_waits::Patience;
 
 /// A look now and then at a rank of which no process can go on, for who has asked for it
 /// (`ROVING_WATCH`).

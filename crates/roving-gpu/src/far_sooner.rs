@@ -12,7 +12,7 @@
 use std::ptr;
 use std::sync::OnceLock;
 
-use crate::answer::Answer;
+use crate::counted_once::Answer;
 use crate::kind::Kind;
 
 /// The answer holds for so many tasks at most.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::lookers::Looking;
 use super::parts::Parts;
 use super::roster::is_benched;
+use crate::machine::meeting_points::{At, meet, park};
 use crate::machine::prim::mutant;
-use crate::machine::turns::{At, meet, park};
 use crate::stats::Activity;
 
 /// A worker that has found nothing to do, as its way to sleep sees it.

@@ -6,7 +6,7 @@ use super::drive::Frames;
 use super::level::Level;
 use super::root::run_frames;
 use crate::stats::Activity;
-use crate::workers::sleep::rest::has_found;
+use crate::workers::sleep::sleep_loop::has_found;
 
 impl Frames<'_> {
     /// Runs the oldest frame that has its place here. False if there is none.

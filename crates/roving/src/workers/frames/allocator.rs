@@ -3,9 +3,9 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
+use super::free_lists::{ALIGN, Class, Size};
 use super::header::Header;
 use super::local::Local;
-use super::store::{ALIGN, Class, Size};
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
 

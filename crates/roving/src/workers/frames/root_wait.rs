@@ -8,7 +8,7 @@ use super::frame;
 use super::header::{Failure, Frame};
 use super::level::Level;
 use super::root::Root;
-use crate::machine::turns::park;
+use crate::machine::meeting_points::park;
 use crate::machine::unwind::{drop_quietly, with_frame_lent};
 use crate::workers::Worker;
 use crate::workers::wait::Wait;

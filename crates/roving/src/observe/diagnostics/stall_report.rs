@@ -4,9 +4,9 @@ use std::backtrace::Backtrace;
 use std::slice;
 use std::time::Duration;
 
-use super::fixed::Seconds;
+use super::decimals::Seconds;
 use super::system;
-use super::words::{self, cut, cut_last, put};
+use super::text::{self, cut, cut_last, put};
 use crate::observe::watch::guard::{Section, open_sections};
 use crate::workers::registry::Registry;
 use crate::workers::sleep::Parts;
@@ -94,7 +94,7 @@ fn thread(
     entry: &Entry,
     sections: &[Section],
 ) {
-    let name = |seat| words::seat(seat, registry.workers());
+    let name = |seat| text::seat(seat, registry.workers());
     put(text, format_args!("  {}", name(seat)));
     if let Some(number) = entry.number {
         put(

@@ -10,9 +10,9 @@ use roving::raw::reports::Lookout;
 use crate::buffer::wait::block;
 use crate::common::Common;
 use crate::device::Device;
+use crate::far_sooner::Settled;
+use crate::gpu_share::Shares;
 use crate::history::file;
-use crate::settled::Settled;
-use crate::shares::Shares;
 
 pub(crate) struct Inner {
     pub(crate) common: Arc<Common>,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::json::Text;
 use super::record::Record;
-use super::words::{put, seat};
+use super::text::{put, seat};
 use crate::observe::trace::outside;
 use crate::stats::lane::{Event, Lane};
 

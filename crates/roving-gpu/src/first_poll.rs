@@ -9,9 +9,9 @@ use crate::device::entry::Task;
 use crate::device::{Device, Estimate};
 use crate::error::{DeviceError, TaskError};
 use crate::history::{Known, Side};
-use crate::inner::Inner;
 use crate::profile::Why;
 use crate::profile::explained::Expected;
+use crate::shared_devices::Inner;
 
 pub(crate) enum Plan {
     /// Here, at once.
