@@ -8,24 +8,22 @@ use std::env;
 use std::fmt;
 use std::io;
 use std::process;
-use std::thread;
 
 use roving::Pool;
 use roving::raw;
 use roving::raw::calls::{StandIn, Target};
 
-use crate::global::default_num_threads;
-use crate::{ThreadPool, current_thread_index, max_num_threads};
 use error::Reason;
 
 pub use error::ThreadPoolBuildError;
 pub use threads::ThreadBuilder;
-use threads::{CustomSpawn, DefaultSpawn, ThreadSpawn};
+pub(crate) use threads::ThreadSpawn;
+use threads::{CustomSpawn, DefaultSpawn};
 
 type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
 type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 
-/// Configures and builds a [`ThreadPool`], or the global pool.
+/// Configures and builds a [`ThreadPool`](crate::ThreadPool), or the global pool.
 ///
 /// ```
 /// let pool = rayon_core::ThreadPoolBuilder::new()
@@ -72,62 +70,11 @@ impl ThreadPoolBuilder {
     pub fn new() -> ThreadPoolBuilder {
         ThreadPoolBuilder::default()
     }
-
-    /// Builds a pool for the duration of `with_pool`, with threads that call `wrapper` each, which
-    /// calls [`ThreadBuilder::run`]. Threads and closures may borrow from the caller; all threads
-    /// have ended when this returns.
-    ///
-    /// # Errors
-    /// As [`Self::build`].
-    ///
-    /// ```
-    /// let name = String::from("scoped");
-    /// let length = rayon_core::ThreadPoolBuilder::new().num_threads(2).build_scoped(
-    ///     |thread| {
-    ///         assert_eq!(name, "scoped");
-    ///         thread.run();
-    ///     },
-    ///     |pool| pool.install(|| name.len()),
-    /// )?;
-    /// assert_eq!(length, 6);
-    /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
-    /// ```
-    pub fn build_scoped<W, F, R>(self, wrapper: W, with_pool: F) -> Result<R, ThreadPoolBuildError>
-    where
-        W: Fn(ThreadBuilder) + Sync,
-        F: FnOnce(&ThreadPool) -> R,
-    {
-        thread::scope(|scope| {
-            let wrapper = &wrapper;
-            let pool = self
-                .spawn_handler(|thread| {
-                    let os_thread = thread.os_thread();
-                    os_thread.spawn_scoped(scope, move || wrapper(thread))?;
-                    Ok(())
-                })
-                .build()?;
-            Ok(with_pool(&pool))
-        })
-    }
 }
 
 // The bound is Rayon's: nobody else can name the trait, or implement it.
 #[allow(private_bounds)]
 impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
-    /// Starts the pool.
-    ///
-    /// # Errors
-    /// A thread cannot be started (then those already started end again), or the calling thread is
-    /// to be used and belongs to a pool already.
-    ///
-    /// ```
-    /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
-    /// assert_eq!(pool.current_num_threads(), 2);
-    /// ```
-    pub fn build(self) -> Result<ThreadPool, ThreadPoolBuildError> {
-        self.build_pool().map(|pool| ThreadPool { pool })
-    }
-
     /// Starts the pool as the global one, and waits until its threads are up.
     ///
     /// # Errors
@@ -160,14 +107,14 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     }
 
     pub(crate) fn build_pool(mut self) -> Result<Pool, ThreadPoolBuildError> {
-        if self.use_current_thread && current_thread_index().is_some() {
+        if self.use_current_thread && raw::waits::lent_index().is_some() {
             return Err(Reason::CurrentThreadInPool.into());
         }
         let threads = match self.num_threads {
             0 => default_num_threads(),
             number => number,
         };
-        let threads = threads.clamp(1, max_num_threads());
+        let threads = threads.clamp(1, raw::calls::WORKERS_LIMIT);
         let builder = Pool::builder().workers(threads).name("rayon");
         let mut builder = raw::calls::stand_in(builder, self.stand_in())
             .panic_handler(handle_panic(self.panic_handler.take()));
@@ -261,8 +208,9 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// The number of threads, at most [`max_num_threads`]. With 0, the default: `RAYON_NUM_THREADS`
-    /// if that is set to a positive number, or else as many as the process may use processors.
+    /// The number of threads, at most [`max_num_threads`](crate::max_num_threads). With 0, the
+    /// default: `RAYON_NUM_THREADS` if that is set to a positive number, or else as many as the
+    /// process may use processors.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
@@ -386,16 +334,18 @@ fn asks_for_tasks() -> bool {
     env::var_os(VARIABLE).is_some_and(|value| value == "tasks")
 }
 
-/// Which compensation threads a pool has, by who starts its threads.
-trait StandInOf {
-    const STAND_IN: StandIn;
-}
-
-impl StandInOf for DefaultSpawn {
-    const STAND_IN: StandIn = StandIn::ForJobs;
-}
-
-impl<F> StandInOf for CustomSpawn<F> {
-    // What the user's threads are set up with, others would lack.
-    const STAND_IN: StandIn = StandIn::Nobody;
+/// How many threads a pool has that does not say: `RAYON_NUM_THREADS`, or the older
+/// `RAYON_RS_NUM_CPUS`, or as many as the process may use processors (affinity mask and cgroup
+/// quota count).
+fn default_num_threads() -> usize {
+    let processors = || std::thread::available_parallelism().map_or(1, |number| number.get());
+    let variable = |name| env::var(name).ok()?.parse::<usize>().ok();
+    match variable("RAYON_NUM_THREADS") {
+        Some(0) => processors(),
+        Some(number) => number,
+        None => match variable("RAYON_RS_NUM_CPUS") {
+            None | Some(0) => processors(),
+            Some(number) => number,
+        },
+    }
 }

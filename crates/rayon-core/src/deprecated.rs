@@ -89,3 +89,14 @@ impl Configuration {
         self.with(|builder| builder.exit_handler(exit_handler))
     }
 }
+
+impl ThreadPool {
+    /// A pool as `configuration` says.
+    ///
+    /// # Errors
+    /// As [`ThreadPoolBuilder::build`].
+    #[deprecated(note = "Use `ThreadPoolBuilder::build`")]
+    pub fn new(configuration: Configuration) -> Result<ThreadPool, Box<dyn Error>> {
+        configuration.build()
+    }
+}

@@ -1,7 +1,5 @@
 //! The global pool, and what the calling thread is.
 
-use std::env;
-
 use roving::Pool;
 use roving::raw;
 use roving::raw::calls::{Home, Target};
@@ -27,22 +25,6 @@ impl Home for Global {
 /// The pool that the calling thread works for, or the global one.
 pub(crate) fn with_current<R>(f: impl FnOnce(Target<'_>) -> R) -> R {
     Target::with_current::<Global, R>(f)
-}
-
-/// How many threads a pool has that does not say: `RAYON_NUM_THREADS`, or the older
-/// `RAYON_RS_NUM_CPUS`, or as many as the process may use processors (affinity mask and cgroup
-/// quota count).
-pub(crate) fn default_num_threads() -> usize {
-    let processors = || std::thread::available_parallelism().map_or(1, |number| number.get());
-    let variable = |name| env::var(name).ok()?.parse::<usize>().ok();
-    match variable("RAYON_NUM_THREADS") {
-        Some(0) => processors(),
-        Some(number) => number,
-        None => match variable("RAYON_RS_NUM_CPUS") {
-            None | Some(0) => processors(),
-            Some(number) => number,
-        },
-    }
 }
 
 /// The most threads that one pool can have. Who asks for more gets as many.

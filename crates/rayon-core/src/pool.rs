@@ -1,16 +1,18 @@
 //! A pool of its own.
 
 use std::fmt;
+use std::thread;
 
 use roving::Pool;
 use roving::raw::calls::{Order, Target};
 
 use crate::broadcast::{broadcast_in, spawn_broadcast_in};
+use crate::build::ThreadSpawn;
 use crate::scope::{in_place_scope_fifo_in, in_place_scope_in};
 use crate::{
-    BroadcastContext, Scope, ScopeFifo, ThreadPoolBuildError, ThreadPoolBuilder, Yield,
-    current_thread_has_pending_tasks, current_thread_index, join, scope, scope_fifo, yield_local,
-    yield_now,
+    BroadcastContext, Scope, ScopeFifo, ThreadBuilder, ThreadPoolBuildError, ThreadPoolBuilder,
+    Yield, current_thread_has_pending_tasks, current_thread_index, join, scope, scope_fifo,
+    yield_local, yield_now,
 };
 
 /// A pool of threads. Dropping it lets its threads end when they have run what was spawned, and
@@ -25,19 +27,64 @@ pub struct ThreadPool {
     pub(crate) pool: Pool,
 }
 
-impl ThreadPool {
-    /// A pool as `configuration` says.
+impl ThreadPoolBuilder {
+    /// Builds a pool for the duration of `with_pool`, with threads that call `wrapper` each, which
+    /// calls [`ThreadBuilder::run`]. Threads and closures may borrow from the caller; all threads
+    /// have ended when this returns.
     ///
     /// # Errors
-    /// As [`ThreadPoolBuilder::build`].
-    #[deprecated(note = "Use `ThreadPoolBuilder::build`")]
-    #[allow(deprecated)]
-    pub fn new(
-        configuration: crate::Configuration,
-    ) -> Result<ThreadPool, Box<dyn std::error::Error>> {
-        configuration.build()
+    /// As [`Self::build`].
+    ///
+    /// ```
+    /// let name = String::from("scoped");
+    /// let length = rayon_core::ThreadPoolBuilder::new().num_threads(2).build_scoped(
+    ///     |thread| {
+    ///         assert_eq!(name, "scoped");
+    ///         thread.run();
+    ///     },
+    ///     |pool| pool.install(|| name.len()),
+    /// )?;
+    /// assert_eq!(length, 6);
+    /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+    /// ```
+    pub fn build_scoped<W, F, R>(self, wrapper: W, with_pool: F) -> Result<R, ThreadPoolBuildError>
+    where
+        W: Fn(ThreadBuilder) + Sync,
+        F: FnOnce(&ThreadPool) -> R,
+    {
+        thread::scope(|scope| {
+            let wrapper = &wrapper;
+            let pool = self
+                .spawn_handler(|thread| {
+                    let os_thread = thread.os_thread();
+                    os_thread.spawn_scoped(scope, move || wrapper(thread))?;
+                    Ok(())
+                })
+                .build()?;
+            Ok(with_pool(&pool))
+        })
     }
+}
 
+// The bound is Rayon's: nobody else can name the trait, or implement it.
+#[allow(private_bounds)]
+impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
+    /// Starts the pool.
+    ///
+    /// # Errors
+    /// A thread cannot be started (then those already started end again), or the calling thread is
+    /// to be used and belongs to a pool already.
+    ///
+    /// ```
+    /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+    /// assert_eq!(pool.current_num_threads(), 2);
+    /// ```
+    pub fn build(self) -> Result<ThreadPool, ThreadPoolBuildError> {
+        self.build_pool().map(|pool| ThreadPool { pool })
+    }
+}
+
+impl ThreadPool {
     fn target(&self) -> Target<'_> {
         Target::of(&self.pool)
     }

@@ -125,7 +125,7 @@ fn of_dist() -> Vec<Claim> {
             "go on from the last one that is there, on as many ranks as before or on others",
             "a_search_resumes_on_as_many_ranks_or_on_others",
         ),
-        usual("run every", dist::EVERY_MS),
+        usual("run every", dist::settings::EVERY_MS),
     ]
 }
 
@@ -311,8 +311,8 @@ fn of_model() -> Vec<Claim> {
         usual("model steal", list(amounts)),
         run("model grain", "instead of that measured here", CROSSED),
         usual("model load", format!("all of {first} to {last}")),
-        usual("model retry", model::RETRY_OF_POLICIES),
-        usual("model retry", model::RETRY_OF_DRAIN),
+        usual("model retry", model::args::RETRY_OF_POLICIES),
+        usual("model retry", model::args::RETRY_OF_DRAIN),
         usual("model loaded", plan.loaded),
         usual("model tasks", plan.tasks),
         usual("model seed", plan.seed),

@@ -5,8 +5,7 @@ use std::io;
 use std::thread;
 
 use roving::embed::WorkerThread;
-
-use super::StandInOf;
+use roving::raw::calls::StandIn;
 
 /// A thread that a pool wants; see [`crate::ThreadPoolBuilder::spawn_handler`].
 pub struct ThreadBuilder {
@@ -70,7 +69,7 @@ impl ThreadBuilder {
     }
 
     /// A thread of the standard library with that name and stack.
-    pub(super) fn os_thread(&self) -> thread::Builder {
+    pub(crate) fn os_thread(&self) -> thread::Builder {
         let mut builder = thread::Builder::new();
         if let Some(name) = &self.name {
             builder = builder.name(name.clone());
@@ -90,6 +89,20 @@ impl fmt::Debug for ThreadBuilder {
             .field("stack_size", &self.stack_size)
             .finish_non_exhaustive()
     }
+}
+
+/// Which compensation threads a pool has, by who starts its threads.
+pub(super) trait StandInOf {
+    const STAND_IN: StandIn;
+}
+
+impl StandInOf for DefaultSpawn {
+    const STAND_IN: StandIn = StandIn::ForJobs;
+}
+
+impl<F> StandInOf for CustomSpawn<F> {
+    // What the user's threads are set up with, others would lack.
+    const STAND_IN: StandIn = StandIn::Nobody;
 }
 
 /// Starts threads. In no public module, so that nobody can name or implement it.

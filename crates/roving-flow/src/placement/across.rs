@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::Placement;
 use super::partitioned::Partitioned;
+use super::policy::Policy;
 use super::snapshot::{Seen, Shape};
-use super::watch::Policy;
 use crate::meter::Spent;
 
 /// The work of a network since it began to run, and its workers, over all parts.

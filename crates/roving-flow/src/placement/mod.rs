@@ -4,6 +4,7 @@ mod across;
 mod adaptive;
 mod groups;
 mod partitioned;
+mod policy;
 mod snapshot;
 mod watch;
 

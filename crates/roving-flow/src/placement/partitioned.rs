@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::Placement;
+use super::policy::{Change, Policy};
 use super::snapshot::{Seen, Shape};
-use super::watch::{Change, Policy};
 use roving_partition::{Distances, KWay, Load, MigrationCost, Partitioner, Problem, Rebalance};
 
 /// Most that the threshold is raised to, as a multiple.

@@ -2,7 +2,7 @@
 
 use roving::raw::tasks::Place;
 
-use super::watch::ANYWHERE;
+use super::policy::ANYWHERE;
 use crate::channel::words::{End, Words};
 use crate::channel::{Handle, OUTSIDE};
 use crate::meter::{Meter, Spent};

@@ -13,12 +13,14 @@ use crate::csv::Csv;
 use crate::input::Failure;
 use crate::rivals::Runtime;
 use crate::shapes::shape::{KINDS, Kind, Leaves, Until};
-use crate::sleepers::field::{Cell, Settings, measure};
+use crate::sleepers::cell::Cell;
+use crate::sleepers::field::measure;
 use crate::sleepers::kept::Kept;
+use crate::sleepers::networks;
+use crate::sleepers::settings::{FORMS, ROUNDS, Settings, WORKERS, command};
 use crate::sleepers::verdict::{
     self, Judged, fitted_c, judge, judge_form, mean, near_predictions, worst,
 };
-use crate::sleepers::{FORMS, ROUNDS, WORKERS, command, networks};
 
 /// The cells of a row that was cut off lie here until it is whole.
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/sleepers");

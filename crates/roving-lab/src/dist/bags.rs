@@ -7,7 +7,8 @@ use roving_dist::{Bag, Checkpoints, Local, World};
 
 #[cfg(feature = "gpu")]
 use super::networks;
-use super::{Report, Settings, failure, seconds};
+use super::report::{Report, failure, seconds};
+use super::settings::Settings;
 #[cfg(feature = "gpu")]
 use crate::duals::Program as _;
 #[cfg(feature = "gpu")]

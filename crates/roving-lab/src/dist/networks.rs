@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use roving_dist::{Checkpoints, Network, NetworkError, World};
 
-use super::{Report, Settings, failure, seconds};
+use super::report::{Report, failure, seconds};
+use super::settings::Settings;
 use crate::input::{BadInput, Failure};
 use crate::networks::builder::Across;
 use crate::networks::chain::Chain;

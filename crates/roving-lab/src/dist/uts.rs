@@ -7,7 +7,8 @@ use roving_dist::{Checkpoints, Local, World};
 use serde::{Deserialize, Serialize};
 
 use super::bags::{self, Searched};
-use super::{Report, Settings};
+use super::report::Report;
+use super::settings::Settings;
 use crate::input::Failure;
 use crate::settings::RunArgs;
 #[cfg(target_arch = "x86_64")]

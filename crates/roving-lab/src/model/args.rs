@@ -107,6 +107,10 @@ pub(crate) struct Plan {
 const LOADS: [f64; 6] = [0.5, 0.7, 0.8, 0.9, 0.95, 0.99];
 /// More simulated workers than these have no stack that fits into a common memory.
 pub(crate) const WORKERS_MAX: u64 = 1 << 22;
+/// How often a processor without tasks looks, when the user does not say: in the steady state, and
+/// in a drain.
+pub(crate) const RETRY_OF_POLICIES: f64 = 0.0;
+pub(crate) const RETRY_OF_DRAIN: f64 = 10.0;
 
 impl Plan {
     pub(crate) fn parse(args: &ModelArgs) -> Result<Plan, Failure> {

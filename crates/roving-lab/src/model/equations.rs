@@ -2,8 +2,8 @@
 
 use roving_model::{MeanField, ModelError, Policy};
 
-use super::args::Plan;
-use super::{Out, RETRY_OF_DRAIN, RETRY_OF_POLICIES};
+use super::args::{Plan, RETRY_OF_DRAIN, RETRY_OF_POLICIES};
+use super::folder::Folder;
 use crate::csv::Csv;
 use crate::figures::figures;
 use crate::input::{BadInput, Failure};
@@ -33,7 +33,7 @@ fn bad(error: ModelError) -> Failure {
 }
 
 /// The steady state by policy and load.
-pub(super) fn policies(plan: &Plan, out: &Out) -> Result<(), Failure> {
+pub(super) fn policies(plan: &Plan, out: &Folder) -> Result<(), Failure> {
     let head = [
         "policy",
         "load",
@@ -91,7 +91,7 @@ pub(super) fn policies(plan: &Plan, out: &Out) -> Result<(), Failure> {
 }
 
 /// Busy processors and prospective victims while an uneven load drains.
-pub(super) fn drain(plan: &Plan, out: &Out) -> Result<(), Failure> {
+pub(super) fn drain(plan: &Plan, out: &Folder) -> Result<(), Failure> {
     let retry = plan.retry.unwrap_or(RETRY_OF_DRAIN);
     let (loaded, tasks) = (plan.loaded, plan.tasks);
     let mut csv = Csv::new(&["policy", "time", "busy", "victims", "tasks"]);
@@ -164,7 +164,7 @@ fn drained(what: &str, y: &str, curves: &[Curve]) -> Result<String, String> {
 }
 
 /// At which loads the policies change places.
-pub(super) fn loads(plan: &Plan, out: &Out) -> Result<(), Failure> {
+pub(super) fn loads(plan: &Plan, out: &Folder) -> Result<(), Failure> {
     let retry = plan.retry.unwrap_or(RETRY_OF_POLICIES);
     let loads: Vec<f64> = match plan.loads[..] {
         [load] => vec![load],

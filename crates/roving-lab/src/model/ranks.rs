@@ -3,7 +3,8 @@
 use roving_model::{MessageCosts, Ranks, RanksOutcome};
 
 use super::args::Plan;
-use super::{Out, Progress};
+use super::folder::Folder;
+use super::progress::Progress;
 use crate::csv::Csv;
 use crate::figures::figures;
 use crate::input::Failure;
@@ -177,7 +178,7 @@ fn cells(graph: &Graph, latency_us: f64, outcome: &RanksOutcome) -> Vec<String> 
 }
 
 /// The efficiency of a bag by number of ranks, graph of lifelines and network.
-pub(super) fn ranks(plan: &Plan, out: &Out) -> Result<(), Failure> {
+pub(super) fn ranks(plan: &Plan, out: &Folder) -> Result<(), Failure> {
     let counts = plan.ranks.as_deref().unwrap_or(&RANKS);
     let node_ns = plan.grain_ns.unwrap_or(NODE_NS);
     let names = COLUMNS.map(|(name, _)| name);

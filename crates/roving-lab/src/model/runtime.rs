@@ -5,8 +5,9 @@ use roving_model::{Costs, Outcome, Runtime};
 
 use super::args::Plan;
 use super::equations::crossings;
+use super::folder::Folder;
+use super::progress::Progress;
 use super::work::Work;
-use super::{Out, Progress};
 use crate::csv::Csv;
 use crate::figures::figures;
 use crate::input::{Failure, grouped};
@@ -66,7 +67,7 @@ fn pool_size(plan: &Plan) -> usize {
 }
 
 /// Busy workers and prospective victims over time, by amount.
-pub(super) fn busy(plan: &Plan, costs: &Costs, out: &Out) -> Result<(), Failure> {
+pub(super) fn busy(plan: &Plan, costs: &Costs, out: &Folder) -> Result<(), Failure> {
     let workers = pool_size(plan);
     let mut csv = Csv::new(&["steal", "workers", "time_us", "busy", "victims"]);
     let (mut busy, mut victims) = (Vec::new(), Vec::new());
@@ -135,7 +136,7 @@ pub(super) fn busy(plan: &Plan, costs: &Costs, out: &Out) -> Result<(), Failure>
 }
 
 /// Predicted speed-up by number of workers and amount.
-pub(super) fn speedup(plan: &Plan, costs: &Costs, out: &Out) -> Result<(), Failure> {
+pub(super) fn speedup(plan: &Plan, costs: &Costs, out: &Folder) -> Result<(), Failure> {
     let head = [
         "steal", "workers", "time_us", "speedup", "busy", "steals", "parks", "events",
     ];
@@ -200,7 +201,7 @@ pub(super) fn speedup(plan: &Plan, costs: &Costs, out: &Out) -> Result<(), Failu
 }
 
 /// At which lengths of a node the amounts change places.
-pub(super) fn crossing(plan: &mut Plan, costs: &Costs, out: &Out) -> Result<(), Failure> {
+pub(super) fn crossing(plan: &mut Plan, costs: &Costs, out: &Folder) -> Result<(), Failure> {
     if plan.work.is_recorded() {
         return show(format_args!(
             "where amounts cross by the length of a node is not drawn for a recorded tree\n"

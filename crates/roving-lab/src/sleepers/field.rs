@@ -6,61 +6,19 @@ use std::process::{Child, Command};
 use std::rc::Rc;
 
 use super::bound::Bounds;
+use super::cell::Cell;
 use super::kept::Kept;
 use super::ours::Ours;
 use super::predict::{self, Machine};
+use super::settings::Settings;
 use crate::input::Failure;
 use crate::lanes::{Lane, Rounds, interleave_within};
 use crate::machine::cpu_time;
 use crate::model::probes;
 use crate::rivals::{Absent, Runtime, sleepers};
 use crate::shapes::runner::{Runner, here};
-use crate::shapes::shape::{Entry, Kind, Leaves, Until};
+use crate::shapes::shape::{Entry, Kind, Until};
 use crate::times::Times;
-
-/// The cells to be measured, and how.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub(crate) workers: Vec<usize>,
-    pub(crate) kinds: Vec<&'static Kind>,
-    pub(crate) forms: Vec<Runtime>,
-    pub(crate) rounds: usize,
-    pub(crate) leaves: Leaves,
-    /// Our pools count on the cores that there are.
-    pub(crate) crowded: bool,
-    /// How many other programs spin meanwhile.
-    pub(crate) load: usize,
-}
-
-/// One shape on so many workers of one runtime.
-#[derive(Clone, Debug)]
-pub(crate) struct Cell {
-    pub(crate) kind: &'static Kind,
-    pub(crate) workers: usize,
-    pub(crate) form: Runtime,
-    pub(crate) runs: usize,
-    /// The median time in seconds, as all times here.
-    pub(crate) median: f64,
-    pub(crate) min: f64,
-    /// The median processor time of the whole process; not a number where the system does not say
-    /// it.
-    pub(crate) cpu: f64,
-    pub(crate) bounds: Bounds,
-    /// The simulator's time for our closures, where it knows the shape.
-    pub(crate) predicted: Option<f64>,
-}
-
-impl Cell {
-    /// The predicted time over the measured one.
-    pub(crate) fn prediction(&self) -> Option<f64> {
-        Some(self.predicted? / self.median)
-    }
-
-    /// How many times as long as a scheduler without costs.
-    pub(crate) fn over_list(&self) -> f64 {
-        self.median / self.bounds.list
-    }
-}
 
 /// Measures all cells that are not kept from a run that was cut off, and says which runtimes took
 /// no part.

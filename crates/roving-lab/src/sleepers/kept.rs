@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::bound::Bounds;
-use super::field::{Cell, Settings};
-use super::{command, verdict};
+use super::cell::Cell;
+use super::settings::{Settings, command};
+use super::verdict;
 use crate::csv::Csv;
 use crate::input::Failure;
 use crate::out::{make_directory, write};

@@ -1,15 +1,18 @@
 //! `roving compare sleepers`: how many workers share work, seen on few cores.
 
 mod bound;
+pub(crate) mod cell;
 pub(crate) mod field;
 pub(crate) mod kept;
 pub(crate) mod networks;
 mod ours;
 mod predict;
+pub(crate) mod settings;
 pub(crate) mod verdict;
 
-use self::field::{Settings, measure};
+use self::field::measure;
 use self::kept::Kept;
+use self::settings::{FORMS, ROUNDS, Settings, WORKERS, command};
 use self::verdict::{picture, table};
 use crate::compare::args::{CompareArgs, OUT, parse_workers_list};
 
@@ -18,19 +21,6 @@ use crate::out::{make_directory, show, write};
 use crate::rivals::Runtime;
 use crate::settings::parse_repeat;
 use crate::shapes::shape::{KINDS, Kind, Leaves};
-
-pub(crate) const WORKERS: [usize; 6] = [2, 4, 8, 16, 32, 64];
-/// Forte's threads tick while others are timed, and the drop-in takes minutes to build: they take
-/// part when they are named.
-pub(crate) const FORMS: [Runtime; 6] = [
-    Runtime::Roving,
-    Runtime::RovingFork,
-    Runtime::RovingSpawn,
-    Runtime::Rayon,
-    Runtime::Chili,
-    Runtime::Tokio,
-];
-pub(crate) const ROUNDS: usize = 7;
 
 /// The shapes that the user named, or all.
 fn chosen(text: Option<&str>) -> Result<Vec<&'static Kind>, BadInput> {
@@ -108,28 +98,6 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
         show(format_args!("written: {}\n", path("svg").display()))?;
     }
     Ok(())
-}
-
-/// The command, without the lists that it would take by itself: each row of a table has it.
-pub(crate) fn command(settings: &Settings) -> String {
-    let list = |words: &mut dyn Iterator<Item = String>| words.collect::<Vec<_>>().join(",");
-    let workers = list(&mut settings.workers.iter().map(usize::to_string));
-    let shapes = list(&mut settings.kinds.iter().map(|kind| kind.name.to_owned()));
-    let forms = settings.forms.iter().skip(1);
-    let forms = list(&mut forms.map(|form| form.name().to_owned()));
-    let Settings { rounds, load, .. } = settings;
-    let spin = settings.leaves.spin * 100.0;
-    let word = |is_there, word: String| if is_there { word } else { String::new() };
-    let shapes = word(
-        settings.kinds.len() < KINDS.len(),
-        format!(" --shapes {shapes}"),
-    );
-    let forms = word(settings.forms != FORMS, format!(" --forms {forms}"));
-    let crowded = word(settings.crowded, " --crowded".into());
-    format!(
-        "roving compare sleepers --workers {workers}{shapes}{forms} --repeat {rounds} \
-         --load {load} --spin {spin}{crowded}"
-    )
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::field::Cell;
+use super::cell::Cell;
 use crate::csv::Csv;
 use crate::machine;
 use crate::plot::{self, Curve};

@@ -2,13 +2,23 @@
 
 use roving_dist::raw::rules::{LOOK, Left, children, lifelines};
 
+use super::messages::MessageCosts;
+use super::outcome::RanksOutcome;
 use super::rank::Rank;
 use super::wire::{Happens, Message, Wire};
-use super::{Ranks, RanksOutcome};
+
+/// The settings of a run; see [`Ranks`](super::Ranks).
+#[derive(Clone, Debug)]
+pub(super) struct Rules {
+    pub(super) ranks: usize,
+    pub(super) costs: MessageCosts,
+    pub(super) attempts: usize,
+    pub(super) base: usize,
+}
 
 /// All ranks, and what is known of the run so far.
 struct Engine<'a, T, F> {
-    settings: &'a Ranks,
+    rules: &'a Rules,
     ranks: Vec<Rank<T>>,
     wire: Wire<T>,
     work: F,
@@ -16,16 +26,16 @@ struct Engine<'a, T, F> {
     outcome: RanksOutcome,
 }
 
-pub(super) fn run<T, F>(settings: &Ranks, roots: Vec<T>, work: F) -> RanksOutcome
+pub(super) fn run<T, F>(rules: &Rules, roots: Vec<T>, work: F) -> RanksOutcome
 where
     F: FnMut(T, &mut Vec<T>) -> f64,
 {
-    let count = settings.ranks;
-    let ranks = (0..count).map(|rank| Rank::new(rank, count, settings.attempts));
+    let count = rules.ranks;
+    let ranks = (0..count).map(|rank| Rank::new(rank, count, rules.attempts));
     let mut engine = Engine {
-        settings,
+        rules,
         ranks: ranks.collect(),
-        wire: Wire::new(settings.costs, count),
+        wire: Wire::new(rules.costs, count),
         work,
         begun: 0,
         outcome: RanksOutcome {
@@ -123,7 +133,7 @@ where
     /// There is no task anywhere: ends this rank, and tells those that hear of it from this one.
     fn end(&mut self, mut now: f64, who: usize) -> f64 {
         self.ranks[who].is_ended = true;
-        for child in children(who, self.settings.ranks) {
+        for child in children(who, self.rules.ranks) {
             now = self.send(now, who, child, Message::End);
         }
         self.outcome.time_ns = self.outcome.time_ns.max(now);
@@ -159,7 +169,7 @@ where
         rank.is_busy = true;
         if !std::mem::replace(&mut rank.has_begun, true) {
             self.begun += 1;
-            if self.begun == self.settings.ranks.div_ceil(2) {
+            if self.begun == self.rules.ranks.div_ceil(2) {
                 self.outcome.half_began_ns = Some(now);
             }
         }
@@ -178,7 +188,7 @@ where
 
     /// A rank that has run its last task, or has none: as `Rank::lead`.
     fn idle(&mut self, mut now: f64, who: usize) -> f64 {
-        let ranks = self.settings.ranks;
+        let ranks = self.rules.ranks;
         if std::mem::take(&mut self.ranks[who].is_busy) {
             now = self.refuse(now, who);
             self.ranks[who].victims.restart();
@@ -211,7 +221,7 @@ where
                 now = self.send(now, who, victim, Message::Ask);
                 continue;
             }
-            let mut wanted = lifelines(who, ranks, self.settings.base);
+            let mut wanted = lifelines(who, ranks, self.rules.base);
             wanted.retain(|lifeline| !rank.standing.contains(lifeline));
             rank.standing.extend(&wanted);
             for lifeline in wanted {

@@ -1,12 +1,17 @@
 //! Bags of `roving-dist` on simulated ranks, message by message.
 
 mod engine;
+mod messages;
+mod outcome;
 mod rank;
 mod wire;
 
 use roving_dist::raw::rules::{ATTEMPTS, BASE};
 
 use crate::error::ModelError;
+use engine::Rules;
+pub use messages::{MessageCosts, Messages};
+pub use outcome::RanksOutcome;
 
 /// More simulated ranks do not fit into the marks of events.
 const RANKS_MAX: usize = 1 << 22;
@@ -36,141 +41,7 @@ const RANKS_MAX: usize = 1 << 22;
 /// # Ok::<(), roving_model::ModelError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Ranks {
-    ranks: usize,
-    costs: MessageCosts,
-    attempts: usize,
-    base: usize,
-}
-
-/// Costs of a message, in ns.
-///
-/// ```
-/// // A slow network.
-/// let costs = roving_model::MessageCosts { latency_ns: 20_000.0, ..Default::default() };
-/// assert!(costs.send_ns < costs.latency_ns);
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct MessageCosts {
-    /// The sender is busy so long.
-    pub send_ns: f64,
-    /// The message is under way so long.
-    pub latency_ns: f64,
-    /// The receiver is busy so long.
-    pub receive_ns: f64,
-    /// Each of the two is busy so long for each task in the message.
-    pub task_ns: f64,
-}
-
-impl Default for MessageCosts {
-    /// Half of a hop of 407 ns by shared memory is each side's; the network takes a microsecond, as
-    /// those of clusters do.
-    ///
-    /// ```
-    /// assert_eq!(roving_model::MessageCosts::default().latency_ns, 1_000.0);
-    /// ```
-    fn default() -> MessageCosts {
-        MessageCosts {
-            send_ns: 200.0,
-            latency_ns: 1_000.0,
-            receive_ns: 200.0,
-            task_ns: 10.0,
-        }
-    }
-}
-
-/// Counts of messages, by what they are.
-///
-/// ```
-/// let outcome = roving_model::Ranks::new(2).run([()], |(), _| 1_000_000.0)?;
-/// // Rank 1 asks, and waits at its lifeline. Rank 0 has one task, and nothing to give.
-/// let messages = outcome.messages;
-/// assert_eq!((messages.tasks, messages.lifelines, messages.ends), (0, 1, 1));
-/// # Ok::<(), roving_model::ModelError>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Messages {
-    /// Requests to ranks taken at random.
-    pub asks: u64,
-    /// Answers that there is nothing.
-    pub refusals: u64,
-    /// Requests that stay until they are answered.
-    pub lifelines: u64,
-    /// Messages with tasks.
-    pub tasks: u64,
-    /// News to the detection of the end: one for each message with tasks, and one for each rank at
-    /// the start.
-    pub acknowledgements: u64,
-    /// News of the end.
-    pub ends: u64,
-}
-
-impl Messages {
-    /// Counts all of them.
-    ///
-    /// ```
-    /// assert_eq!(roving_model::Messages::default().all(), 0);
-    /// ```
-    pub fn all(&self) -> u64 {
-        let Messages {
-            asks,
-            refusals,
-            lifelines,
-            tasks,
-            acknowledgements,
-            ends,
-        } = self;
-        asks + refusals + lifelines + tasks + acknowledgements + ends
-    }
-}
-
-/// A simulated run of a bag. All times in ns from the start.
-///
-/// ```
-/// let outcome = roving_model::Ranks::new(1).run([5_u32], |left, tasks| {
-///     tasks.extend(left.checked_sub(1));
-///     100.0
-/// })?;
-/// assert_eq!((outcome.tasks, outcome.work_ns), (6, 600.0));
-/// assert!(outcome.efficiency() > 0.99);
-/// # Ok::<(), roving_model::ModelError>(())
-/// ```
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct RanksOutcome {
-    /// Simulated ranks.
-    pub ranks: usize,
-    /// Tasks that were run.
-    pub tasks: u64,
-    /// The sum of their lengths.
-    pub work_ns: f64,
-    /// When half of the ranks had begun a task; `None` if that many never did.
-    pub half_began_ns: Option<f64>,
-    /// When the last task ended.
-    pub worked_ns: f64,
-    /// When rank 0 knew that no task was left.
-    pub detected_ns: f64,
-    /// When the last rank knew.
-    pub time_ns: f64,
-    /// Messages, by what they are.
-    pub messages: Messages,
-    /// Tasks that went to another rank, each as often as it went.
-    pub sent: u64,
-}
-
-impl RanksOutcome {
-    /// Work over what the ranks could have done in the time that the run took.
-    ///
-    /// ```
-    /// let outcome = roving_model::Ranks::new(4).run([()], |(), _| 1e6)?;
-    /// // One task keeps one rank of four busy.
-    /// assert!(outcome.efficiency() > 0.24 && outcome.efficiency() <= 0.25);
-    /// # Ok::<(), roving_model::ModelError>(())
-    /// ```
-    pub fn efficiency(&self) -> f64 {
-        self.work_ns / (self.ranks as f64 * self.time_ns)
-    }
-}
+pub struct Ranks(Rules);
 
 impl Ranks {
     /// As many ranks as that, with the costs of [`MessageCosts::default`] and the lifelines of
@@ -181,12 +52,12 @@ impl Ranks {
     /// # let _ = ranks;
     /// ```
     pub fn new(ranks: usize) -> Ranks {
-        Ranks {
+        Ranks(Rules {
             ranks,
             costs: MessageCosts::default(),
             attempts: ATTEMPTS,
             base: BASE,
-        }
+        })
     }
 
     /// Sets what messages cost.
@@ -198,7 +69,7 @@ impl Ranks {
     /// ```
     #[must_use]
     pub fn costs(mut self, costs: MessageCosts) -> Ranks {
-        self.costs = costs;
+        self.0.costs = costs;
         self
     }
 
@@ -211,7 +82,7 @@ impl Ranks {
     /// ```
     #[must_use]
     pub fn attempts(mut self, attempts: usize) -> Ranks {
-        self.attempts = attempts;
+        self.0.attempts = attempts;
         self
     }
 
@@ -224,7 +95,7 @@ impl Ranks {
     /// ```
     #[must_use]
     pub fn base(mut self, base: usize) -> Ranks {
-        self.base = base;
+        self.0.base = base;
         self
     }
 
@@ -251,23 +122,23 @@ impl Ranks {
         work: impl FnMut(T, &mut Vec<T>) -> f64,
     ) -> Result<RanksOutcome, ModelError> {
         self.check()?;
-        Ok(engine::run(self, tasks.into_iter().collect(), work))
+        Ok(engine::run(&self.0, tasks.into_iter().collect(), work))
     }
 
     fn check(&self) -> Result<(), ModelError> {
-        if self.ranks == 0 || self.ranks > RANKS_MAX {
+        if self.0.ranks == 0 || self.0.ranks > RANKS_MAX {
             let allowed = format!("1 to {RANKS_MAX}");
-            return Err(ModelError::new("ranks", self.ranks, allowed, "take 1024"));
+            return Err(ModelError::new("ranks", self.0.ranks, allowed, "take 1024"));
         }
-        if self.base < 2 {
-            return Err(ModelError::new("base", self.base, "2 or more", "take 2"));
+        if self.0.base < 2 {
+            return Err(ModelError::new("base", self.0.base, "2 or more", "take 2"));
         }
         let MessageCosts {
             send_ns,
             latency_ns,
             receive_ns,
             task_ns,
-        } = self.costs;
+        } = self.0.costs;
         let costs = [
             ("send_ns", send_ns),
             ("latency_ns", latency_ns),

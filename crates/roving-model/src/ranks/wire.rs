@@ -1,6 +1,6 @@
 //! Messages between simulated ranks, and when they arrive.
 
-use super::{MessageCosts, Messages};
+use super::messages::{MessageCosts, Messages};
 use crate::queue::{Event, Queue};
 
 /// A message of a bag, as `roving_dist` sends it.

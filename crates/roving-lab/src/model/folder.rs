@@ -1,0 +1,36 @@
+//! Where the tables and plots of `roving model` go.
+
+use std::path::PathBuf;
+
+use crate::csv::Csv;
+use crate::input::Failure;
+use crate::out::{show, write};
+
+/// The folder that files go to.
+pub(super) struct Folder(pub(super) PathBuf);
+
+impl Folder {
+    /// Writes a table and its plot, and says where.
+    pub(super) fn write(
+        &self,
+        name: &str,
+        csv: &Csv,
+        plots: &[(&str, Result<String, String>)],
+    ) -> Result<(), Failure> {
+        let mut written = vec![self.0.join(format!("model-{name}.csv"))];
+        write(&written[0], &csv.text())?;
+        for (ending, plot) in plots {
+            let path = self.0.join(format!("model-{name}{ending}.svg"));
+            write(
+                &path,
+                plot.as_ref().map_err(|why| Failure::Run(why.clone()))?,
+            )?;
+            written.push(path);
+        }
+        let names: Vec<String> = written
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        show(format_args!("written: {}\n\n", names.join(", ")))
+    }
+}
