@@ -2,9 +2,12 @@
 //!
 //! Two obstacles were found to partitioning: running times that vary, and the choice of the moment
 //! (Vrba et al. 2009). Both come from acting on a prediction. Here a prediction is a proposal only:
-//! it is tried for some milliseconds, beside what the network did just before, and what moves more
-//! messages, twice in a row, stays. A trial costs at most its own length, and trials that fail may
-//! take a twenty-fifth of the time, so that what they cost is bounded whatever they propose; one
+//! it is tried in turns of some milliseconds with what the network did before, and what moves more
+//! messages stays. Where a worker loses its processor for a while, the messages of a turn say
+//! little, so a few turns of either are compared, as many as their differences ask for.
+//!
+//! What trials lose is counted in time, by the messages that the kept placement would have moved,
+//! and takes a fiftieth of the time at most, but for the first, whatever they propose. A placement
 //! that failed is put off for ever longer.
 //!
 //! Where messages carry work, stealing is near its best and nothing is tried: only a few figures
@@ -30,9 +33,14 @@ const CALM: Duration = Duration::from_millis(100);
 const PROCESSES_MAX: usize = 100_000;
 /// Imbalance of the parts: measured weights of a few milliseconds are no better than that.
 const IMBALANCE: f64 = 0.05;
-/// Trials that fail take no more than one in so many of all nanoseconds, and those of two.
-const SHARE: u64 = 25;
-const PREPAID_NS: u64 = 15_000_000;
+/// Trials lose no more than one in so many of all nanoseconds, and those of two trials.
+const SHARE: u64 = 50;
+const PREPAID_NS: u64 = 10_000_000;
+/// A trial ends undecided after that many comparisons.
+const COMPARISONS: u32 = 12;
+/// A trial has failed when the differences add up to that, downwards: the first one is enough where
+/// two fifths fewer messages move than before.
+const HOPELESS: f64 = -0.25;
 /// Below that share of what is usual, so many times in a row, the kept arm has become slower.
 const FALLEN: f64 = 0.75;
 const FALLS: u32 = 4;
@@ -49,7 +57,8 @@ enum Arm {
 }
 
 impl Arm {
-    const ALL: [Arm; 3] = [Arm::Stealing, Arm::Parts, Arm::One];
+    /// The order in which they are tried first: one worker is cheaper to try than parts.
+    const ALL: [Arm; 3] = [Arm::Stealing, Arm::One, Arm::Parts];
 
     fn name(self) -> &'static str {
         match self {
@@ -67,14 +76,69 @@ struct Retry {
     after_ns: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Phase {
-    /// The kept arm runs.
-    Kept,
-    /// Another one has just been chosen; the processes are on their way.
-    Settling { arm: Arm, before: f64 },
-    /// It is being measured, for the last time if `last`: one lucky measurement keeps nothing.
-    Trying { arm: Arm, before: f64, last: bool },
+/// A trial: another arm and the kept one take turns.
+#[derive(Debug)]
+struct Trial {
+    arm: Arm,
+    /// By which share it must be faster.
+    margin: f64,
+    /// Whether it is its turn.
+    is_on: bool,
+    /// The turn has just begun: the processes are on their way, and what moves says little.
+    is_moving: bool,
+    /// The rates of the last turn of each, until both are there to be compared.
+    rate: Option<f64>,
+    kept_rate: Option<f64>,
+    found: Found,
+    /// How long it has been on.
+    on_ns: u64,
+}
+
+/// The comparisons of a trial so far.
+#[derive(Debug, Default)]
+struct Found {
+    comparisons: u32,
+    /// The sum of the differences, and of their squares: together they say whether the sum is more
+    /// than chance, however much a network's rate varies.
+    sum: f64,
+    squares: f64,
+    /// The sums of the rates.
+    rates: f64,
+    kept_rates: f64,
+}
+
+impl Found {
+    fn compare(&mut self, rate: f64, kept_rate: f64, margin: f64) {
+        self.comparisons += 1;
+        self.rates += rate;
+        self.kept_rates += kept_rate;
+        let both = rate + kept_rate;
+        if both > 0.0 {
+            let difference = (rate - kept_rate * (1.0 + margin)) / both;
+            self.sum += difference;
+            self.squares += difference * difference;
+        }
+    }
+
+    /// Whether the arm is better; `None` if that cannot be said yet. Two equal differences decide;
+    /// where they vary, it takes more.
+    fn verdict(&self) -> Option<bool> {
+        // Of two equal differences the square of the sum is twice the squares, but for rounding.
+        let is_clear = self.sum * self.sum >= 1.99 * self.squares;
+        match self.sum > 0.0 {
+            true if is_clear => Some(true),
+            false if is_clear || self.sum < HOPELESS => Some(false),
+            _ => (self.comparisons >= COMPARISONS).then_some(false),
+        }
+    }
+
+    /// The share of the kept arm's messages that did not move while the other one was on.
+    fn lost(&self) -> f64 {
+        match self.kept_rates > 0.0 {
+            true => (1.0 - self.rates / self.kept_rates).max(0.0),
+            false => 0.0,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -89,16 +153,15 @@ pub(super) struct Adaptive {
     parts: Vec<u32>,
     /// The places that the processes get if the present trial succeeds.
     proposed: Vec<u32>,
-    phase: Phase,
+    trying: Option<Trial>,
     retries: [Retry; 3],
     calm: Duration,
     /// The rate of the kept arm, smoothed.
     usual: f64,
     /// How many times in a row it was far below that.
     falls: u32,
-    /// When the trial that is going on began, and how long all those took that failed.
-    began_ns: u64,
-    failed_ns: u64,
+    /// The time that trials have lost.
+    lost_ns: u64,
     last: Seen,
 }
 
@@ -126,13 +189,12 @@ impl Adaptive {
             kept: Arm::Stealing,
             parts: Vec::new(),
             proposed: Vec::new(),
-            phase: Phase::Kept,
+            trying: None,
             retries: [retry; 3],
             calm: trial,
             usual: 0.0,
             falls: 0,
-            began_ns: 0,
-            failed_ns: 0,
+            lost_ns: 0,
             last: Seen::default(),
         })
     }
@@ -151,30 +213,90 @@ impl Adaptive {
 
     /// The kept arm has run for a while, at that rate.
     fn after_kept(&mut self, seen: &Seen, messages: u64, rate: f64) -> Option<Change> {
-        let worker_ns = (self.workers as u64 * (seen.at_ns - self.last.at_ns)) as f64;
-        if worker_ns > messages as f64 * self.grain_ns {
+        let worker_ns = self.workers as u64 * (seen.at_ns - self.last.at_ns);
+        let tiny_ns = messages as f64 * self.grain_ns;
+        if worker_ns as f64 > tiny_ns {
             self.calm = (self.calm * 2).min(CALM);
-            let was = std::mem::replace(&mut self.kept, Arm::Stealing);
-            return (was != Arm::Stealing).then(|| self.change(Arm::Stealing, &[]));
+            return self.after_few(seen, worker_ns, tiny_ns);
         }
         self.calm = self.trial;
         self.expect(rate, seen.at_ns);
         let due = Arm::ALL.into_iter().filter(|&arm| arm != self.kept);
         let arm = due.min_by_key(|&arm| self.retries[arm as usize].at_ns)?;
-        let is_paid = self.failed_ns <= PREPAID_NS + seen.at_ns / SHARE;
+        let is_paid = self.lost_ns <= PREPAID_NS + seen.at_ns / SHARE;
         if self.retry(arm).at_ns > seen.at_ns || !is_paid {
             return None;
         }
-        self.began_ns = seen.at_ns;
         if arm == Arm::Parts {
             let mut load = seen.load_since(&self.last, &self.shape, 0);
             expect_more(&mut load, seen);
             self.proposed =
                 first_parts(&load, &Distances::uniform(self.workers), IMBALANCE, STARTS);
         }
-        let before = rate.max(self.usual);
-        self.phase = Phase::Settling { arm, before };
+        self.trying = Some(Trial {
+            arm,
+            // One worker leaves the processors of the others to whoever else there is.
+            margin: if arm == Arm::One { 0.0 } else { self.margin },
+            is_on: true,
+            is_moving: true,
+            rate: None,
+            kept_rate: Some(rate),
+            found: Found::default(),
+            on_ns: 0,
+        });
         Some(self.change(arm, &self.proposed))
+    }
+
+    /// Few messages have moved: they carry work, for which there is stealing; or the workers waited
+    /// for others or for a processor, which says nothing against the kept arm.
+    fn after_few(&mut self, seen: &Seen, worker_ns: u64, tiny_ns: f64) -> Option<Change> {
+        // An estimate, from the polls that were timed.
+        let busy_ns = seen.busy_ns - self.last.busy_ns;
+        let busy_ns = match self.kept {
+            Arm::Stealing => return None,
+            Arm::Parts => busy_ns,
+            // The others would have been as busy.
+            Arm::One => busy_ns.saturating_mul(self.workers as u64),
+        };
+        if busy_ns.min(worker_ns) as f64 <= tiny_ns {
+            return None;
+        }
+        self.kept = Arm::Stealing;
+        Some(self.change(Arm::Stealing, &[]))
+    }
+
+    /// The trial has gone on for a while; whoever's turn it is has moved messages at that rate.
+    fn after_turn(&mut self, mut trial: Trial, rate: f64, ns: u64) -> Option<Change> {
+        if trial.is_on {
+            trial.on_ns += ns;
+        }
+        if std::mem::take(&mut trial.is_moving) {
+            self.trying = Some(trial);
+            return None;
+        }
+        match trial.is_on {
+            true => trial.rate = Some(rate),
+            false => trial.kept_rate = Some(rate),
+        }
+        if let (Some(rate), Some(kept_rate)) = (trial.rate, trial.kept_rate) {
+            (trial.rate, trial.kept_rate) = (None, None);
+            trial.found.compare(rate, kept_rate, trial.margin);
+            if let Some(is_better) = trial.found.verdict() {
+                return self.end(&trial, is_better, self.last.at_ns + ns);
+            }
+            // The next comparison begins with whoever is on: half as many moves.
+            self.trying = Some(trial);
+            return None;
+        }
+        trial.is_on = !trial.is_on;
+        trial.is_moving = true;
+        let (arm, parts) = match trial.is_on {
+            true => (trial.arm, &self.proposed),
+            false => (self.kept, &self.parts),
+        };
+        let change = self.change(arm, parts);
+        self.trying = Some(trial);
+        Some(change)
     }
 
     /// Learns the rate of the kept arm. When it has fallen, what was tried before says little: the
@@ -194,32 +316,25 @@ impl Adaptive {
         }
     }
 
-    /// The arm moves more messages: it is kept, where it already runs.
-    fn keep(&mut self, arm: Arm, rate: f64, now_ns: u64) {
+    /// The trial is over: the arm is kept from now on, or put off. Whichever was left is tried
+    /// again later.
+    fn end(&mut self, trial: &Trial, is_better: bool, now_ns: u64) -> Option<Change> {
+        let arm = trial.arm;
+        if !is_better {
+            self.lost_ns += (trial.found.lost() * trial.on_ns as f64) as u64;
+            let retry = self.retry(arm);
+            retry.at_ns = now_ns + retry.after_ns;
+            retry.after_ns = (retry.after_ns * 2).min(RETRY_NS_MAX);
+            return trial.is_on.then(|| self.change(self.kept, &self.parts));
+        }
         let was = std::mem::replace(&mut self.kept, arm);
         if arm == Arm::Parts {
-            self.parts = std::mem::take(&mut self.proposed);
+            self.parts.clone_from(&self.proposed);
         }
-        self.usual = rate;
-        self.phase = Phase::Kept;
+        self.usual = trial.found.rates / f64::from(trial.found.comparisons);
         let retry = self.retry(was);
         retry.at_ns = now_ns + retry.after_ns;
-    }
-
-    /// The arm moves no more messages, or not by enough: it is put off.
-    fn put_off(&mut self, arm: Arm, rate: f64, before: f64, now_ns: u64) -> Change {
-        // One that is behind is put off for longer at once.
-        let factor = match rate / before {
-            0.9.. => 2,
-            0.5.. => 4,
-            _ => 16,
-        };
-        let retry = self.retry(arm);
-        retry.at_ns = now_ns + retry.after_ns;
-        retry.after_ns = (retry.after_ns * factor).min(RETRY_NS_MAX);
-        self.failed_ns += now_ns - self.began_ns;
-        self.phase = Phase::Kept;
-        self.change(self.kept, &self.parts)
+        (!trial.is_on).then(|| self.change(arm, &self.parts))
     }
 
     fn change(&self, arm: Arm, parts: &[u32]) -> Change {
@@ -236,10 +351,10 @@ impl Policy for Adaptive {
     }
 
     fn wait(&self) -> Duration {
-        match self.phase {
-            Phase::Kept => self.calm,
-            Phase::Settling { .. } => self.trial / 4,
-            Phase::Trying { .. } => self.trial,
+        match &self.trying {
+            None => self.calm,
+            Some(trial) if trial.is_moving => self.trial / 4,
+            Some(_) => self.trial,
         }
     }
 
@@ -247,33 +362,11 @@ impl Policy for Adaptive {
         let messages = seen
             .total_messages()
             .saturating_sub(self.last.total_messages());
-        let rate = messages as f64 / (seen.at_ns - self.last.at_ns).max(1) as f64;
-        let change = match self.phase {
-            Phase::Kept => self.after_kept(seen, messages, rate),
-            // This measurement contains the cost of moving, so only a bad one says something.
-            Phase::Settling { arm, before } if rate * 3.0 < before => {
-                Some(self.put_off(arm, rate, before, seen.at_ns))
-            }
-            Phase::Settling { arm, before } => {
-                let last = false;
-                self.phase = Phase::Trying { arm, before, last };
-                None
-            }
-            Phase::Trying { arm, before, last } => {
-                let is_better = rate > before * (1.0 + self.margin);
-                match (is_better, last) {
-                    (false, _) => Some(self.put_off(arm, rate, before, seen.at_ns)),
-                    (true, false) => {
-                        let last = true;
-                        self.phase = Phase::Trying { arm, before, last };
-                        None
-                    }
-                    (true, true) => {
-                        self.keep(arm, rate, seen.at_ns);
-                        None
-                    }
-                }
-            }
+        let ns = seen.at_ns - self.last.at_ns;
+        let rate = messages as f64 / ns.max(1) as f64;
+        let change = match self.trying.take() {
+            None => self.after_kept(seen, messages, rate),
+            Some(trial) => self.after_turn(trial, rate, ns),
         };
         self.last = seen.clone();
         change
@@ -281,183 +374,4 @@ impl Policy for Adaptive {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::meter::Spent;
-
-    /// A network that moves so many messages a millisecond, by how it is placed.
-    struct Model {
-        stealing: u64,
-        parts: u64,
-        one: u64,
-    }
-
-    /// Returns the placement of each millisecond, and how many messages moved in all.
-    fn run(model: &Model, milliseconds: u64) -> (Vec<&'static str>, u64) {
-        let shape = Shape {
-            processes: 4,
-            channels: vec![(0, 1), (1, 2), (2, 3)],
-        };
-        let mut policy = Adaptive::new(&Placement::adaptive(), &shape, 2).unwrap();
-        assert!(policy.first().iter().all(|&place| place == ANYWHERE));
-        let (mut name, mut total, mut at_us) = ("stealing", 0, 0);
-        let mut names = Vec::new();
-        while at_us < milliseconds * 1000 {
-            let wait_us = policy.wait().as_micros() as u64;
-            let rate = match name {
-                "stealing" => model.stealing,
-                "parts" => model.parts,
-                _ => model.one,
-            };
-            total += rate * wait_us / 1000;
-            at_us += wait_us;
-            names.resize((at_us / 1000) as usize, name);
-            let seen = Seen {
-                at_ns: at_us * 1000,
-                busy_ns: 0,
-                looks_ns: 0,
-                processes: vec![Spent::default(); 4],
-                messages: vec![total, 0, 0],
-            };
-            if let Some(change) = policy.look(&seen) {
-                name = change.name;
-                let first = change.places[0];
-                assert_eq!(name == "stealing", first == ANYWHERE);
-                assert_eq!(name == "one", change.places.iter().all(|&place| place == 0));
-            }
-        }
-        (names, total)
-    }
-
-    fn share(names: &[&str], name: &str) -> f64 {
-        names.iter().filter(|&&of| of == name).count() as f64 / names.len() as f64
-    }
-
-    #[test]
-    fn messages_that_carry_work_are_left_to_stealing() {
-        let model = Model {
-            stealing: 500,
-            parts: 5000,
-            one: 5000,
-        };
-        let (names, _) = run(&model, 2000);
-        assert_eq!(share(&names, "stealing"), 1.0);
-    }
-
-    #[test]
-    fn what_moves_twice_as_many_messages_is_kept() {
-        let (names, _) = run(
-            &Model {
-                stealing: 5_000,
-                parts: 10_000,
-                one: 4_000,
-            },
-            2000,
-        );
-        assert!(share(&names, "parts") > 0.9, "{}", share(&names, "parts"));
-        let (names, _) = run(
-            &Model {
-                stealing: 5_000,
-                parts: 4_000,
-                one: 10_000,
-            },
-            2000,
-        );
-        assert!(share(&names, "one") > 0.9, "{}", share(&names, "one"));
-    }
-
-    #[test]
-    fn trials_that_fail_cost_little() {
-        let model = Model {
-            stealing: 10_000,
-            parts: 1_000,
-            one: 1_000,
-        };
-        let (names, total) = run(&model, 1000);
-        assert!(
-            share(&names, "stealing") > 0.96,
-            "{}",
-            share(&names, "stealing")
-        );
-        assert!(total > 10_000 * 960, "{total}");
-    }
-
-    /// Every ninth millisecond moves twice as many messages, whatever the placement.
-    #[test]
-    fn one_lucky_measurement_keeps_nothing() {
-        let shape = Shape {
-            processes: 2,
-            channels: vec![(0, 1)],
-        };
-        let mut policy = Adaptive::new(&Placement::adaptive(), &shape, 2).unwrap();
-        policy.first();
-        let (mut total, mut at_us, mut last) = (0, 0, "stealing");
-        for look in 0.. {
-            let wait_us = policy.wait().as_micros() as u64;
-            at_us += wait_us;
-            total += wait_us * if look % 9 == 2 { 20 } else { 10 };
-            let seen = Seen {
-                at_ns: at_us * 1000,
-                processes: vec![Spent::default(); 2],
-                messages: vec![total],
-                ..Seen::default()
-            };
-            last = policy.look(&seen).map_or(last, |change| change.name);
-            assert_eq!(policy.kept, Arm::Stealing);
-            if at_us > 1_000_000 {
-                break;
-            }
-        }
-        assert!(
-            policy.retries.iter().any(|retry| retry.after_ns > RETRY_NS),
-            "{last}"
-        );
-    }
-
-    /// After half a second, stealing moves half as many messages as before.
-    #[test]
-    fn when_the_kept_placement_has_become_slower_others_are_tried_at_once() {
-        let shape = Shape {
-            processes: 2,
-            channels: vec![(0, 1)],
-        };
-        let mut policy = Adaptive::new(&Placement::adaptive(), &shape, 2).unwrap();
-        policy.first();
-        let (mut total, mut at_us, mut name) = (0, 0, "stealing");
-        while at_us < 600_000 {
-            let wait_us = policy.wait().as_micros() as u64;
-            at_us += wait_us;
-            let rate = match name {
-                "stealing" if at_us < 500_000 => 10,
-                "stealing" => 5,
-                _ => 8,
-            };
-            total += wait_us * rate;
-            let seen = Seen {
-                at_ns: at_us * 1000,
-                processes: vec![Spent::default(); 2],
-                messages: vec![total],
-                ..Seen::default()
-            };
-            name = policy.look(&seen).map_or(name, |change| change.name);
-        }
-        assert_ne!(policy.kept, Arm::Stealing);
-    }
-
-    #[test]
-    fn a_little_faster_is_not_worth_a_move() {
-        let (names, _) = run(
-            &Model {
-                stealing: 10_000,
-                parts: 10_500,
-                one: 10_500,
-            },
-            2000,
-        );
-        assert!(
-            share(&names, "stealing") > 0.85,
-            "{}",
-            share(&names, "stealing")
-        );
-    }
-}
+mod tests;

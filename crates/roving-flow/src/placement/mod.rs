@@ -69,14 +69,15 @@ pub enum Placement {
         topology: bool,
     },
     /// Stealing, as long as messages carry work. Where they are tiny, partitioning and a single
-    /// worker are tried for some milliseconds each, now and then, and kept where more messages
-    /// pass. Networks of more than 100,000 processes are left to stealing.
+    /// worker are tried now and then, in turns of some milliseconds with what there is, and kept
+    /// where more messages pass. Networks of more than 100,000 processes are left to stealing.
     Adaptive {
         /// Worker time a message below which other placements than stealing are tried.
         grain: Duration,
-        /// How long one is tried.
+        /// How long a turn is.
         trial: Duration,
-        /// By which share it must be faster to be kept.
+        /// By which share partitioning, or stealing again, must be faster to be kept. A single
+        /// worker leaves processors to others, and has to be faster only.
         margin: f64,
     },
 }
