@@ -166,7 +166,7 @@ where
     if let Some(remote) = scope.remote.get() {
         Worker::with_waiting(|worker| remote.wait(worker));
     }
-    Scope::end(&mut scope, result)
+    Scope::end((&mut scope, result))
 }
 
 fn scope_here<'scope, F, R>(worker: &Worker, f: F) -> R
@@ -175,10 +175,17 @@ where
 {
     let mut scope = ManuallyDrop::new(Scope::new(worker.registry()));
     let result = worker.framed(|| panic::catch_unwind(AssertUnwindSafe(|| f(&scope))));
-    if let Some(remote) = scope.remote.get() {
-        remote.finish(worker);
+    match result {
+        // A scope from which nothing panicked, and into which nobody spawned from outside, has
+        // nothing to drop. As long as tasks from outside run, it is theirs, too.
+        Ok(result) if scope.remote.get().is_none() && scope.panic.get_mut().is_none() => result,
+        result => {
+            if let Some(remote) = scope.remote.get() {
+                remote.finish(worker);
+            }
+            Scope::end((&mut scope, result))
+        }
     }
-    Scope::end(&mut scope, result)
 }
 
 /// A scope: tasks that are spawned into it end before [`scope`] returns.
@@ -252,20 +259,22 @@ impl<'scope> Scope<'scope> {
         unsafe { &*self.registry }
     }
 
-    /// All tasks have ended, and the scope's own closure with `result`. A scope from which nothing
-    /// panicked, and into which nobody spawned from outside, has nothing to drop: only here that is
-    /// known.
-    #[inline]
-    fn end<R>(this: &mut ManuallyDrop<Self>, result: thread::Result<R>) -> R {
-        let Scope { panic, remote, .. } = &mut **this;
-        let first = panic.get_mut();
-        match result {
-            Ok(result) if first.is_none() && remote.get().is_none() => result,
-            result => {
-                let first = first.take();
-                // SAFETY: dropped here alone, at the end of its use.
-                unsafe { ManuallyDrop::drop(this) };
-                end_panicked((result, first))
+    /// All tasks have ended, and the scope's own closure with `result`.
+    #[cold]
+    #[inline(never)]
+    fn end<R>((this, result): (&mut ManuallyDrop<Self>, thread::Result<R>)) -> R {
+        let first = this.panic.get_mut().take();
+        // SAFETY: dropped here alone, at the end of its use.
+        unsafe { ManuallyDrop::drop(this) };
+        match (result, first) {
+            (Ok(result), None) => result,
+            (Ok(result), Some(payload)) => {
+                drop_quietly(result);
+                panic::resume_unwind(payload)
+            }
+            (Err(payload), other) => {
+                drop_quietly(other);
+                panic::resume_unwind(payload)
             }
         }
     }
@@ -550,22 +559,5 @@ where
     }));
     if let Err(payload) = outcome {
         scope.panicked(payload);
-    }
-}
-
-/// The end of a scope of which something has panicked.
-#[cold]
-#[inline(never)]
-fn end_panicked<R>((result, first): (thread::Result<R>, Option<Box<dyn Any + Send>>)) -> R {
-    match (result, first) {
-        (Ok(result), None) => result,
-        (Ok(result), Some(payload)) => {
-            drop_quietly(result);
-            panic::resume_unwind(payload)
-        }
-        (Err(payload), other) => {
-            drop_quietly(other);
-            panic::resume_unwind(payload)
-        }
     }
 }

@@ -135,12 +135,13 @@ impl Line {
         }
         // SAFETY: at or above the split line and below the top, it is a slot of this stack.
         let link = unsafe { &*slot }.link();
-        if link.is_null() {
+        // Null, where it is the oldest that was left; or the slots below are public.
+        if link < limit {
             return None;
         }
         self.barrier.set(link);
         self.top.set(slot);
-        self.pop_limit.set(limit.max(link));
+        self.pop_limit.set(link);
         Some(slot)
     }
 }
