@@ -590,3 +590,40 @@ fn an_owner_at_leisure_answers_with_all_that_it_has() {
     assert_eq!(stack.public(), 15);
     set_current_line(&raw const ALARM);
 }
+
+/// Who asks an owner of a full stack that shows all it has gets no more, so the owner does not turn
+/// to that with each spawn.
+#[test]
+fn a_full_stack_that_shows_all_is_plainly_full_though_somebody_asks() {
+    let showing = Showing {
+        slots: 4,
+        everything: true,
+        ..Showing::SMALL
+    };
+    let stack = TaskStack::new(showing);
+    // SAFETY: this thread alone owns the stack, by this owner.
+    let owner = unsafe { Owner::new(&stack) };
+    owner.attach();
+    let spawn = |id| match owner.push_unjoined(run_nothing, id) {
+        Ok(wake) => wake.waive("nobody sleeps"),
+        Err((_, wake)) => wake.waive("nobody sleeps"),
+    };
+    (0..4).for_each(spawn);
+    for _ in 0..2 {
+        // The first question is answered with all, the second cannot be.
+        let _ = stack.want();
+        spawn(4);
+    }
+    assert!(
+        stack.is_wanted(),
+        "a full stack that shows all has no answer"
+    );
+    assert_eq!(stack.public(), 4);
+    assert!(stack.line.is_plainly_full());
+    // What becomes private is shown to who has asked.
+    assert_eq!(owner.pop_awake(3), Popped::Here);
+    spawn(5);
+    assert_eq!(stack.public(), 4);
+    assert!(stack.line.is_plainly_full());
+    set_current_line(&raw const ALARM);
+}

@@ -411,7 +411,8 @@ impl<'s> Owner<'s> {
             || stack.showing.watched
             || self.public_seen() < self.unasked();
         let line = &stack.line;
-        let (end, split) = (stack.at(stack.slots.len()), stack.at(stack.own.split.get()));
+        let own_split = stack.own.split.get();
+        let (end, split) = (stack.at(stack.slots.len()), stack.at(own_split));
         line.push_limit.set(if slow { ptr::null() } else { end });
         let is_first = line.barrier.get().is_null() && self.minds_first();
         line.spawn_limit.set(match slow || is_first {
@@ -419,7 +420,10 @@ impl<'s> Owner<'s> {
             false => self.half_hidden().map_or(end, |half| end.min(half)),
         });
         line.drain_limit.set(if slow { NOWHERE } else { split });
-        let is_plain = !slow && stack.showing.least <= 1;
+        // Where nothing is private, a full stack has nothing to show, whoever asks for more. Whatever
+        // changes that comes by here: pushes are slow, and pops of what is public.
+        let shows_all = own_split == self.top() && !stack.showing.watched;
+        let is_plain = (!slow || shows_all) && stack.showing.least <= 1;
         line.full_limit.set(if is_plain { end } else { NOWHERE });
         self.set_pop_limit();
         let is_alone = slow && self.comes_alone();
