@@ -92,6 +92,80 @@ fn a_job_in_the_place_of_a_waiting_thread_can_broadcast() {
     });
 }
 
+/// The wait of the pool's thread is over, so it waits for its index; the job that has that waits for
+/// the thread's part of a broadcast.
+#[test]
+fn a_job_can_broadcast_to_a_thread_that_wants_its_index_back() {
+    watched(|| {
+        let (a, b) = (Arc::new(pool(1)), pool(1));
+        let go_on = Arc::new(AtomicBool::new(false));
+        let (sender, receiver) = mpsc::channel();
+        let job = {
+            let go_on = Arc::clone(&go_on);
+            move || {
+                assert_eq!(current_thread_index(), Some(0));
+                go_on.store(true, SeqCst);
+                thread::sleep(Duration::from_millis(50));
+                let all = rayon_core::broadcast(|_| current_thread_index());
+                sender.send((all, current_thread_index())).unwrap();
+            }
+        };
+        a.install(|| {
+            b.install(|| {
+                a.spawn(job);
+                wait_until(|| go_on.load(SeqCst));
+            });
+        });
+        assert_eq!(receiver.recv(), Ok((vec![Some(0)], Some(0))));
+    });
+}
+
+/// Inside of `roving::blocking` a thread waits in a `join`, and looks for work meanwhile; a job has
+/// its index.
+#[test]
+fn a_broadcast_inside_of_code_that_blocks_awaits_the_job_with_the_index() {
+    watched(|| {
+        let (pool, used) = (Arc::new(pool(2)), Used::new(2));
+        let (posted, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        thread::scope(|s| {
+            let (begun, has_begun) = mpsc::channel();
+            let (pool, used, posted, over) = (&pool, &used, &posted, &over);
+            s.spawn(move || {
+                let (here, there) = (begun.clone(), begun);
+                let here = move || {
+                    here.send(current_thread_index()).unwrap();
+                    wait_until(|| posted.load(SeqCst));
+                };
+                let there = move || {
+                    there.send(current_thread_index()).unwrap();
+                    wait_until(|| over.load(SeqCst));
+                };
+                pool.install(|| roving::blocking(|| join(here, there)));
+            });
+            let parts = [has_begun.recv().unwrap(), has_begun.recv().unwrap()];
+            assert!(parts.contains(&None), "{parts:?}");
+            let (sender, receiver) = mpsc::channel();
+            let (end, ends) = mpsc::channel();
+            let theirs = used.clone();
+            pool.spawn(move || {
+                theirs.alone(|| {
+                    sender.send(()).unwrap();
+                    ends.recv().unwrap();
+                });
+            });
+            receiver.recv().unwrap();
+            let all = s.spawn(|| pool.broadcast(|all| used.alone(|| all.index())));
+            thread::sleep(Duration::from_millis(20));
+            posted.store(true, SeqCst);
+            thread::sleep(Duration::from_millis(50));
+            end.send(()).unwrap();
+            thread::sleep(Duration::from_millis(20));
+            over.store(true, SeqCst);
+            assert_eq!(all.join().unwrap(), [0, 1]);
+        });
+    });
+}
+
 /// The thread of `pool` is awaited no more, but its index is still in use by a job that waits for
 /// another one of this pool.
 #[test]

@@ -19,6 +19,7 @@ use crate::workers::sleep::sleep_loop::{
     Sleeper, Woken, bench, has_found, rest_unless_needed, sleep,
 };
 use crate::workers::steal::{ROUNDS_BEFORE_WANT, Search, Thief};
+use crate::workers::wait::Wait;
 
 /// One look in so many goes to the injector first, so that stealing without end starves no job.
 const JOB_EVERY: usize = 61;
@@ -165,7 +166,7 @@ impl Sleeper for Worker {
     }
 
     fn serve_mailbox(&self) -> bool {
-        Jobs(self).serve_mailbox()
+        Wait(self).serve_mailbox()
     }
 
     fn count_park(&self) {

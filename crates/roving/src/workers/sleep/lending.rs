@@ -6,7 +6,8 @@
 //! on a thread of its own, and each index is a stack of those who would stand on each other there:
 //! the worker, jobs that began while what is below them waited, and what the worker runs meanwhile
 //! (a broadcast). Only the topmost runs. Who wants to go on waits until it is the topmost again, so
-//! nobody waits for another who could not have been on top of it in Rayon.
+//! nobody waits for another who could not have been on top of it in Rayon. A worker serves
+//! broadcasts in that wait as well: the one above it may wait for its part of one.
 //!
 //! Hence a job gets its place when it begins, not when it asks for its index: by then a worker may
 //! wait in a part of that very job, and would never go on.
@@ -18,6 +19,7 @@
 
 use std::cell::Cell;
 
+use crate::machine::prim::thread::{self, Thread};
 use crate::machine::prim::{Condvar, Mutex, mutant, wait_while};
 
 pub(crate) struct Lending {
@@ -35,8 +37,13 @@ struct Stacks {
     is_asked: bool,
 }
 
-/// From the worker itself upwards.
-struct Holders(Vec<Holder>);
+/// Those who have an index.
+struct Holders {
+    /// From the worker itself upwards.
+    all: Vec<Holder>,
+    /// The worker, if it waits for something to change.
+    worker: Option<Thread>,
+}
 
 struct Holder {
     /// The number of the loan. None for the worker, and for what it runs on top of its wait.
@@ -53,22 +60,23 @@ impl Holder {
 
 impl Holders {
     fn new() -> Holders {
-        Holders(vec![Holder::of_the_worker()])
+        let (all, worker) = (vec![Holder::of_the_worker()], None);
+        Holders { all, worker }
     }
 
     fn top(&self) -> &Holder {
-        self.0.last().expect("a worker keeps its place")
+        self.all.last().expect("a worker keeps its place")
     }
 
     /// Where the worker, or what it runs on top of its wait, has its place.
     fn of_the_worker(&self) -> usize {
-        let place = self.0.iter().rposition(|place| place.loan.is_none());
+        let place = self.all.iter().rposition(|place| place.loan.is_none());
         place.expect("a worker keeps its place")
     }
 
     fn of(&self, loan: Loan) -> Option<usize> {
         let is_its = |place: &Holder| place.loan == Some(loan.number);
-        self.0.iter().position(is_its)
+        self.all.iter().position(is_its)
     }
 }
 
@@ -87,11 +95,18 @@ impl Stacks {
         &mut self.by_index[worker]
     }
 
+    /// Somebody above the worker waits or has ended.
+    fn tell_worker(&mut self, worker: usize) {
+        if let Some(thread) = self.stack(worker).worker.take() {
+            thread.unpark();
+        }
+    }
+
     /// Unless indices are asked for, nobody needs one who does not run on the worker itself.
     fn take_back(&mut self, worker: usize) {
         if !self.is_asked && !mutant("lending_takes_back") {
             let stack = self.stack(worker);
-            stack.0.truncate(stack.of_the_worker() + 1);
+            stack.all.truncate(stack.of_the_worker() + 1);
         }
     }
 }
@@ -109,41 +124,52 @@ impl Lending {
         let mut stacks = self.stacks.lock();
         let stack = stacks.stack(worker);
         let place = stack.of_the_worker();
-        stack.0[place].runs = false;
+        stack.all[place].runs = false;
     }
 
-    /// The worker wants to go on: returns when its index is its own again.
-    pub(crate) fn back(&self, worker: usize) {
+    /// The worker wants to go on: returns when its index is its own again. In between it calls
+    /// `meanwhile`, which parks the thread if it finds nothing to do.
+    pub(crate) fn back(&self, worker: usize, meanwhile: impl Fn()) {
+        while !self.is_back(worker) {
+            meanwhile();
+        }
+    }
+
+    fn is_back(&self, worker: usize) -> bool {
         let mut stacks = self.stacks.lock();
         stacks.take_back(worker);
-        if !mutant("lending_awaits_the_end") {
-            let is_lent = |stacks: &mut Stacks| stacks.stack(worker).top().loan.is_some();
-            stacks = wait_while(&self.changed, stacks, is_lent);
-        }
         let stack = stacks.stack(worker);
-        let place = stack.of_the_worker();
-        stack.0[place].runs = true;
+        let is_back = stack.top().loan.is_none() || mutant("lending_awaits_the_end");
+        if is_back {
+            let place = stack.of_the_worker();
+            stack.all[place].runs = true;
+        } else {
+            stack.worker = Some(thread::current());
+        }
+        is_back
     }
 
-    /// The worker wants to run something, and then to wait on: returns when no borrower runs.
-    pub(crate) fn wake(&self, worker: usize) {
+    /// The worker, which waits, wants to run something that is addressed to it, and then to wait on.
+    /// Not while a borrower runs: then the thread is unparked when that waits or has ended.
+    pub(crate) fn wake(&self, worker: usize) -> bool {
         let mut stacks = self.stacks.lock();
         stacks.take_back(worker);
-        if !mutant("lending_awaits_a_wait") {
-            let runs = |stacks: &mut Stacks| {
-                let top = stacks.stack(worker).top();
-                top.loan.is_some() && top.runs
-            };
-            stacks = wait_while(&self.changed, stacks, runs);
+        let stack = stacks.stack(worker);
+        let top = stack.top();
+        let may = !(top.loan.is_some() && top.runs) || mutant("lending_awaits_a_wait");
+        if may {
+            stack.all.push(Holder::of_the_worker());
+        } else {
+            stack.worker = Some(thread::current());
         }
-        stacks.stack(worker).0.push(Holder::of_the_worker());
+        may
     }
 
     /// The worker has run that.
     pub(crate) fn rest(&self, worker: usize) {
         let mut stacks = self.stacks.lock();
         let stack = stacks.stack(worker);
-        stack.0.remove(stack.of_the_worker());
+        stack.all.remove(stack.of_the_worker());
         if !mutant("lending_tells_of_rest") {
             self.changed.notify_all();
         }
@@ -156,11 +182,11 @@ impl Lending {
         let number = stacks.loans;
         let all = stacks.by_index.iter_mut().enumerate();
         let free = all.filter(|(_, stack)| !stack.top().runs);
-        let Some((worker, stack)) = free.min_by_key(|(_, stack)| stack.0.len()) else {
+        let Some((worker, stack)) = free.min_by_key(|(_, stack)| stack.all.len()) else {
             return Err(!stacks.is_asked);
         };
         let (loan, runs) = (Some(number), true);
-        stack.0.push(Holder { loan, runs });
+        stack.all.push(Holder { loan, runs });
         stacks.loans += 1;
         Ok(Loan { worker, number })
     }
@@ -177,10 +203,10 @@ impl Lending {
         let mut stacks = self.stacks.lock();
         let stack = stacks.stack(loan.worker);
         if let Some(place) = stack.of(loan) {
-            stack.0[place].runs = false;
+            stack.all[place].runs = false;
         }
         if !mutant("lending_tells_of_a_wait") {
-            self.changed.notify_all();
+            stacks.tell_worker(loan.worker);
         }
     }
 
@@ -189,7 +215,7 @@ impl Lending {
     pub(crate) fn resume(&self, loan: Loan) {
         let is_below = |stacks: &mut Stacks| {
             let stack = stacks.stack(loan.worker);
-            stack.of(loan).is_some_and(|at| at + 1 < stack.0.len())
+            stack.of(loan).is_some_and(|at| at + 1 < stack.all.len())
         };
         let mut stacks = self.stacks.lock();
         let leaves = !stacks.is_asked && is_below(&mut stacks);
@@ -199,9 +225,9 @@ impl Lending {
         let stack = stacks.stack(loan.worker);
         if let Some(place) = stack.of(loan) {
             if leaves && !mutant("lending_leaves") {
-                stack.0.remove(place);
+                stack.all.remove(place);
             } else {
-                stack.0[place].runs = true;
+                stack.all[place].runs = true;
             }
         }
     }
@@ -210,8 +236,9 @@ impl Lending {
     pub(crate) fn give_back(&self, loan: Loan) {
         let mut stacks = self.stacks.lock();
         let stack = stacks.stack(loan.worker);
-        stack.0.retain(|place| place.loan != Some(loan.number));
+        stack.all.retain(|place| place.loan != Some(loan.number));
         if !mutant("lending_tells_of_the_end") {
+            stacks.tell_worker(loan.worker);
             self.changed.notify_all();
         }
     }
@@ -276,8 +303,14 @@ impl ShownIndex {
     }
 
     /// Calls `f`, in which the thread waits or blocks: another one can have its index meanwhile. It
-    /// calls what it is given when it can go on.
-    pub(crate) fn while_away(&self, lending: &Lending, f: impl FnOnce(&dyn Fn())) {
+    /// calls what it is given when it can go on; as long as another one has the index of a worker
+    /// then, that calls `meanwhile`.
+    pub(crate) fn while_away(
+        &self,
+        lending: &Lending,
+        meanwhile: impl Fn(),
+        f: impl FnOnce(&dyn Fn()),
+    ) {
         let gives = match self.index_use {
             IndexUse::Keeps => false,
             IndexUse::Lends => true,
@@ -292,23 +325,27 @@ impl ShownIndex {
         }
         f(&|| match self.loan.get() {
             Some(loan) => lending.resume(loan),
-            None if self.index_use == IndexUse::Lends => lending.back(self.own),
+            None if self.index_use == IndexUse::Lends => lending.back(self.own, &meanwhile),
             // It was taken back, as the thread has heard when it was asked for its index.
             None => {}
         });
         self.is_away.set(false);
     }
 
-    /// Calls `f`, in which the waiting worker runs something that is addressed to it.
-    pub(crate) fn on_top<R>(&self, lending: &Lending, f: impl FnOnce() -> R) -> R {
-        if self.index_use != IndexUse::Lends {
+    /// Calls `f`, in which the worker runs something that is addressed to it, and says what that
+    /// says. False if it waits and another one runs with its index: then the thread is unparked
+    /// when that can have changed.
+    pub(crate) fn on_top(&self, lending: &Lending, f: impl FnOnce() -> bool) -> bool {
+        if self.index_use != IndexUse::Lends || !self.is_away.get() {
             return f();
         }
-        let away = self.is_away.replace(false);
-        lending.wake(self.own);
+        if !lending.wake(self.own) {
+            return false;
+        }
+        self.is_away.set(false);
         let result = f();
         lending.rest(self.own);
-        self.is_away.set(away);
+        self.is_away.set(true);
         result
     }
 
@@ -326,6 +363,7 @@ mod tests {
     use std::thread;
 
     use super::{Lending, Loan};
+    use crate::machine::prim::thread::park;
 
     /// Of a pool in which indices are asked for.
     fn asked() -> Lending {
@@ -358,7 +396,7 @@ mod tests {
         assert_eq!(loan.worker, 3);
         assert_eq!(lending.borrow(), Err(false), "it is lent");
         assert!(lending.ask(Some(loan)));
-        waits_for(|| lending.back(3), || lending.give_back(loan));
+        waits_for(|| lending.back(3, park), || lending.give_back(loan));
         assert_eq!(lending.borrow(), Err(false), "it is back");
     }
 
@@ -367,7 +405,7 @@ mod tests {
         let lending = Lending::new();
         lending.leave(3);
         let loan = lending.borrow().expect("it waits");
-        lending.back(3);
+        lending.back(3, park);
         assert!(!lending.ask(Some(loan)), "it was taken back");
         lending.suspend(loan);
         lending.resume(loan);
@@ -375,7 +413,7 @@ mod tests {
         // From now on it waits.
         lending.leave(3);
         let loan = lending.borrow().expect("it waits");
-        waits_for(|| lending.back(3), || lending.give_back(loan));
+        waits_for(|| lending.back(3, park), || lending.give_back(loan));
     }
 
     #[test]
@@ -392,9 +430,9 @@ mod tests {
         assert!([lower, upper].iter().all(|&loan| lending.ask(Some(loan))));
         waits_for(|| lending.resume(lower), || lending.give_back(upper));
         lending.give_back(lower);
-        lending.back(0);
+        lending.back(0, park);
         lending.give_back(beside);
-        lending.back(1);
+        lending.back(1, park);
     }
 
     #[test]
@@ -403,14 +441,14 @@ mod tests {
         lending.leave(3);
         let loan = lending.borrow().expect("it waits");
         lending.suspend(loan);
-        lending.wake(3);
+        assert!(lending.wake(3));
         assert_eq!(lending.borrow(), Err(false), "it runs");
         lending.leave(3);
         // A wait inside of what runs on top does not wait for the borrower's end.
-        lending.back(3);
+        lending.back(3, park);
         waits_for(|| lending.resume(loan), || lending.rest(3));
         lending.give_back(loan);
-        lending.back(3);
+        lending.back(3, park);
         assert_eq!(lending.borrow(), Err(false), "it is back");
     }
 
@@ -418,17 +456,17 @@ mod tests {
     fn a_borrower_that_nobody_asks_goes_on_beside_what_runs_on_top() {
         let lending = Lending::new();
         lending.leave(3);
-        lending.wake(3);
+        assert!(lending.wake(3));
         lending.leave(3);
         let loan: Loan = lending.borrow().expect("it waits");
         lending.suspend(loan);
-        lending.wake(3);
+        assert!(lending.wake(3));
         lending.resume(loan);
         assert!(!lending.ask(Some(loan)), "it was taken back");
         lending.rest(3);
-        lending.back(3);
+        lending.back(3, park);
         lending.rest(3);
-        lending.back(3);
+        lending.back(3, park);
         assert_eq!(lending.borrow(), Err(false), "it is back");
     }
 }

@@ -12,7 +12,7 @@ use super::roster::{is_benched, let_go, look_for_orphan, resize, vacate};
 use super::sleep_loop::{Sleeper, Woken, bench, has_found, last_look, rest_unless_needed, sleep};
 use super::spares::StandIn;
 use crate::machine::meeting_points::park;
-use crate::machine::prim::{explore, explore_within};
+use crate::machine::prim::{self, AtomicBool, Ordering, explore, explore_within};
 use crate::stack::loom_tests::Made;
 use crate::stack::owner::Owner;
 
@@ -467,7 +467,7 @@ fn loom_a_lent_index_comes_back() {
                 }
             })
         };
-        index.lending.back(3);
+        index.lending.back(3, park);
         index.used();
         borrower.join().unwrap();
     });
@@ -491,7 +491,7 @@ fn loom_an_index_is_taken_back_or_awaited() {
                 index.lending.give_back(loan);
             })
         };
-        index.lending.back(3);
+        index.lending.back(3, park);
         index.used();
         borrower.join().unwrap();
     });
@@ -511,7 +511,7 @@ fn loom_an_index_that_nobody_asks_for_is_not_awaited() {
                 index.lending.give_back(loan);
             })
         };
-        index.lending.back(3);
+        index.lending.back(3, park);
         borrower.thread().unpark();
         borrower.join().unwrap();
     });
@@ -540,7 +540,7 @@ fn loom_of_two_borrowers_one_has_the_index() {
         };
         index.lending.resume(lower);
         asks(&index, lower);
-        index.lending.back(3);
+        index.lending.back(3, park);
         index.used();
         above.join().unwrap();
     });
@@ -570,15 +570,60 @@ fn loom_a_borrower_and_what_runs_on_the_wait_take_turns() {
                     index.lending.give_back(loan);
                 })
             };
-            index.lending.wake(3);
+            while !index.lending.wake(3) {
+                park();
+            }
             index.used();
             if waits_for_it {
                 borrower.thread().unpark();
             }
             index.lending.rest(3);
-            index.lending.back(3);
+            index.lending.back(3, park);
             index.used();
             borrower.join().unwrap();
         });
     }
+}
+
+/// A worker wants its index back from a borrower, which waits for something that is addressed to
+/// the worker, as its part of a broadcast is.
+#[test]
+fn loom_who_wants_an_index_back_serves_the_borrower() {
+    explore_within(Some(3), || {
+        let index = Index::new();
+        index.lending.ask(None);
+        let (mail, served) = (AtomicBool::new(false), AtomicBool::new(false));
+        let letters = Arc::new((mail, served));
+        index.lending.leave(3);
+        let loan = index.lending.borrow().expect("it waits");
+        let borrower = prim::thread::current();
+        let worker = {
+            let (index, letters) = (Arc::clone(&index), Arc::clone(&letters));
+            thread::spawn(move || {
+                let (mail, served) = &*letters;
+                index.lending.back(3, || {
+                    if !(mail.load(Ordering::Acquire) && index.lending.wake(3)) {
+                        return park();
+                    }
+                    index.used();
+                    mail.store(false, Ordering::Relaxed);
+                    served.store(true, Ordering::Release);
+                    borrower.unpark();
+                    index.lending.rest(3);
+                });
+                index.used();
+            })
+        };
+        let (mail, served) = &*letters;
+        index.used();
+        mail.store(true, Ordering::Release);
+        index.lending.suspend(loan);
+        while !served.load(Ordering::Acquire) {
+            park();
+        }
+        index.lending.resume(loan);
+        index.used();
+        index.lending.give_back(loan);
+        worker.join().unwrap();
+    });
 }

@@ -4,7 +4,7 @@ use std::process;
 use std::sync::Arc;
 
 use super::wait_loop::{self, Chain, Found, Taken, Waiter};
-use crate::machine::meeting_points::{self, At, meet};
+use crate::machine::meeting_points::{self, At, meet, park};
 use crate::machine::os;
 use crate::stack::owner::Owner;
 use crate::stack::slot::Offer;
@@ -79,7 +79,7 @@ impl Waiter<'static> for Worker {
     }
 
     fn serve_parked(&self) -> bool {
-        Wait(self).serve_mailbox_parked() || Wait(self).serve_further_out()
+        Wait(self).serve_mailbox() || Wait(self).serve_further_out()
     }
 
     fn run_job(&self) -> bool {
@@ -208,7 +208,12 @@ impl Wait<'_> {
         let watch = self.0.registry().watch.as_ref();
         let _parked = watch.map(|watch| watch.begin(self.0.index(), why));
         let (lending, shown) = (&self.0.registry().lending, &self.0.shown_index);
-        shown.while_away(lending, |back| {
+        let meanwhile = || {
+            if !self.0.serve_parked() {
+                park();
+            }
+        };
+        shown.while_away(lending, meanwhile, |back| {
             let doing = self.0.clock().enter(Activity::Switch);
             wait_loop::give_core(self.0, &self.0.is_blocked, || {
                 self.0.seat().tasks.away(|| {
@@ -221,8 +226,8 @@ impl Wait<'_> {
         });
     }
 
-    /// [`Jobs::serve_mailbox`] for a worker that is parked in a wait, and may have lent its index.
-    pub(crate) fn serve_mailbox_parked(self) -> bool {
+    /// [`Jobs::serve_mailbox`] for a worker that may wait or block, and have lent its index.
+    pub(crate) fn serve_mailbox(self) -> bool {
         // No second look without the index: somebody may have it who runs. Who posts something
         // unparks this thread, which comes here again.
         if self.0.seat().mailbox.is_hint_empty() {
@@ -239,7 +244,7 @@ impl Wait<'_> {
             let is_here = !worker.registry().is_left_behind();
             if is_here && !worker.seat().mailbox.is_hint_empty() {
                 // Also where the thread has left the context that it was in at this seat, for none.
-                let run = |worker: &Worker| worker.segment(|| Wait(worker).serve_mailbox_parked());
+                let run = |worker: &Worker| worker.segment(|| Wait(worker).serve_mailbox());
                 // SAFETY: the calling thread is that worker further out.
                 if unsafe { Worker::be(Arc::clone(worker.registry()), worker.index(), run) } {
                     return true;
