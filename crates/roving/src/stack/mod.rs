@@ -43,6 +43,8 @@ mod exhaustive_tests;
 pub(crate) mod loom_tests;
 #[cfg(test)]
 mod model_tests;
+#[cfg(test)]
+mod owner_tests;
 
 use std::cell::Cell;
 use std::ptr;

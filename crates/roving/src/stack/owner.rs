@@ -420,7 +420,7 @@ impl<'s> Owner<'s> {
             false => self.half_hidden().map_or(end, |half| end.min(half)),
         });
         line.drain_limit.set(if slow { NOWHERE } else { split });
-        // Where nothing is private, a full stack has nothing to show, whoever asks for more. Whatever
+        // Where nothing is private, a full stack has nothing to show, whoever asks for more. What
         // changes that comes by here: pushes are slow, and pops of what is public.
         let shows_all = own_split == self.top() && !stack.showing.watched;
         let is_plain = (!slow || shows_all) && stack.showing.least <= 1;
