@@ -92,8 +92,8 @@ fn a_job_in_the_place_of_a_waiting_thread_can_broadcast() {
     });
 }
 
-/// The wait of the pool's thread is over, so it waits for its index; the job that has that waits for
-/// the thread's part of a broadcast.
+/// The wait of the pool's thread is over, so it waits for its index; the job that has that waits
+/// for the thread's part of a broadcast.
 #[test]
 fn a_job_can_broadcast_to_a_thread_that_wants_its_index_back() {
     watched(|| {

@@ -149,8 +149,8 @@ impl Lending {
         is_back
     }
 
-    /// The worker, which waits, wants to run something that is addressed to it, and then to wait on.
-    /// Not while a borrower runs: then the thread is unparked when that waits or has ended.
+    /// The worker, which waits, wants to run something that is addressed to it, and then to wait
+    /// on. Not while a borrower runs: then the thread is unparked when that waits or has ended.
     pub(crate) fn wake(&self, worker: usize) -> bool {
         let mut stacks = self.stacks.lock();
         stacks.take_back(worker);

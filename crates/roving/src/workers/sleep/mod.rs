@@ -42,6 +42,8 @@ pub(crate) mod crew;
 pub(crate) mod idle;
 pub(crate) mod in_use;
 pub(crate) mod lending;
+#[cfg(all(test, loom))]
+mod lending_loom_tests;
 pub(crate) mod lookers;
 pub(crate) mod parts;
 pub(crate) mod roster;
