@@ -38,11 +38,12 @@ impl<T: Tree> Engine<'_, T> {
             return time;
         }
         let time = self.pushed(who, time, false);
-        // At least half of what is there is public.
+        // Half of what is there is public, or a part of that.
         let seat = &self.seats[who as usize];
-        let (split, hidden) = (seat.split, seat.top() - seat.split);
-        match hidden > split - seat.seen {
-            true => self.publish(who, split + hidden.div_ceil(2), time),
+        let [seen, split, top] = [seat.seen, seat.split, seat.top()].map(|at| at as usize);
+        let least = rules::split_spawned(seen, split, top, seat.has_shrunk);
+        match least > split {
+            true => self.publish(who, least as u32, time),
             false => time,
         }
     }
@@ -138,7 +139,7 @@ impl<T: Tree> Engine<'_, T> {
         let new_split = about.split_after() as u32;
         let enough = new_split - seat.oldest >= self.rules.least;
         seat.split = new_split;
-        seat.seen = seat.oldest;
+        (seat.seen, seat.has_shrunk) = (seat.oldest, false);
         seat.credit = seat.credit.saturating_sub(1);
         if enough {
             (seat.want, seat.alarm, seat.answered) = (false, false, calls);
@@ -208,7 +209,7 @@ impl<T: Tree> Engine<'_, T> {
             let (oldest, newest) = (seat.oldest as usize, index as usize);
             seat.split =
                 rules::split_taken_back(oldest, newest, unasked as usize, seat.alarm) as u32;
-            seat.seen = seat.oldest;
+            (seat.seen, seat.has_shrunk) = (seat.oldest, true);
             *time += self.prices.take_back;
         }
         let what = seat.slots.pop().map(|slot| slot.what);

@@ -121,6 +121,8 @@ pub(super) struct Seat<K> {
     pub(super) split: u32,
     /// `oldest` as the owner last saw it.
     pub(super) seen: u32,
+    /// The split line has fallen since a publication last raised it.
+    pub(super) has_shrunk: bool,
     /// Slots with tasks that no join waits for.
     pub(super) unjoined: u32,
     pub(super) state: State,
@@ -171,6 +173,7 @@ impl<K> Seat<K> {
             oldest: 0,
             split: 0,
             seen: 0,
+            has_shrunk: false,
             unjoined: 0,
             state,
             want: false,

@@ -25,6 +25,9 @@
 //! assert_eq!((shown.unasked, about.split_after()), (1, 6));
 //! // It takes the newest of six public tasks back, and with it half of them.
 //! assert_eq!(split_taken_back(0, 5, shown.unasked, false), 2);
+//! // Beside two public ones it hides two spawned tasks; six where the line has fallen before.
+//! assert_eq!([4, 5].map(|top| split_spawned(0, 2, top, false)), [2, 4]);
+//! assert_eq!([8, 9].map(|top| split_spawned(0, 2, top, true)), [2, 6]);
 //! assert_eq!((credit(None), credit(Some(CREDIT_TIME * 3))), (CREDIT_MAX, 3));
 //!
 //! // A thief looks away after a steal that was not worth its way, and longer after the next one.
@@ -43,7 +46,7 @@
 
 pub use crate::pool::builder::{PATIENCE, patience};
 pub use crate::stack::policy::{
-    About, CREDIT_MAX, CREDIT_TIME, Shown, credit, split_taken_back, wakes,
+    About, CREDIT_MAX, CREDIT_TIME, Shown, credit, split_spawned, split_taken_back, wakes,
 };
 pub use crate::workers::settings::{SPARES_MAX, WORKERS_LIMIT};
 pub use crate::workers::sleep::parts::WAKES_PER_CLAIM;

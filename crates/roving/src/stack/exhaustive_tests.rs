@@ -330,6 +330,7 @@ impl<'s> World<'s> {
             (
                 own.split.get(),
                 own.oldest_seen.get(),
+                own.has_shrunk.get(),
                 own.owes_answer.get(),
                 (own.alone.get() != NOWHERE).then(|| self.stack().index(own.alone.get()))
             ),

@@ -108,6 +108,8 @@ struct Own {
     split: Cell<usize>,
     /// `oldest` as the owner last saw it; thieves may have claimed more since.
     oldest_seen: Cell<usize>,
+    /// The split line has fallen since a publication last raised it.
+    has_shrunk: Cell<bool>,
     /// Where the next task comes alone, or where that task stands; see [`owner::Owner::pop_alone`].
     /// [`line::NOWHERE`] if there is more to ask.
     alone: Cell<*const Slot>,
@@ -151,6 +153,7 @@ impl TaskStack {
         let own = Own {
             split: Cell::new(0),
             oldest_seen: Cell::new(0),
+            has_shrunk: Cell::new(false),
             alone: Cell::new(line::NOWHERE),
             floor: Cell::new(ptr::null()),
             // A thief may want work before the owner has started: the first push looks.

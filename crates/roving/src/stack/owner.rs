@@ -365,6 +365,7 @@ impl<'s> Owner<'s> {
                 Ok(_) => {
                     stack.own.split.set(split);
                     stack.own.oldest_seen.set(oldest);
+                    stack.own.has_shrunk.set(true);
                     bump(&stack.tally().take_backs, 1);
                     return Popped::Here;
                 }
@@ -417,7 +418,7 @@ impl<'s> Owner<'s> {
         let is_first = line.barrier.get().is_null() && self.minds_first();
         line.spawn_limit.set(match slow || is_first {
             true => ptr::null(),
-            false => self.half_hidden().map_or(end, |half| end.min(half)),
+            false => self.first_shown().map_or(end, |first| end.min(first)),
         });
         line.drain_limit.set(if slow { NOWHERE } else { split });
         // Where nothing is private, a full stack has nothing to show, whoever asks for more. What

@@ -79,3 +79,70 @@ fn a_full_stack_that_shows_all_is_plainly_full_though_somebody_asks() {
     assert!(stack.line.is_plainly_full());
     set_current_line(&raw const ALARM);
 }
+
+/// Ten children a node, spawned before the first is run. Returns how many there are.
+fn tree(owner: &Owner<'_>, levels: u32) -> u64 {
+    if levels == 0 {
+        return 0;
+    }
+    for child in 0..10 {
+        let pushed = owner.push_unjoined(run_nothing, child);
+        pushed.expect("room").waive("nobody sleeps");
+    }
+    let below = (0..10).map(|_| {
+        if owner.pop_unjoined().is_none() {
+            assert_eq!(owner.pop_awake(owner.top() - 1), Popped::Here);
+        }
+        tree(owner, levels - 1)
+    });
+    10 + below.sum::<u64>()
+}
+
+#[test]
+fn the_split_line_seldom_moves_as_scopes_come_and_go() {
+    let showing = Showing {
+        slots: 100,
+        ..Showing::SMALL
+    };
+    let stack = TaskStack::new(showing);
+    // SAFETY: this thread alone owns the stack, by this owner.
+    let owner = unsafe { Owner::new(&stack) };
+    owner.attach();
+    owner.answer_alarm();
+    let (levels, times) = if cfg!(miri) { (3, 10) } else { (5, 40) };
+    let tasks = tree(&owner, levels);
+    let counters = stack.tally().read();
+    let moves = counters.publications + counters.take_backs;
+    assert!(
+        moves > 0 && times * moves < tasks,
+        "{moves} for {tasks} tasks"
+    );
+    set_current_line(&raw const ALARM);
+}
+
+/// Of a burst of spawns at least half are public, whatever has been taken back before.
+#[test]
+fn of_spawns_onto_an_empty_stack_half_is_public() {
+    let showing = Showing {
+        slots: 100,
+        ..Showing::SMALL
+    };
+    let stack = TaskStack::new(showing);
+    // SAFETY: this thread alone owns the stack, by this owner.
+    let owner = unsafe { Owner::new(&stack) };
+    owner.attach();
+    owner.answer_alarm();
+    for _ in 0..3 {
+        for child in 0..90 {
+            let pushed = owner.push_unjoined(run_nothing, child);
+            pushed.expect("room").waive("nobody sleeps");
+            assert!(2 * stack.public() >= owner.top());
+        }
+        while owner.top() > 0 {
+            if owner.pop_unjoined().is_none() {
+                assert_eq!(owner.pop_awake(owner.top() - 1), Popped::Here);
+            }
+        }
+    }
+    set_current_line(&raw const ALARM);
+}

@@ -16,6 +16,10 @@ const UNASKED_MAX: usize = 3;
 /// Tasks that are public unasked where their owner may do something else meanwhile, at most; and
 /// the fewest where publications are rare.
 const SHOWN_MAX: usize = 16;
+/// Most spawned tasks that are hidden for each public one where the line has just fallen. A tree of
+/// scopes raises and lowers the stack again and again: with one for each, the line moved with every
+/// second scope.
+const HIDDEN_MAX: usize = 3;
 /// Where publications are rare, so many are public for each other worker: an owner that runs one
 /// long task looks at no request, while the others run several short ones each.
 const ROUNDS: usize = 4;
@@ -94,6 +98,29 @@ impl About {
     }
 }
 
+/// How many spawned tasks may be hidden beside so many public ones.
+#[inline]
+pub(crate) fn hidden_beside(public: usize, has_shrunk: bool) -> usize {
+    match has_shrunk {
+        true => HIDDEN_MAX * public,
+        false => public,
+    }
+}
+
+/// Where the split line goes when a task was spawned, and some of the public ones were taken back
+/// since the line last rose (`has_shrunk`) or not.
+///
+/// Spawned tasks may stay for long while their spawner does something else, so half of a stack that
+/// grows is public; a quarter where the line has just fallen and may do so again.
+#[inline]
+pub fn split_spawned(oldest: usize, split: usize, top: usize, has_shrunk: bool) -> usize {
+    let hidden = top - split;
+    match hidden > hidden_beside(split - oldest, has_shrunk) {
+        true => split + hidden.div_ceil(2),
+        false => split,
+    }
+}
+
 /// Most sleepers that an owner wakes for one demand, each with a publication of its own: a burst
 /// begins with so many. Who is woken takes as long to come as it takes to push many tasks, and
 /// wakes others itself for what it leaves.
@@ -160,6 +187,18 @@ mod tests {
         assert_eq!(all.split_after(), 32);
         assert_eq!(About { least: 99, ..about }.split_after(), 32);
         assert_eq!(About { oldest: 2, ..about }.split_after(), 12);
+    }
+
+    #[test]
+    fn half_of_the_spawned_tasks_is_public_or_a_quarter() {
+        assert_eq!(split_spawned(10, 10, 11, false), 11);
+        assert_eq!(split_spawned(10, 12, 14, false), 12, "two beside two");
+        assert_eq!(split_spawned(10, 12, 15, false), 14);
+        // It has fallen from 40: at half of that it takes tasks back, and then none until it is
+        // higher than before.
+        assert_eq!(split_taken_back(0, 20, 1, false), 10);
+        assert_eq!(split_spawned(0, 10, 40, true), 10);
+        assert_eq!(split_spawned(0, 10, 41, true), 26);
     }
 
     #[test]

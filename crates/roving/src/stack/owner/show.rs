@@ -106,6 +106,11 @@ impl Owner<'_> {
             own.looks_left_out.set(looks_left_out - 1);
             return Due::none();
         }
+        self.look_at_oldest();
+        if self.public_seen() >= self.stack.showing.wide {
+            // Enough, whatever the rate.
+            return Due::none();
+        }
         self.top_up();
         let has_credit = own.credit.get() > 0;
         own.looks_left_out
@@ -161,6 +166,7 @@ impl Owner<'_> {
                 Ok(_) => {
                     own.split.set(new_split);
                     own.oldest_seen.set(oldest);
+                    own.has_shrunk.set(false);
                     // What is not enough for who asked stays owed.
                     own.owes_answer.set(after.wanted());
                     own.credit.set(own.credit.get().saturating_sub(1));

@@ -3,6 +3,7 @@
 
 use super::{Owner, Wake};
 use crate::machine::duty::Due;
+use crate::stack::policy;
 use crate::stack::slot::{Run, Slot};
 
 impl Owner<'_> {
@@ -56,33 +57,37 @@ impl Owner<'_> {
     /// leaves the limits anew: more is to be public from now on.
     #[inline(never)]
     pub(crate) fn filled_slowly(&self) -> Due<Wake> {
-        // Half of what is there is public in any case: no look at the clock, to see if it may be
+        // Some of what is there is public in any case: no look at the clock, to see if it may be
         // more.
         let wake = self.pushed(self.top(), false);
         self.raise_barrier();
-        let wake = wake.and(self.show_half());
+        let wake = wake.and(self.show_some());
         self.settle();
         wake
     }
 
-    /// A spawned task may stay for long while its spawner is busy with something else, so at least
-    /// half of what is there is public. One publication doubles what is shown, so that a spawn
-    /// costs a small part of one.
-    fn show_half(&self) -> Due<Wake> {
-        let split = self.stack.own.split.get();
-        let hidden = self.top() - split;
-        if self.stack.showing.unasked == 0 || hidden <= self.public_seen() {
+    /// A spawned task may stay for long while its spawner is busy with something else, so a part of
+    /// what is there is public.
+    fn show_some(&self) -> Due<Wake> {
+        let own = &self.stack.own;
+        if self.stack.showing.unasked == 0 {
             return Due::none();
         }
-        let wake = self.publish_up_to(split + hidden.div_ceil(2));
-        self.settle();
-        wake
+        let split = own.split.get();
+        let (oldest, has_shrunk) = (own.oldest_seen.get(), own.has_shrunk.get());
+        let least = policy::split_spawned(oldest, split, self.top(), has_shrunk);
+        match least > split {
+            true => self.publish_up_to(least),
+            false => Due::none(),
+        }
     }
 
     /// The slot whose task, if it stays until its scope ends, is one more than may be hidden; see
-    /// [`Self::show_half`]. `None`: all may be.
-    pub(super) fn half_hidden(&self) -> Option<*const Slot> {
-        let split = self.stack.at(self.stack.own.split.get());
-        (self.stack.showing.unasked > 0).then(|| split.wrapping_add(self.public_seen()))
+    /// [`Self::show_some`]. `None`: all may be.
+    pub(super) fn first_shown(&self) -> Option<*const Slot> {
+        let own = &self.stack.own;
+        let split = self.stack.at(own.split.get());
+        let hidden = policy::hidden_beside(self.public_seen(), own.has_shrunk.get());
+        (self.stack.showing.unasked > 0).then(|| split.wrapping_add(hidden))
     }
 }
