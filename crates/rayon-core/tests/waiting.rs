@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier, Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
@@ -118,5 +118,43 @@ fn sums_are_right_where_serial_parts_and_parallel_ones_take_turns() {
                 assert_eq!(pool.install(|| sum(0, 4096, 10)), 4095 * 2048);
             }
         }
+    });
+}
+
+/// More waits inside of each other than there can be compensation threads: then who waits runs what
+/// it waits for.
+#[test]
+fn scopes_that_two_pools_open_in_each_other_can_be_deep() {
+    fn open(here: &ThreadPool, there: &ThreadPool, depth: usize) {
+        if depth > 0 {
+            here.in_place_scope(|s| s.spawn(|_| open(there, here, depth - 1)));
+        }
+    }
+    watched(|| open(&pool(1), &pool(1), 2000));
+}
+
+/// Tasks that wait in other pools have all compensation threads; a further one ends their waits.
+#[test]
+fn a_detached_task_runs_though_all_compensation_threads_wait() {
+    watched(|| {
+        let (pool, there) = (Arc::new(pool(1)), Arc::new(pool(300)));
+        let gate = Arc::new((Mutex::new(false), Condvar::new()));
+        let pass = |gate: &(Mutex<bool>, Condvar)| {
+            let closed = gate.0.lock().unwrap();
+            let open = gate.1.wait_while(closed, |is_open| !*is_open);
+            assert!(*open.unwrap());
+        };
+        pool.install(|| {
+            for _ in 0..299 {
+                let (gate, there) = (Arc::clone(&gate), Arc::clone(&there));
+                pool.spawn(move || there.install(|| pass(&gate)));
+            }
+            let open = Arc::clone(&gate);
+            pool.spawn(move || {
+                *open.0.lock().unwrap() = true;
+                open.1.notify_all();
+            });
+            there.install(|| pass(&gate));
+        });
     });
 }

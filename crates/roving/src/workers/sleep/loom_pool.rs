@@ -68,6 +68,12 @@ impl SmallPool {
         Arc::new(SmallPool::with((workers, 1), stand_in, run_spare))
     }
 
+    /// One worker, for which nobody is to be had who stands in for jobs.
+    pub(crate) fn without_spares() -> Arc<SmallPool> {
+        let no_spare = |_| unreachable!("there is no seat for one");
+        Arc::new(SmallPool::with((1, 0), StandIn::ForJobs, no_spare))
+    }
+
     /// Two spare workers.
     pub(crate) fn with_two_spares(workers: usize, run_spare: fn(SmallWorker)) -> Arc<SmallPool> {
         Arc::new(SmallPool::with((workers, 2), StandIn::ForAll, run_spare))

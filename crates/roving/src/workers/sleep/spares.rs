@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::lending::IndexUse;
 use super::parts::Parts;
 use crate::machine::meeting_points::park;
-use crate::machine::prim::{AtomicUsize, Mutex, Ordering, mutant};
+use crate::machine::prim::{AtomicBool, AtomicUsize, Mutex, Ordering, mutant};
 use crate::workers::priority::Priority;
 
 /// How a pool replaces a worker that is parked in a wait.
@@ -20,6 +20,7 @@ pub enum StandIn {
     ForAll,
     /// A compensation thread is brought in when a job waits while a worker does, and runs jobs
     /// only, each with the index of such a worker. So tasks run on the pool's own workers alone.
+    /// When all compensation threads wait as well, workers do as in [`StandIn::Nobody`].
     ForJobs,
     /// The worker itself runs a job that waits, on top of its frame. For pools whose threads are
     /// the user's own, which start no other. Gives up contract 4 as far as jobs are concerned.
@@ -63,6 +64,8 @@ pub(crate) struct Spares {
     target: AtomicUsize,
     stand_in: StandIn,
     bench: Mutex<Bench>,
+    /// A job waited, and no compensation thread was to be had for it; none has rested since.
+    all_away: AtomicBool,
 }
 
 /// The compensation threads that are off duty.
@@ -83,6 +86,7 @@ impl Spares {
                 started: 0,
                 resting: Vec::new(),
             }),
+            all_away: AtomicBool::new(false),
         }
     }
 
@@ -101,7 +105,7 @@ impl Spares {
         let active = self.active.fetch_add(change, Ordering::Relaxed);
         let active = active.wrapping_add(change) as isize;
         if self.is_needed(pool.as_ref()) && !mutant("resize_replaces") {
-            (active..workers as isize).for_each(|_| self.bring_in_one(pool));
+            (active..workers as isize).for_each(|_| self.bring_in_for_job(pool));
         }
     }
 
@@ -126,7 +130,7 @@ impl Spares {
         let active = self.active.fetch_sub(1, Ordering::Relaxed).wrapping_sub(1);
         let needed = self.is_needed(pool.as_ref());
         if self.is_short(active) && needed {
-            self.bring_in_one(pool);
+            self.bring_in_for_job(pool);
         }
     }
 
@@ -144,7 +148,7 @@ impl Spares {
                 // Ordering: Relaxed, as in `replace_me`.
                 let calls = self.is_short(self.active.load(Ordering::Relaxed));
                 if calls {
-                    self.bring_in_one(pool);
+                    self.bring_in_for_job(pool);
                 }
                 calls
             }
@@ -158,7 +162,9 @@ impl Spares {
     /// jobs, it gets one when a worker waits, whose index that thread can show.)
     pub(crate) fn call_waits(&self, pool: &Arc<impl Parts>, woken: bool) {
         match self.stand_in {
-            StandIn::ForAll if !woken => self.bring_in_one(pool),
+            StandIn::ForAll if !woken => {
+                self.bring_in_one(pool);
+            }
             StandIn::ForAll | StandIn::ForJobs | StandIn::Nobody => {}
         }
     }
@@ -200,11 +206,20 @@ impl Spares {
         }
     }
 
-    /// The calling worker, which is on call, can run a job on top of its frame by `run`. Whether it
+    /// The calling thread, which is on call, can run a job on top of its frame by `run`. Whether it
     /// has.
-    pub(crate) fn run_on_call(&self, run: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn run_on_call(
+        &self,
+        pool: &impl Parts,
+        me: usize,
+        run: impl FnOnce() -> bool,
+    ) -> bool {
         match self.stand_in {
-            StandIn::ForAll | StandIn::ForJobs => false,
+            StandIn::ForAll => false,
+            // Ordering: Relaxed; who sets it unparks this thread then.
+            StandIn::ForJobs => {
+                me < pool.workers() && self.all_away.load(Ordering::Relaxed) && run()
+            }
             StandIn::Nobody => run(),
         }
     }
@@ -231,13 +246,22 @@ impl Spares {
         }
     }
 
+    /// One more thread for a job that waits. If there is none to be had, all are in waits, or at
+    /// work and about to look for jobs: then workers that wait are to run it themselves.
+    fn bring_in_for_job(&self, pool: &Arc<impl Parts>) {
+        let is_in = self.bring_in_one(pool);
+        if !is_in && self.stand_in == StandIn::ForJobs && !mutant("all_away_is_told") {
+            // Ordering: Relaxed; the unpark carries it.
+            self.all_away.store(true, Ordering::Relaxed);
+            pool.unpark_all();
+        }
+    }
+
     /// One more thread, if there is one to be had.
-    pub(crate) fn bring_in_one(&self, pool: &Arc<impl Parts>) {
+    pub(crate) fn bring_in_one(&self, pool: &Arc<impl Parts>) -> bool {
         if pool.has_lent_threads() {
-            if let Some(index) = self.take_seat(pool.as_ref()) {
-                pool.unpark(index);
-            }
-            return;
+            let taken = self.take_seat(pool.as_ref());
+            return taken.inspect(|&index| pool.unpark(index)).is_some();
         }
         let mut bench = self.bench.lock();
         if let Some(index) = bench.resting.pop() {
@@ -245,7 +269,7 @@ impl Spares {
             self.active.fetch_add(1, Ordering::Relaxed);
             drop(bench);
             pool.unpark(index);
-            return;
+            return true;
         }
         let index = pool.workers() + bench.started;
         // Without a thread to be had, the core stays idle until a wait is over.
@@ -255,11 +279,12 @@ impl Spares {
             self.active.fetch_add(1, Ordering::Relaxed);
             if matches!(pool.start_thread(index), Ok(true)) {
                 bench.started += 1;
-            } else {
-                // Ordering: Relaxed, as above.
-                self.active.fetch_sub(1, Ordering::Relaxed);
+                return true;
             }
+            // Ordering: Relaxed, as above.
+            self.active.fetch_sub(1, Ordering::Relaxed);
         }
+        false
     }
 
     /// A spare seat of a share, for the caller to call or to take.
@@ -295,6 +320,8 @@ impl Spares {
             return;
         }
         bench.resting.push(index);
+        // Ordering: Relaxed; a hint from here on.
+        self.all_away.store(false, Ordering::Relaxed);
         while bench.resting.contains(&index) && !pool.crew().is_closing() {
             drop(bench);
             park();

@@ -321,6 +321,27 @@ fn loom_a_waiting_worker_runs_a_job() {
     });
 }
 
+/// A job comes while a worker begins to wait for it, and no compensation thread is to be had: the
+/// worker runs it.
+#[test]
+fn loom_a_worker_runs_a_job_when_all_compensation_threads_are_away() {
+    explore(|| {
+        let pool = SmallPool::without_spares();
+        let waiter = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || {
+                let worker = SmallWorker::begin(&pool, 0);
+                let waiting = Waiting::new(&worker);
+                give_core(&waiting, &Cell::new(false), || {
+                    park_while_away(&waiting, || pool.has_run() == 1);
+                });
+            })
+        };
+        pool.inject();
+        waiter.join().unwrap();
+    });
+}
+
 /// Two workers wait without compensation threads. A job calls the first of them at the very moment
 /// when its wait ends: then the other one runs the job.
 #[test]

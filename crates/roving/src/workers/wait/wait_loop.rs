@@ -271,11 +271,12 @@ fn follow<'s, P: Parts>(
 
 /// The loop of a worker that is parked in a wait. Whatever makes `done` true unparks the thread.
 pub(crate) fn park_while_away<'s>(waiter: &impl Waiter<'s>, done: impl Fn() -> bool) {
-    let (pool, spares) = (waiter.pool().as_ref(), waiter.pool().spares());
+    let (pool, me) = (waiter.pool().as_ref(), waiter.index());
+    let spares = pool.spares();
     while !done() {
-        spares.on_call(pool, waiter.index());
+        spares.on_call(pool, me);
         meet(At::Sleep);
-        let served = waiter.serve_parked() || spares.run_on_call(|| waiter.run_job());
+        let served = waiter.serve_parked() || spares.run_on_call(pool, me, || waiter.run_job());
         if !(served || spares.leaves_job(pool, waiter.class())) {
             waiter.count_park();
             park();

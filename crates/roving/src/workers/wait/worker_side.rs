@@ -161,16 +161,19 @@ impl Wait<'_> {
         registry.spares.off_call(registry, self.0.index());
     }
 
-    /// For pools without spare threads: nobody else may be there to run it.
+    /// Where there is no compensation thread: nobody else may be there to run it.
     fn run_job_on_top(self) -> bool {
-        let job = Jobs(self.0).any_job();
-        let is_one = job.is_some();
-        if let Some(job) = job {
-            let doing = self.0.clock().enter(Activity::Busy);
-            Jobs(self.0).run_classed(job);
-            self.0.clock().enter(doing);
-        }
-        is_one
+        let (lending, shown) = (&self.0.registry().lending, &self.0.shown_index);
+        shown.on_top(lending, || {
+            let job = Jobs(self.0).any_job();
+            let is_one = job.is_some();
+            if let Some(job) = job {
+                let doing = self.0.clock().enter(Activity::Busy);
+                Jobs(self.0).run_classed(job);
+                self.0.clock().enter(doing);
+            }
+            is_one
+        })
     }
 
     /// Calls `f`, which blocks the thread, while a spare thread has the core.
@@ -209,7 +212,12 @@ impl Wait<'_> {
         let _parked = watch.map(|watch| watch.begin(self.0.index(), why));
         let (lending, shown) = (&self.0.registry().lending, &self.0.shown_index);
         let meanwhile = || {
-            if !self.0.serve_parked() {
+            let (pool, me) = (self.0.registry(), self.0.index());
+            let run_job = || {
+                pool.spares
+                    .run_on_call(pool.as_ref(), me, || self.run_job_on_top())
+            };
+            if !(self.0.serve_parked() || run_job()) {
                 park();
             }
         };
