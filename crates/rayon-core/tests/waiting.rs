@@ -2,8 +2,8 @@
 
 mod common;
 
-use std::sync::{Arc, Barrier, Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
