@@ -130,7 +130,7 @@ fn scopes_that_two_pools_open_in_each_other_can_be_deep() {
             here.in_place_scope(|s| s.spawn(|_| open(there, here, depth - 1)));
         }
     }
-    watched(|| open(&pool(1), &pool(1), 2000));
+    watched(|| open(&pool(1), &pool(1), 800));
 }
 
 /// Tasks that wait in other pools have all compensation threads; a further one ends their waits.

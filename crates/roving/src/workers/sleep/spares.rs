@@ -248,6 +248,7 @@ impl Spares {
 
     /// One more thread for a job that waits. If there is none to be had, all are in waits, or at
     /// work and about to look for jobs: then workers that wait are to run it themselves.
+    #[inline(never)]
     fn bring_in_for_job(&self, pool: &Arc<impl Parts>) {
         let is_in = self.bring_in_one(pool);
         if !is_in && self.stand_in == StandIn::ForJobs && !mutant("all_away_is_told") {
