@@ -18,8 +18,15 @@ use super::local::Local;
 use super::message::Message;
 use super::rank::Rank;
 
-/// How often a worker looks around.
+/// How often a worker looks around, if that is quickly done.
 pub const LOOK: Duration = Duration::from_micros(10);
+/// How seldom at most, if it takes long.
+const LOOK_MAX: Duration = Duration::from_millis(1);
+/// Time between two looks over that of a look, at least. An MPI library that yields the core where
+/// there are more ranks than cores, as Open MPI does, has another rank run its tasks during a look:
+/// with a look each 10 µs, four ranks on two cores changed places 180,000 times a second, which
+/// took a fifth of the time.
+const LOOK_SHARE: u32 = 10;
 /// Most tasks between two looks.
 const TOGETHER_MAX: usize = 1 << 16;
 /// Most tasks between two looks at the clock: so many of a kind that takes longer than those before
@@ -34,10 +41,25 @@ enum Next {
     Stop,
 }
 
-/// How many tasks are run between two looks: as many as last took about [`LOOK`].
-struct Together(usize);
+/// How far the next look is away.
+struct Together {
+    /// How many tasks are run before it: as many as last took about as long as `apart`.
+    count: usize,
+    apart: Duration,
+    /// When the last look began.
+    looked: Option<Instant>,
+}
 
 impl Together {
+    fn new(count: usize) -> Together {
+        let (apart, looked) = (LOOK, None);
+        Together {
+            count,
+            apart,
+            looked,
+        }
+    }
+
     /// Has tasks run until it is time for a look, and returns when that is. `some` runs so many
     /// tasks; it says how many there were, and whether none is left.
     fn run(
@@ -46,25 +68,35 @@ impl Together {
         mut some: impl FnMut(usize) -> (usize, bool),
     ) -> Instant {
         let (begin, mut count) = (clock(), 0);
+        if let Some(looked) = self.looked {
+            self.look_took(begin.saturating_duration_since(looked));
+        }
         loop {
-            let (ran, is_last) = some(CLOCK.min(self.0 - count));
+            let (ran, is_last) = some(CLOCK.min(self.count - count));
             count += ran;
             let now = clock();
             let took = now.duration_since(begin);
-            if is_last || took > LOOK || count >= self.0 {
+            if is_last || took > self.apart || count >= self.count {
                 self.ran(count, took);
+                self.looked = Some(now);
                 return now;
             }
         }
     }
 
+    /// Looks that are quick bring `apart` back step by step: not all are slow on a crowded core.
+    fn look_took(&mut self, took: Duration) {
+        let least = (took * LOOK_SHARE).min(LOOK_MAX);
+        self.apart = least.max(self.apart / 2).max(LOOK);
+    }
+
     /// So many tasks have taken so long.
     fn ran(&mut self, count: usize, took: Duration) {
-        if took > LOOK {
-            let fits = count as u128 * LOOK.as_nanos() / took.as_nanos();
-            self.0 = (fits as usize).clamp(1, TOGETHER_MAX);
-        } else if took < LOOK / 2 && count >= self.0 {
-            self.0 = (self.0 * 2).min(TOGETHER_MAX);
+        if took > self.apart {
+            let fits = count as u128 * self.apart.as_nanos() / took.as_nanos();
+            self.count = (fits as usize).clamp(1, TOGETHER_MAX);
+        } else if took < self.apart / 2 && count >= self.count {
+            self.count = (self.count * 2).min(TOGETHER_MAX);
         }
     }
 }
@@ -108,7 +140,7 @@ where
             reduce: self.reduce,
         };
         let mut offered = Offered::default();
-        let mut together = Together(1);
+        let mut together = Together::new(1);
         let mut now = Instant::now();
         while self.look(scope, &mut local, &mut offered, now) == Next::GoOn {
             now = together.run(Instant::now, |most| {
@@ -226,11 +258,11 @@ mod tests {
 
     #[test]
     fn tasks_that_become_slow_are_few_before_the_next_look_and_one_after_it() {
-        let mut together = Together(1);
+        let mut together = Together::new(1);
         for _ in 0..40 {
             between_looks(&mut together, Duration::from_nanos(1));
         }
-        assert!(together.0 > 4000, "{}", together.0);
+        assert!(together.count > 4000, "{}", together.count);
         let slow = Duration::from_millis(1);
         assert_eq!(between_looks(&mut together, slow), CLOCK);
         assert_eq!(between_looks(&mut together, slow), 1);
@@ -239,7 +271,7 @@ mod tests {
     #[test]
     fn looks_are_as_far_apart_as_they_should_be() {
         for nanos in [3, 50, 700, 4000, 20_000] {
-            let (task, mut together) = (Duration::from_nanos(nanos), Together(1));
+            let (task, mut together) = (Duration::from_nanos(nanos), Together::new(1));
             for _ in 0..40 {
                 between_looks(&mut together, task);
             }
@@ -250,9 +282,40 @@ mod tests {
     }
 
     #[test]
+    fn a_look_that_takes_long_is_one_tenth_of_the_time_or_less() {
+        let (task, mut together) = (Duration::from_micros(1), Together::new(1));
+        let now = Cell::new(Instant::now());
+        let mut between = |look: Duration| {
+            now.set(now.get() + look);
+            let begin = now.get();
+            together.run(
+                || now.get(),
+                |most| {
+                    now.set(now.get() + task * most as u32);
+                    (most, false)
+                },
+            );
+            now.get() - begin
+        };
+        let settled = |between: &mut dyn FnMut(Duration) -> Duration, look| {
+            (0..40).for_each(|_| {
+                between(look);
+            });
+            between(look)
+        };
+        for (micros, least) in [(20, 100), (60, 300), (500, 500), (30_000, 500)] {
+            let took = settled(&mut between, Duration::from_micros(micros));
+            let least = Duration::from_micros(least);
+            assert!(took >= least && took <= 2 * LOOK_MAX, "{micros}: {took:?}");
+        }
+        let took = settled(&mut between, Duration::from_nanos(300));
+        assert!(took <= 2 * LOOK, "{took:?}");
+    }
+
+    #[test]
     fn few_tasks_do_not_make_it_many() {
-        let (begin, mut together) = (Instant::now(), Together(8));
+        let (begin, mut together) = (Instant::now(), Together::new(8));
         together.run(|| begin, |_| (1, true));
-        assert_eq!(together.0, 8);
+        assert_eq!(together.count, 8);
     }
 }
