@@ -2,13 +2,13 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use common::{own_threads, pool, wait_until, watched};
-use rayon_core::{ThreadPool, join};
+use rayon_core::{ThreadPool, current_thread_index, join};
 
 /// Runs `f` on another thread of the pool than the calling one, which waits for it.
 fn on_another(f: impl FnOnce() + Send) {
@@ -133,28 +133,60 @@ fn scopes_that_two_pools_open_in_each_other_can_be_deep() {
     watched(|| open(&pool(1), &pool(1), 800));
 }
 
-/// Tasks that wait in other pools have all compensation threads; a further one ends their waits.
-#[test]
-fn a_detached_task_runs_though_all_compensation_threads_wait() {
+/// Closed at first.
+#[derive(Default)]
+struct Gate {
+    is_open: Mutex<bool>,
+    opened: Condvar,
+    waiting: AtomicUsize,
+}
+
+impl Gate {
+    fn pass(&self) {
+        self.waiting.fetch_add(1, SeqCst);
+        let closed = self.is_open.lock().unwrap();
+        let open = self.opened.wait_while(closed, |is_open| !*is_open);
+        assert!(*open.unwrap());
+    }
+
+    fn open(&self) {
+        *self.is_open.lock().unwrap() = true;
+        self.opened.notify_all();
+    }
+}
+
+/// Tasks that wait in another pool have all compensation threads, and a further one lets them pass.
+/// The only thread of their pool does `meanwhile`, which is given the other pool.
+fn flood(meanwhile: impl FnOnce(&ThreadPool, &Gate) + Send) {
     watched(|| {
         let (pool, there) = (Arc::new(pool(1)), Arc::new(pool(300)));
-        let gate = Arc::new((Mutex::new(false), Condvar::new()));
-        let pass = |gate: &(Mutex<bool>, Condvar)| {
-            let closed = gate.0.lock().unwrap();
-            let open = gate.1.wait_while(closed, |is_open| !*is_open);
-            assert!(*open.unwrap());
-        };
+        let gate = Arc::new(Gate::default());
         pool.install(|| {
             for _ in 0..299 {
                 let (gate, there) = (Arc::clone(&gate), Arc::clone(&there));
-                pool.spawn(move || there.install(|| pass(&gate)));
+                pool.spawn(move || there.install(|| gate.pass()));
             }
-            let open = Arc::clone(&gate);
-            pool.spawn(move || {
-                *open.0.lock().unwrap() = true;
-                open.1.notify_all();
-            });
-            there.install(|| pass(&gate));
+            let gate_too = Arc::clone(&gate);
+            pool.spawn(move || gate_too.open());
+            meanwhile(&there, &gate);
         });
+    });
+}
+
+#[test]
+fn a_detached_task_runs_though_all_compensation_threads_wait() {
+    flood(|there, gate| there.install(|| gate.pass()));
+}
+
+#[test]
+fn and_so_it_does_when_the_only_other_thread_waits_for_its_index() {
+    flood(|there, gate| {
+        assert_eq!(current_thread_index(), Some(0));
+        there.install(|| wait_until(|| gate.waiting.load(SeqCst) > 200));
+        assert_eq!(current_thread_index(), Some(0));
+        assert!(
+            *gate.is_open.lock().unwrap(),
+            "who has the index waits for that"
+        );
     });
 }

@@ -105,7 +105,7 @@ impl Spares {
         let active = self.active.fetch_add(change, Ordering::Relaxed);
         let active = active.wrapping_add(change) as isize;
         if self.is_needed(pool.as_ref()) && !mutant("resize_replaces") {
-            (active..workers as isize).for_each(|_| self.bring_in_for_job(pool));
+            (active..workers as isize).for_each(|_| self.bring_in_one(pool));
         }
     }
 
@@ -130,7 +130,7 @@ impl Spares {
         let active = self.active.fetch_sub(1, Ordering::Relaxed).wrapping_sub(1);
         let needed = self.is_needed(pool.as_ref());
         if self.is_short(active) && needed {
-            self.bring_in_for_job(pool);
+            self.bring_in_one(pool);
         }
     }
 
@@ -148,7 +148,7 @@ impl Spares {
                 // Ordering: Relaxed, as in `replace_me`.
                 let calls = self.is_short(self.active.load(Ordering::Relaxed));
                 if calls {
-                    self.bring_in_for_job(pool);
+                    self.bring_in_one(pool);
                 }
                 calls
             }
@@ -162,9 +162,7 @@ impl Spares {
     /// jobs, it gets one when a worker waits, whose index that thread can show.)
     pub(crate) fn call_waits(&self, pool: &Arc<impl Parts>, woken: bool) {
         match self.stand_in {
-            StandIn::ForAll if !woken => {
-                self.bring_in_one(pool);
-            }
+            StandIn::ForAll if !woken => self.bring_in_one(pool),
             StandIn::ForAll | StandIn::ForJobs | StandIn::Nobody => {}
         }
     }
@@ -246,23 +244,15 @@ impl Spares {
         }
     }
 
-    /// One more thread for a job that waits. If there is none to be had, all are in waits, or at
-    /// work and about to look for jobs: then workers that wait are to run it themselves.
-    #[inline(never)]
-    fn bring_in_for_job(&self, pool: &Arc<impl Parts>) {
-        let is_in = self.bring_in_one(pool);
-        if !is_in && self.stand_in == StandIn::ForJobs && !mutant("all_away_is_told") {
-            // Ordering: Relaxed; the unpark carries it.
-            self.all_away.store(true, Ordering::Relaxed);
-            pool.unpark_all();
-        }
-    }
-
-    /// One more thread, if there is one to be had.
-    pub(crate) fn bring_in_one(&self, pool: &Arc<impl Parts>) -> bool {
+    /// One more thread, if there is one to be had. If there is none, workers that wait run jobs
+    /// themselves until one rests.
+    pub(crate) fn bring_in_one(&self, pool: &Arc<impl Parts>) {
         if pool.has_lent_threads() {
-            let taken = self.take_seat(pool.as_ref());
-            return taken.inspect(|&index| pool.unpark(index)).is_some();
+            match self.take_seat(pool.as_ref()) {
+                Some(index) => pool.unpark(index),
+                None => self.call_workers(pool.as_ref()),
+            }
+            return;
         }
         let mut bench = self.bench.lock();
         if let Some(index) = bench.resting.pop() {
@@ -270,7 +260,7 @@ impl Spares {
             self.active.fetch_add(1, Ordering::Relaxed);
             drop(bench);
             pool.unpark(index);
-            return true;
+            return;
         }
         let index = pool.workers() + bench.started;
         // Without a thread to be had, the core stays idle until a wait is over.
@@ -280,12 +270,33 @@ impl Spares {
             self.active.fetch_add(1, Ordering::Relaxed);
             if matches!(pool.start_thread(index), Ok(true)) {
                 bench.started += 1;
-                return true;
+                return;
             }
             // Ordering: Relaxed, as above.
             self.active.fetch_sub(1, Ordering::Relaxed);
         }
-        false
+        self.note_all_away();
+        drop(bench);
+        self.call_workers(pool.as_ref());
+    }
+
+    /// No compensation thread is to be had. Under the bench's lock, so that one that rests after
+    /// this look, and can be had then, takes it back.
+    fn note_all_away(&self) {
+        if !mutant("all_away_is_told") {
+            // Ordering: Relaxed; the unpark that follows carries it.
+            self.all_away.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// All compensation threads wait, or are at work and about to look for jobs. Workers that wait
+    /// look whether there is a job for them.
+    #[cold]
+    fn call_workers(&self, pool: &impl Parts) {
+        match self.stand_in {
+            StandIn::ForJobs => pool.unpark_all(),
+            StandIn::ForAll | StandIn::Nobody => {}
+        }
     }
 
     /// A spare seat of a share, for the caller to call or to take.
@@ -296,7 +307,11 @@ impl Spares {
             let is_made = index < pool.most() && pool.make_seat(index);
             bench.started += usize::from(is_made);
             is_made.then_some(index)
-        })?;
+        });
+        let Some(index) = index else {
+            self.note_all_away();
+            return None;
+        };
         // Ordering: Relaxed; a count that steers, nothing hangs on it.
         self.active.fetch_add(1, Ordering::Relaxed);
         Some(index)
@@ -308,9 +323,15 @@ impl Spares {
         let mut bench = self.bench.lock();
         let rests = self.may_rest(pool);
         if rests {
-            bench.resting.push(index);
+            self.put_to_rest(&mut bench, index);
         }
         rests
+    }
+
+    fn put_to_rest(&self, bench: &mut Bench, index: usize) {
+        bench.resting.push(index);
+        // Ordering: Relaxed; a hint from here on.
+        self.all_away.store(false, Ordering::Relaxed);
     }
 
     /// The calling compensation thread, which has nothing to do, rests until it is brought in
@@ -320,9 +341,7 @@ impl Spares {
         if !self.may_rest(pool) {
             return;
         }
-        bench.resting.push(index);
-        // Ordering: Relaxed; a hint from here on.
-        self.all_away.store(false, Ordering::Relaxed);
+        self.put_to_rest(&mut bench, index);
         while bench.resting.contains(&index) && !pool.crew().is_closing() {
             drop(bench);
             park();

@@ -276,12 +276,18 @@ pub(crate) fn park_while_away<'s>(waiter: &impl Waiter<'s>, done: impl Fn() -> b
     while !done() {
         spares.on_call(pool, me);
         meet(At::Sleep);
-        let served = waiter.serve_parked() || spares.run_on_call(pool, me, || waiter.run_job());
-        if !(served || spares.leaves_job(pool, waiter.class())) {
+        if !(serve(waiter) || spares.leaves_job(pool, waiter.class())) {
             waiter.count_park();
             park();
         }
     }
+}
+
+/// Runs one thing that may run on top of a worker's parked frame. False if there is none.
+pub(crate) fn serve<'s>(waiter: &impl Waiter<'s>) -> bool {
+    let (pool, me) = (waiter.pool().as_ref(), waiter.index());
+    let run_job = || pool.spares().run_on_call(pool, me, || waiter.run_job());
+    waiter.serve_parked() || run_job()
 }
 
 /// Calls `f`, in which the worker parks or blocks, while another thread has its core. `is_blocked`

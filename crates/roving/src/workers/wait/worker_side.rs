@@ -212,12 +212,7 @@ impl Wait<'_> {
         let _parked = watch.map(|watch| watch.begin(self.0.index(), why));
         let (lending, shown) = (&self.0.registry().lending, &self.0.shown_index);
         let meanwhile = || {
-            let (pool, me) = (self.0.registry(), self.0.index());
-            let run_job = || {
-                pool.spares
-                    .run_on_call(pool.as_ref(), me, || self.run_job_on_top())
-            };
-            if !(self.0.serve_parked() || run_job()) {
+            if !wait_loop::serve(self.0) {
                 park();
             }
         };
