@@ -20,9 +20,9 @@ use super::rank::Rank;
 
 /// How often a worker looks around, if that is quickly done.
 pub const LOOK: Duration = Duration::from_micros(10);
-/// How seldom at most, if it takes long.
+/// About how seldom at most, if it takes long.
 const LOOK_MAX: Duration = Duration::from_millis(1);
-/// Time between two looks over that of a look, at least. An MPI library that yields the core where
+/// Time between two looks over that of a look, about. An MPI library that yields the core where
 /// there are more ranks than cores, as Open MPI does, has another rank run its tasks during a look:
 /// with a look each 10 µs, four ranks on two cores changed places 180,000 times a second, which
 /// took a fifth of the time.
@@ -46,31 +46,24 @@ struct Together {
     /// How many tasks are run before it: as many as last took about as long as `apart`.
     count: usize,
     apart: Duration,
-    /// When the last look began.
-    looked: Option<Instant>,
 }
 
 impl Together {
     fn new(count: usize) -> Together {
-        let (apart, looked) = (LOOK, None);
-        Together {
-            count,
-            apart,
-            looked,
-        }
+        let apart = LOOK;
+        Together { count, apart }
     }
 
-    /// Has tasks run until it is time for a look, and returns when that is. `some` runs so many
-    /// tasks; it says how many there were, and whether none is left.
+    /// Has tasks run until it is time for a look, and returns when that is. The last look began at
+    /// `looked`. `some` runs so many tasks; it says how many there were, and whether none is left.
     fn run(
         &mut self,
+        looked: Instant,
         mut clock: impl FnMut() -> Instant,
         mut some: impl FnMut(usize) -> (usize, bool),
     ) -> Instant {
         let (begin, mut count) = (clock(), 0);
-        if let Some(looked) = self.looked {
-            self.look_took(begin.saturating_duration_since(looked));
-        }
+        self.look_took(begin.saturating_duration_since(looked));
         loop {
             let (ran, is_last) = some(CLOCK.min(self.count - count));
             count += ran;
@@ -78,7 +71,6 @@ impl Together {
             let took = now.duration_since(begin);
             if is_last || took > self.apart || count >= self.count {
                 self.ran(count, took);
-                self.looked = Some(now);
                 return now;
             }
         }
@@ -143,7 +135,7 @@ where
         let mut together = Together::new(1);
         let mut now = Instant::now();
         while self.look(scope, &mut local, &mut offered, now) == Next::GoOn {
-            now = together.run(Instant::now, |most| {
+            now = together.run(now, Instant::now, |most| {
                 let count = self.run_some(&mut local, most);
                 (count, local.tasks.is_empty())
             });
@@ -249,7 +241,7 @@ mod tests {
     fn between_looks(together: &mut Together, task: Duration) -> usize {
         let (begin, count) = (Instant::now(), Cell::new(0));
         let clock = || begin + task * count.get() as u32;
-        together.run(clock, |most| {
+        together.run(begin, clock, |most| {
             count.set(count.get() + most);
             (most, false)
         });
@@ -282,13 +274,15 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_takes_long_is_one_tenth_of_the_time_or_less() {
+    fn looks_that_take_long_are_far_apart() {
         let (task, mut together) = (Duration::from_micros(1), Together::new(1));
         let now = Cell::new(Instant::now());
         let mut between = |look: Duration| {
-            now.set(now.get() + look);
+            let looked = now.get();
+            now.set(looked + look);
             let begin = now.get();
             together.run(
+                looked,
                 || now.get(),
                 |most| {
                     now.set(now.get() + task * most as u32);
@@ -315,7 +309,7 @@ mod tests {
     #[test]
     fn few_tasks_do_not_make_it_many() {
         let (begin, mut together) = (Instant::now(), Together::new(8));
-        together.run(|| begin, |_| (1, true));
+        together.run(begin, || begin, |_| (1, true));
         assert_eq!(together.count, 8);
     }
 }
