@@ -10,7 +10,7 @@ use std::collections::{HashSet, VecDeque};
 
 use super::line::{ALARM, NOWHERE, set_current_line};
 use super::owner::{Owner, Popped};
-use super::slot::{Further, Slot};
+use super::owner_tests::run_nothing;
 use super::slot_state::{Phase, State};
 use super::span::Span;
 use super::thief::Claim;
@@ -144,14 +144,6 @@ struct World<'s> {
     tasks: Vec<u64>,
     /// How often each task has run.
     runs: Vec<u8>,
-}
-
-/// Never called: the test takes the payloads out itself.
-///
-/// # Safety
-/// None.
-unsafe extern "C-unwind" fn run_nothing(_: &Slot) -> Further {
-    Further::Nothing
 }
 
 impl<'s> World<'s> {

@@ -11,8 +11,8 @@ use proptest::prelude::*;
 
 use super::line::{ALARM, NOWHERE, current_line, set_current_line};
 use super::owner::{Owner, Popped, Wake};
+use super::owner_tests::run_nothing;
 use super::policy;
-use super::slot::{self, Slot};
 use super::slot_state::{Phase, State};
 use super::thief::Claim;
 use super::{Showing, TaskStack};
@@ -113,14 +113,6 @@ struct Pair<'s> {
     pushed_at_once_max: usize,
     /// At most so many of the next pushes wake somebody without being asked.
     wakes_left: u32,
-}
-
-/// Never called: the test takes the payloads out itself.
-///
-/// # Safety
-/// None.
-unsafe extern "C-unwind" fn run_nothing(_: &Slot) -> slot::Further {
-    slot::Further::Nothing
 }
 
 impl<'s> Pair<'s> {

@@ -9,8 +9,43 @@ use super::{Showing, TaskStack};
 ///
 /// # Safety
 /// None.
-unsafe extern "C-unwind" fn run_nothing(_: &Slot) -> slot::Further {
+pub(super) unsafe extern "C-unwind" fn run_nothing(_: &Slot) -> slot::Further {
     slot::Further::Nothing
+}
+
+/// Calls `f` with the owner of such a stack, which is the calling thread's meanwhile.
+pub(super) fn owning<R>(showing: Showing, f: impl FnOnce(&Owner<'_>) -> R) -> R {
+    let stack = TaskStack::new(showing);
+    // SAFETY: this thread alone owns the stack, by this owner.
+    let owner = unsafe { Owner::new(&stack) };
+    owner.attach();
+    let result = f(&owner);
+    set_current_line(&raw const ALARM);
+    result
+}
+
+/// Of a hundred slots.
+fn of_hundred() -> Showing {
+    Showing {
+        slots: 100,
+        ..Showing::SMALL
+    }
+}
+
+/// Whether there was room.
+fn spawn(owner: &Owner<'_>) -> bool {
+    let pushed = owner.push_unjoined(run_nothing, 0_u64);
+    let has_room = pushed.is_ok();
+    let wake = pushed.unwrap_or_else(|(_, wake)| wake);
+    wake.waive("nobody sleeps");
+    has_room
+}
+
+/// Takes back the newest spawned task.
+fn drain_one(owner: &Owner<'_>) {
+    if owner.pop_unjoined().is_none() {
+        assert_eq!(owner.pop_awake(owner.top() - 1), Popped::Here);
+    }
 }
 
 /// An owner that publishes seldom runs long tasks, so it may not look again for long: who asks gets
@@ -26,21 +61,16 @@ fn an_owner_at_leisure_answers_with_all_that_it_has() {
         everything: false,
         watched: false,
     };
-    let stack = TaskStack::new(showing);
-    // SAFETY: this thread alone owns the stack, by this owner.
-    let owner = unsafe { Owner::new(&stack) };
-    owner.attach();
-    for id in 0..16 {
-        let pushed = owner.push_unjoined(run_nothing, id);
-        pushed.expect("room").waive("nobody sleeps");
-    }
-    assert!(stack.public() < 15, "half of them is enough unasked");
-    let _ = stack.want();
-    owner.answer_alarm();
-    let (popped, wake) = owner.pop(15);
-    assert!(popped == Popped::Here && wake.told());
-    assert_eq!(stack.public(), 15);
-    set_current_line(&raw const ALARM);
+    owning(showing, |owner| {
+        assert!((0..16).all(|_| spawn(owner)));
+        let stack = owner.stack();
+        assert!(stack.public() < 15, "half of them is enough unasked");
+        let _ = stack.want();
+        owner.answer_alarm();
+        let (popped, wake) = owner.pop(15);
+        assert!(popped == Popped::Here && wake.told());
+        assert_eq!(stack.public(), 15);
+    });
 }
 
 /// Who asks an owner of a full stack that shows all it has gets no more, so the owner does not turn
@@ -52,32 +82,26 @@ fn a_full_stack_that_shows_all_is_plainly_full_though_somebody_asks() {
         everything: true,
         ..Showing::SMALL
     };
-    let stack = TaskStack::new(showing);
-    // SAFETY: this thread alone owns the stack, by this owner.
-    let owner = unsafe { Owner::new(&stack) };
-    owner.attach();
-    let spawn = |id| match owner.push_unjoined(run_nothing, id) {
-        Ok(wake) => wake.waive("nobody sleeps"),
-        Err((_, wake)) => wake.waive("nobody sleeps"),
-    };
-    (0..4).for_each(spawn);
-    for _ in 0..2 {
-        // The first question is answered with all, the second cannot be.
-        let _ = stack.want();
-        spawn(4);
-    }
-    assert!(
-        stack.is_wanted(),
-        "a full stack that shows all has no answer"
-    );
-    assert_eq!(stack.public(), 4);
-    assert!(stack.line.is_plainly_full());
-    // What becomes private is shown to who has asked.
-    assert_eq!(owner.pop_awake(3), Popped::Here);
-    spawn(5);
-    assert_eq!(stack.public(), 4);
-    assert!(stack.line.is_plainly_full());
-    set_current_line(&raw const ALARM);
+    owning(showing, |owner| {
+        let stack = owner.stack();
+        assert!((0..4).all(|_| spawn(owner)));
+        for _ in 0..2 {
+            // The first question is answered with all, the second cannot be.
+            let _ = stack.want();
+            assert!(!spawn(owner));
+        }
+        assert!(
+            stack.is_wanted(),
+            "a full stack that shows all has no answer"
+        );
+        assert_eq!(stack.public(), 4);
+        assert!(stack.line.is_plainly_full());
+        // What becomes private is shown to who has asked.
+        drain_one(owner);
+        assert!(spawn(owner));
+        assert_eq!(stack.public(), 4);
+        assert!(stack.line.is_plainly_full());
+    });
 }
 
 /// Ten children a node, spawned before the first is run. Returns how many there are.
@@ -85,14 +109,9 @@ fn tree(owner: &Owner<'_>, levels: u32) -> u64 {
     if levels == 0 {
         return 0;
     }
-    for child in 0..10 {
-        let pushed = owner.push_unjoined(run_nothing, child);
-        pushed.expect("room").waive("nobody sleeps");
-    }
+    assert!((0..10).all(|_| spawn(owner)));
     let below = (0..10).map(|_| {
-        if owner.pop_unjoined().is_none() {
-            assert_eq!(owner.pop_awake(owner.top() - 1), Popped::Here);
-        }
+        drain_one(owner);
         tree(owner, levels - 1)
     });
     10 + below.sum::<u64>()
@@ -100,49 +119,32 @@ fn tree(owner: &Owner<'_>, levels: u32) -> u64 {
 
 #[test]
 fn the_split_line_seldom_moves_as_scopes_come_and_go() {
-    let showing = Showing {
-        slots: 100,
-        ..Showing::SMALL
-    };
-    let stack = TaskStack::new(showing);
-    // SAFETY: this thread alone owns the stack, by this owner.
-    let owner = unsafe { Owner::new(&stack) };
-    owner.attach();
-    owner.answer_alarm();
-    let (levels, times) = if cfg!(miri) { (3, 10) } else { (5, 40) };
-    let tasks = tree(&owner, levels);
-    let counters = stack.tally().read();
-    let moves = counters.publications + counters.take_backs;
-    assert!(
-        moves > 0 && times * moves < tasks,
-        "{moves} for {tasks} tasks"
-    );
-    set_current_line(&raw const ALARM);
+    owning(of_hundred(), |owner| {
+        owner.answer_alarm();
+        let (levels, times) = if cfg!(miri) { (3, 10) } else { (5, 40) };
+        let tasks = tree(owner, levels);
+        let counters = owner.stack().tally().read();
+        let moves = counters.publications + counters.take_backs;
+        assert!(
+            moves > 0 && times * moves < tasks,
+            "{moves} for {tasks} tasks"
+        );
+    });
 }
 
 /// Of a burst of spawns at least half are public, whatever has been taken back before.
 #[test]
 fn of_spawns_onto_an_empty_stack_half_is_public() {
-    let showing = Showing {
-        slots: 100,
-        ..Showing::SMALL
-    };
-    let stack = TaskStack::new(showing);
-    // SAFETY: this thread alone owns the stack, by this owner.
-    let owner = unsafe { Owner::new(&stack) };
-    owner.attach();
-    owner.answer_alarm();
-    for _ in 0..3 {
-        for child in 0..90 {
-            let pushed = owner.push_unjoined(run_nothing, child);
-            pushed.expect("room").waive("nobody sleeps");
-            assert!(2 * stack.public() >= owner.top());
-        }
-        while owner.top() > 0 {
-            if owner.pop_unjoined().is_none() {
-                assert_eq!(owner.pop_awake(owner.top() - 1), Popped::Here);
+    owning(of_hundred(), |owner| {
+        owner.answer_alarm();
+        for _ in 0..3 {
+            for _ in 0..90 {
+                assert!(spawn(owner));
+                assert!(2 * owner.stack().public() >= owner.top());
+            }
+            while owner.top() > 0 {
+                drain_one(owner);
             }
         }
-    }
-    set_current_line(&raw const ALARM);
+    });
 }

@@ -115,31 +115,19 @@ impl Owner<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::{Owner, Popped};
-    use crate::stack::line::{ALARM, set_current_line};
-    use crate::stack::slot::{Further, Slot};
+    use crate::stack::Showing;
+    use crate::stack::line::set_current_line;
+    use crate::stack::owner_tests::{owning, run_nothing};
     use crate::stack::thief::Claim;
-    use crate::stack::{Showing, TaskStack};
-
-    /// Never called.
-    ///
-    /// # Safety
-    /// None.
-    unsafe extern "C-unwind" fn run_nothing(_: &Slot) -> Further {
-        Further::Nothing
-    }
 
     /// Whether the next task comes alone after those steps. Before them, one was pushed and popped.
     fn comes_alone(showing: Showing, steps: impl FnOnce(&Owner<'_>)) -> bool {
-        let stack = TaskStack::new(showing);
-        // SAFETY: this thread alone owns the stack, by this owner.
-        let owner = unsafe { Owner::new(&stack) };
-        owner.attach();
-        push(&owner);
-        assert_eq!(owner.pop_awake(0), Popped::Here);
-        steps(&owner);
-        let alone = owner.push_alone(run_nothing, 2_u64);
-        set_current_line(&raw const ALARM);
-        alone
+        owning(showing, |owner| {
+            push(owner);
+            assert_eq!(owner.pop_awake(0), Popped::Here);
+            steps(owner);
+            owner.push_alone(run_nothing, 2_u64)
+        })
     }
 
     fn push(owner: &Owner<'_>) {

@@ -108,7 +108,8 @@ impl Owner<'_> {
         }
         self.look_at_oldest();
         if self.public_seen() >= self.stack.showing.wide {
-            // Enough, whatever the rate.
+            // Enough, whatever the rate. Not settled: that takes longer than the look, and nothing
+            // has been shown.
             return Due::none();
         }
         self.top_up();
@@ -124,8 +125,7 @@ impl Owner<'_> {
     }
 
     /// Moves the split line up, as far as is shown unasked, and further when somebody wants work.
-    /// Costs one compare-and-swap.
-    /// Something is private, so there is something to show to who wants it.
+    /// Something is private, so there is something to show to who does. Costs one compare-and-swap.
     pub(super) fn publish(&self) -> Due<Wake> {
         self.publish_up_to(self.stack.own.split.get())
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use super::lending::Lending;
+use super::lending::{Lending, Loan};
 use crate::machine::meeting_points::park;
 use crate::machine::prim::{self, AtomicBool, Ordering, explore, explore_within};
 use crate::stack::loom_tests::Made;
@@ -12,17 +12,31 @@ use crate::stack::loom_tests::Made;
 /// Who has an index touches what is beside it.
 struct Index {
     lending: Lending,
-    beside: Made,
+    used: Made,
 }
 
 impl Index {
     fn new() -> Arc<Index> {
-        let (lending, beside) = (Lending::new(), Made::new());
-        Arc::new(Index { lending, beside })
+        let (lending, used) = (Lending::new(), Made::new());
+        Arc::new(Index { lending, used })
     }
 
     fn used(&self) {
-        self.beside.make();
+        self.used.make();
+    }
+
+    /// Runs `f` on another thread.
+    fn beside(self: &Arc<Index>, f: impl FnOnce(&Index) + 'static) -> thread::JoinHandle<()> {
+        let index = Arc::clone(self);
+        thread::spawn(move || f(&index))
+    }
+
+    /// A job with that loan asks for its index, uses it if it has it, and ends.
+    fn ask_and_end(&self, loan: Loan) {
+        if self.lending.ask(Some(loan)) {
+            self.used();
+        }
+        self.lending.give_back(loan);
     }
 }
 
@@ -35,18 +49,15 @@ fn loom_a_lent_index_comes_back() {
         index.lending.ask(None);
         index.used();
         index.lending.leave(3);
-        let borrower = {
-            let index = Arc::clone(&index);
-            thread::spawn(move || {
-                if let Ok(loan) = index.lending.borrow() {
-                    index.used();
-                    index.lending.suspend(loan);
-                    index.lending.resume(loan);
-                    index.used();
-                    index.lending.give_back(loan);
-                }
-            })
-        };
+        let borrower = index.beside(|index| {
+            if let Ok(loan) = index.lending.borrow() {
+                index.used();
+                index.lending.suspend(loan);
+                index.lending.resume(loan);
+                index.used();
+                index.lending.give_back(loan);
+            }
+        });
         index.lending.back(3, park);
         index.used();
         borrower.join().unwrap();
@@ -62,15 +73,7 @@ fn loom_an_index_is_taken_back_or_awaited() {
         index.used();
         index.lending.leave(3);
         let loan = index.lending.borrow().expect("it waits");
-        let borrower = {
-            let index = Arc::clone(&index);
-            thread::spawn(move || {
-                if index.lending.ask(Some(loan)) {
-                    index.used();
-                }
-                index.lending.give_back(loan);
-            })
-        };
+        let borrower = index.beside(move |index| index.ask_and_end(loan));
         index.lending.back(3, park);
         index.used();
         borrower.join().unwrap();
@@ -84,13 +87,10 @@ fn loom_an_index_that_nobody_asks_for_is_not_awaited() {
         let index = Index::new();
         index.lending.leave(3);
         let loan = index.lending.borrow().expect("it waits");
-        let borrower = {
-            let index = Arc::clone(&index);
-            thread::spawn(move || {
-                thread::park();
-                index.lending.give_back(loan);
-            })
-        };
+        let borrower = index.beside(move |index| {
+            thread::park();
+            index.lending.give_back(loan);
+        });
         index.lending.back(3, park);
         borrower.thread().unpark();
         borrower.join().unwrap();
@@ -108,18 +108,9 @@ fn loom_of_two_borrowers_one_has_the_index() {
         let lower = index.lending.borrow().expect("it waits");
         index.lending.suspend(lower);
         let upper = index.lending.borrow().expect("the job waits");
-        let asks = |index: &Index, loan| {
-            if index.lending.ask(Some(loan)) {
-                index.used();
-            }
-            index.lending.give_back(loan);
-        };
-        let above = {
-            let index = Arc::clone(&index);
-            thread::spawn(move || asks(&index, upper))
-        };
+        let above = index.beside(move |index| index.ask_and_end(upper));
         index.lending.resume(lower);
-        asks(&index, lower);
+        index.ask_and_end(lower);
         index.lending.back(3, park);
         index.used();
         above.join().unwrap();
@@ -137,19 +128,16 @@ fn loom_a_borrower_and_what_runs_on_the_wait_take_turns() {
             index.used();
             index.lending.leave(3);
             let loan = index.lending.borrow().expect("it waits");
-            let borrower = {
-                let index = Arc::clone(&index);
-                thread::spawn(move || {
-                    index.used();
-                    index.lending.suspend(loan);
-                    if waits_for_it {
-                        thread::park();
-                    }
-                    index.lending.resume(loan);
-                    index.used();
-                    index.lending.give_back(loan);
-                })
-            };
+            let borrower = index.beside(move |index| {
+                index.used();
+                index.lending.suspend(loan);
+                if waits_for_it {
+                    thread::park();
+                }
+                index.lending.resume(loan);
+                index.used();
+                index.lending.give_back(loan);
+            });
             while !index.lending.wake(3) {
                 park();
             }
@@ -177,23 +165,21 @@ fn loom_who_wants_an_index_back_serves_the_borrower() {
         index.lending.leave(3);
         let loan = index.lending.borrow().expect("it waits");
         let borrower = prim::thread::current();
-        let worker = {
-            let (index, letters) = (Arc::clone(&index), Arc::clone(&letters));
-            thread::spawn(move || {
-                let (mail, served) = &*letters;
-                index.lending.back(3, || {
-                    if !(mail.load(Ordering::Acquire) && index.lending.wake(3)) {
-                        return park();
-                    }
-                    index.used();
-                    mail.store(false, Ordering::Relaxed);
-                    served.store(true, Ordering::Release);
-                    borrower.unpark();
-                    index.lending.rest(3);
-                });
+        let letters_of = Arc::clone(&letters);
+        let worker = index.beside(move |index| {
+            let (mail, served) = &*letters_of;
+            index.lending.back(3, || {
+                if !(mail.load(Ordering::Acquire) && index.lending.wake(3)) {
+                    return park();
+                }
                 index.used();
-            })
-        };
+                mail.store(false, Ordering::Relaxed);
+                served.store(true, Ordering::Release);
+                borrower.unpark();
+                index.lending.rest(3);
+            });
+            index.used();
+        });
         let (mail, served) = &*letters;
         index.used();
         mail.store(true, Ordering::Release);
