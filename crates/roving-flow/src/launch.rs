@@ -9,6 +9,7 @@ use roving::task::Scope;
 
 use crate::accounting::{Accounted, Accounts};
 use crate::meter::Metered;
+use crate::prim::OnceLock;
 use crate::process::{OfProcess, Process};
 use crate::process_poll::Turn;
 use crate::shared::{Failure, Shared};
@@ -36,7 +37,8 @@ pub(crate) fn start<'env, Fut>(
     let shared = &setting.shared;
     // Ports that a panic drops are closed when it is known that the process has failed. Nothing
     // here is woken.
-    let turn = Turn::new(shared, index, Waker::noop(), None);
+    let outside = OnceLock::new();
+    let turn = Turn::new(shared, index, Waker::noop(), &outside);
     let made = turn
         .with(|_| panic::catch_unwind(AssertUnwindSafe(make)))
         .map_err(|payload| shared.stop(Failure::unwound(index, payload)));

@@ -175,19 +175,14 @@ impl<T> OnceLock<T> {
         self.value.take()
     }
 
+    pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
+        self.value.get_mut()
+    }
+
     pub(crate) fn set(&self, value: T) -> Result<(), T> {
         let mut value = Some(value);
         self.get_or_init(|| value.take().expect("called once"));
         value.map_or(Ok(()), Err)
-    }
-}
-
-#[cfg(loom)]
-impl<T> From<T> for OnceLock<T> {
-    fn from(value: T) -> OnceLock<T> {
-        let once = OnceLock::new();
-        once.get_or_init(|| value);
-        once
     }
 }
 

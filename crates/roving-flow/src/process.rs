@@ -7,10 +7,10 @@ use std::task::{Context, Poll, Waker};
 use crate::channel::words::{End, Resumed};
 use crate::channel::{At, Op, Waits};
 use crate::deadlock;
-use crate::prim::{Arc, Ordering, fence, ord};
+use crate::prim::{Arc, OnceLock, Ordering, fence, ord};
 use crate::process_poll::{Outside, Turn};
 use crate::process_word::Word;
-use crate::shared::{Failure, Shared};
+use crate::shared::{Control, Failure, Shared};
 use crate::thread_counts::Line;
 
 /// So many times in one poll a process goes on at once when what it waits for has come just then.
@@ -31,7 +31,7 @@ pub(crate) struct Process<F> {
     /// Its turns are spans of a trace, under its name.
     is_traced: bool,
     waits: Waits,
-    outside: Option<Arc<Outside>>,
+    outside: OnceLock<Arc<Outside>>,
     /// Pinned. None when it has ended.
     body: Option<F>,
 }
@@ -52,7 +52,7 @@ impl<F: Future<Output = ()>> Process<F> {
             is_started: false,
             is_traced: keeps_trace(),
             waits: Waits::NOWHERE,
-            outside: None,
+            outside: OnceLock::new(),
             body: Some(body),
         }
     }
@@ -69,7 +69,7 @@ impl<F: Future<Output = ()>> Process<F> {
             self.shared.control(self.index).set_word(Word::Runs);
         }
         resume(&waits, &self.shared, line);
-        if let Some(outside) = &self.outside {
+        if let Some(outside) = self.outside.get() {
             outside.reset();
         }
     }
@@ -83,7 +83,7 @@ impl<F: Future<Output = ()>> Process<F> {
         if self.shared.is_stopped() {
             return Turned::Ended;
         }
-        let mut turn = Turn::new(&self.shared, self.index, task, self.outside.take());
+        let turn = Turn::new(&self.shared, self.index, task, &self.outside);
         // SAFETY: the process is pinned while it is polled, and its body is never moved.
         let body = unsafe { Pin::new_unchecked(body) };
         let polled =
@@ -91,14 +91,13 @@ impl<F: Future<Output = ()>> Process<F> {
         match polled {
             Ok(Poll::Pending) => {
                 turn.close_all();
-                self.outside = turn.take_outside();
-                let may_wake = self.outside.as_mut().is_some_and(Outside::may_wake);
-                let (op, more) = turn.take_ops();
-                self.shared.set_waker(self.index, task);
-                self.waits = waits_for(op, more);
-                let suspended = begin(&self.waits, &self.shared, self.index, line, may_wake);
+                let (waits, owed) = turn.end();
+                let may_wake = self.outside.get_mut().is_some_and(Outside::may_wake);
+                let control = self.shared.suspends(self.index, task);
+                self.waits = waits;
+                let suspended = begin(&self.waits, control, line, may_wake);
                 // After a fence.
-                turn.pay_all();
+                owed.pay();
                 if suspended && !self.shared.is_stopped() {
                     return Turned::Suspended;
                 }
@@ -131,7 +130,7 @@ impl<F: Future<Output = ()>> Process<F> {
         if let Err(payload) = dropped {
             self.shared.stop(Failure::Panicked(self.index, payload));
         }
-        self.outside = None;
+        self.outside = OnceLock::new();
         self.shared.control(self.index).set_word(Word::Ended);
         line.leave();
         deadlock::after_end(&self.shared, line);
@@ -215,18 +214,6 @@ impl<F: Future<Output = ()>> OfProcess for Process<F> {
     }
 }
 
-#[inline(always)]
-fn waits_for(op: Option<Op>, mut more: Vec<Op>) -> Waits {
-    match op {
-        None => Waits::NOWHERE,
-        Some(op) if more.is_empty() => Waits::one(op),
-        Some(op) => {
-            more.push(op);
-            Waits::any(more)
-        }
-    }
-}
-
 fn waits_to_write(waits: &Waits) -> bool {
     match waits.at() {
         At::Nowhere => false,
@@ -238,24 +225,24 @@ fn waits_to_write(waits: &Waits) -> bool {
 /// The process waits there from now on, and this is a fence. False when something has come
 /// meanwhile: then it does not wait everywhere, and is to be resumed.
 #[inline(always)]
-fn begin(waits: &Waits, shared: &Shared, process: u32, line: &Line, may_wake: bool) -> bool {
-    let control = shared.control(process);
-    let word = match waits.at() {
-        _ if may_wake => Word::Outside,
-        At::Nowhere => Word::Outside,
-        At::One(op) => Word::One(op),
-        At::Any(_) => Word::Runs,
+fn begin(waits: &Waits, control: &Control, line: &Line, may_wake: bool) -> bool {
+    let says = |word: Word| {
+        control.set_word(if may_wake { Word::Outside } else { word });
+        line.leave();
     };
-    control.set_word(word);
-    line.leave();
     match waits.at() {
         At::Nowhere => {
+            says(Word::Outside);
             // Ordering: the fence that `Words::wait` is otherwise. Pairs with [wait] and [quiet].
             fence(ord("outside_fence", Ordering::SeqCst));
             true
         }
-        At::One(op) => op.words().wait(op.end),
+        At::One(op) => {
+            says(Word::One(op));
+            op.words().wait(op.end)
+        }
         At::Any(ops) => {
+            says(Word::Runs);
             let waits = ops.iter().all(|op| op.words().wait(op.end));
             if waits && !may_wake {
                 control.set_word(Word::Many);

@@ -7,7 +7,7 @@ use std::ptr::{self, NonNull};
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
 use crate::channel::words::{End, Words};
-use crate::channel::{Op, drop_port};
+use crate::channel::{Op, Waits, drop_port};
 use crate::prim::{Arc, AtomicBool, OnceLock, Ordering, fence, ord, per_thread};
 use crate::shared::{Failure, Shared};
 
@@ -21,16 +21,37 @@ pub(crate) struct Turn<'p> {
     /// The waker of the process's task.
     task: &'p Waker,
     /// A handle for wakers that leave the poll; see [`Outside`].
-    outside: OnceLock<Arc<Outside>>,
-    op: Cell<Option<Op>>,
-    more: Cell<Vec<Op>>,
+    outside: &'p OnceLock<Arc<Outside>>,
+    /// The operations that have to wait.
+    waits: Cell<Waits>,
     /// Ports that a panic has dropped, to be closed.
     closing: Cell<Option<Box<Closing>>>,
     /// Ports that are dropped now are to be closed later.
     is_late: Cell<bool>,
-    /// Channels in which something was done without a fence after it: where something was taken,
-    /// and where something was sent.
-    owed: [Cell<*const Words>; 2],
+    owed: Owed,
+}
+
+/// Channels in which something was done without a fence after it: where something was taken, and
+/// where something was sent.
+#[must_use]
+pub(crate) struct Owed([Cell<*const Words>; 2]);
+
+impl Owed {
+    fn none() -> Owed {
+        Owed([Cell::new(ptr::null()), Cell::new(ptr::null())])
+    }
+
+    /// Wakes whoever began to wait just when something was done. After a fence.
+    #[inline(always)]
+    pub(crate) fn pay(&self) {
+        for end in [End::Reader, End::Writer] {
+            let words = self.0[end as usize].replace(ptr::null());
+            // SAFETY: as in `owe_another`.
+            if let Some(words) = unsafe { words.as_ref() } {
+                words.wake(end);
+            }
+        }
+    }
 }
 
 /// The target of a process's wakers outside our channels: while there is one, the process may be
@@ -83,21 +104,17 @@ impl<'p> Turn<'p> {
         shared: &'p Arc<Shared>,
         process: u32,
         task: &'p Waker,
-        outside: Option<Arc<Outside>>,
+        outside: &'p OnceLock<Arc<Outside>>,
     ) -> Turn<'p> {
         Turn {
             shared,
             process,
             task,
-            outside: match outside {
-                None => OnceLock::new(),
-                Some(outside) => OnceLock::from(outside),
-            },
-            op: Cell::new(None),
-            more: Cell::new(Vec::new()),
+            outside,
+            waits: Cell::new(Waits::NOWHERE),
             closing: Cell::new(None),
             is_late: Cell::new(false),
-            owed: [Cell::new(ptr::null()), Cell::new(ptr::null())],
+            owed: Owed::none(),
         }
     }
 
@@ -153,18 +170,8 @@ impl<'p> Turn<'p> {
             if words.process(end) != turn.process {
                 words.set_process(end, turn.process);
             }
-            let op = Op::new(words, end);
-            match turn.op.get() {
-                None => turn.op.set(Some(op)),
-                Some(first) if first == op => {}
-                Some(_) => {
-                    let mut more = turn.more.take();
-                    if !more.contains(&op) {
-                        more.push(op);
-                    }
-                    turn.more.set(more);
-                }
-            }
+            let waits = turn.waits.replace(Waits::NOWHERE);
+            turn.waits.set(waits.and(Op::new(words, end)));
             true
         })
     }
@@ -175,13 +182,8 @@ impl<'p> Turn<'p> {
     pub(crate) fn forget(words: &Words, end: End) {
         Turn::with_current(|turn| {
             let Some(turn) = turn else { return };
-            let given_up = Op::new(words, end);
-            let mut more = turn.more.take();
-            more.retain(|op| *op != given_up);
-            if turn.op.get() == Some(given_up) {
-                turn.op.set(more.pop());
-            }
-            turn.more.set(more);
+            let waits = turn.waits.replace(Waits::NOWHERE);
+            turn.waits.set(waits.without(Op::new(words, end)));
         });
     }
 
@@ -210,7 +212,7 @@ impl<'p> Turn<'p> {
                 pay(words, end);
                 return;
             }
-            let cell = &turn.owed[end as usize];
+            let cell = &turn.owed.0[end as usize];
             if !ptr::eq(cell.get(), words) {
                 turn.owe_another(words, end);
             }
@@ -219,21 +221,10 @@ impl<'p> Turn<'p> {
 
     #[inline(never)]
     fn owe_another(&self, words: &Words, end: End) {
-        let before = self.owed[end as usize].replace(words);
+        let before = self.owed.0[end as usize].replace(words);
         // SAFETY: a channel of this network, which keeps it while this process is there.
         if let Some(before) = unsafe { before.as_ref() } {
             pay(before, end);
-        }
-    }
-
-    /// Wakes whoever began to wait just when something was done. After a fence.
-    pub(crate) fn pay_all(&self) {
-        for end in [End::Reader, End::Writer] {
-            let words = self.owed[end as usize].replace(ptr::null());
-            // SAFETY: as in `owe_another`.
-            if let Some(words) = unsafe { words.as_ref() } {
-                words.wake(end);
-            }
         }
     }
 
@@ -241,7 +232,7 @@ impl<'p> Turn<'p> {
     pub(crate) fn pay_at_the_end(&self) {
         // Ordering: a fence between what was done and the look at who waits. Pairs with [wait].
         fence(ord("done_fence", Ordering::SeqCst));
-        self.pay_all();
+        self.owed.pay();
     }
 
     /// Calls `f`, which may end with the failure of its process: ports that it drops are closed at
@@ -304,14 +295,10 @@ impl<'p> Turn<'p> {
         }
     }
 
-    /// Takes the operations that have to wait: the first one, and the others.
+    /// What is left of it: the operations that have to wait, and what is owed.
     #[inline(always)]
-    pub(crate) fn take_ops(&self) -> (Option<Op>, Vec<Op>) {
-        (self.op.take(), self.more.take())
-    }
-
-    pub(crate) fn take_outside(&mut self) -> Option<Arc<Outside>> {
-        self.outside.take()
+    pub(crate) fn end(self) -> (Waits, Owed) {
+        (self.waits.into_inner(), self.owed)
     }
 
     /// Whether the calling thread polls the process that is woken by it.

@@ -208,8 +208,10 @@ impl Shared {
 
     /// By the process, before it says anywhere that it waits: how it is woken.
     #[inline]
-    pub(crate) fn set_waker(&self, process: u32, waker: &Waker) {
-        self.control(process).task.set(&self.tasks, waker);
+    pub(crate) fn suspends(&self, process: u32, waker: &Waker) -> &Control {
+        let control = self.control(process);
+        control.task.set(&self.tasks, waker);
+        control
     }
 
     /// By a thread that has claimed the process where it waits; it may have ended since.

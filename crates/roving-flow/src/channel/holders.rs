@@ -293,19 +293,25 @@ impl Words {
                 line.woke();
                 shared.wake(self.process(end));
             }
-            Claim::Elsewhere => {
-                let waker = lock(&self.elsewhere(end).waker).take();
-                if let Some(waker) = waker {
-                    waker.wake();
-                }
-            }
-            Claim::Hook => {
-                if let Some(hook) = self.elsewhere(end).hook.get() {
-                    hook();
-                }
-            }
+            Claim::Elsewhere => self.wake_elsewhere(end),
+            Claim::Hook => self.call_hook(end),
         }
         true
+    }
+
+    #[inline(never)]
+    fn wake_elsewhere(&self, end: End) {
+        let waker = lock(&self.elsewhere(end).waker).take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    #[inline(never)]
+    fn call_hook(&self, end: End) {
+        if let Some(hook) = self.elsewhere(end).hook.get() {
+            hook();
+        }
     }
 }
 

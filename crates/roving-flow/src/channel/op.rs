@@ -68,14 +68,49 @@ impl Waits {
     pub(crate) const NOWHERE: Waits = Waits(ptr::null_mut());
 
     #[inline(always)]
-    pub(crate) fn one(op: Op) -> Waits {
+    fn one(op: Op) -> Waits {
         Waits(op.pack().cast())
     }
 
-    #[inline(never)]
-    pub(crate) fn any(ops: Vec<Op>) -> Waits {
+    fn any(ops: Vec<Op>) -> Waits {
         let list: *mut Vec<Op> = Box::into_raw(Box::new(ops));
         Waits(list.map_addr(|at| at | SEVERAL).cast())
+    }
+
+    /// Those of these operations and that one.
+    #[inline(always)]
+    pub(crate) fn and(self, op: Op) -> Waits {
+        match self.at() {
+            At::Nowhere => Waits::one(op),
+            At::One(only) if only == op => self,
+            At::One(_) | At::Any(_) => self.and_another(op),
+        }
+    }
+
+    #[inline(never)]
+    fn and_another(self, op: Op) -> Waits {
+        match self.at() {
+            At::Nowhere => Waits::one(op),
+            At::One(first) => Waits::any(vec![first, op]),
+            At::Any(ops) if ops.contains(&op) => self,
+            At::Any(ops) => Waits::any([ops, &[op]].concat()),
+        }
+    }
+
+    /// Those of these operations that are another one.
+    #[cfg(not(loom))]
+    pub(crate) fn without(self, op: Op) -> Waits {
+        let left = |ops: &[Op]| ops.iter().copied().filter(|one| *one != op).collect();
+        let left: Vec<Op> = match self.at() {
+            At::Nowhere => return self,
+            At::One(only) => left(&[only]),
+            At::Any(ops) => left(ops),
+        };
+        match left[..] {
+            [] => Waits::NOWHERE,
+            [only] => Waits::one(only),
+            _ => Waits::any(left),
+        }
     }
 
     fn list(&self) -> Option<*mut Vec<Op>> {

@@ -11,6 +11,7 @@ impl Root {
     ///
     /// # Safety
     /// The frame is the caller's, and counted at this root.
+    #[inline(never)]
     pub(crate) unsafe fn make_ready(this: *const Root, frame: Frame) {
         // SAFETY: the caller's promise, and it is to be polled, so it holds its future.
         unsafe {
