@@ -251,7 +251,7 @@ const ROWS: [Row; 44] = [
     ),
     row(
         "dist-checkpoints",
-        "A search by ranks that writes checkpoints, against the same without",
+        "A search and a network by ranks that write checkpoints, against the same without",
         Measure::Table(dist::checkpoints),
     ),
     row(

@@ -1,7 +1,7 @@
 //! `roving run … --dist`: programs across ranks. Each rank runs the same; rank 0 prints.
 
 mod bags;
-mod networks;
+pub(crate) mod networks;
 mod report;
 pub(crate) mod settings;
 pub(crate) mod uts;

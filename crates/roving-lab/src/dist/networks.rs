@@ -1,8 +1,9 @@
 //! Networks across ranks: the same programs as on one, with the first process on rank 0, which
 //! keeps what was found.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use roving::Pool;
 use roving_dist::{Checkpoints, Network, NetworkError, World};
 
 use super::report::{Report, failure, seconds};
@@ -196,12 +197,9 @@ fn run(
         if is_first {
             program.ready("network");
         }
-        world.barrier().map_err(failure)?;
-        let start = Instant::now();
-        let report = woven(world, settings, checkpoints.clone(), &program)
-            .run(&pool)
-            .map_err(|error| failed(name, &program, &error))?;
-        times.push(program.span().unwrap_or_else(|| start.elapsed()));
+        let network = woven(world, settings, checkpoints.clone(), &program);
+        let (time, report) = timed(network, world, &pool, name, &program)?;
+        times.push(time);
         answer = total(world, program.part(is_first))?;
         let verdict = serial.map_or(Ok(()), |serial| verify(name, &program, answer, serial));
         agree(world, verdict)?;
@@ -231,6 +229,41 @@ fn run(
         items,
         notes: notes.into_iter().flatten().collect(),
     })
+}
+
+/// One run, begun by all ranks at once.
+fn timed(
+    network: Network<'_>,
+    world: &World,
+    pool: &Pool,
+    name: &str,
+    program: &impl Woven,
+) -> Result<(Duration, roving_dist::Report), Failure> {
+    world.barrier().map_err(failure)?;
+    let start = Instant::now();
+    let report = network
+        .run(pool)
+        .map_err(|error| failed(name, program, &error))?;
+    Ok((program.span().unwrap_or_else(|| start.elapsed()), report))
+}
+
+/// One run of `scatter-gather`, whose processes can move, also without checkpoints.
+pub(crate) fn scatter_once(
+    world: &World,
+    pool: &Pool,
+    scatter: &Scatter,
+    checkpoints: Option<Checkpoints>,
+) -> Result<(Duration, Answer), Failure> {
+    let mut network = Network::new(world);
+    if let Some(checkpoints) = checkpoints {
+        network.checkpoints(checkpoints);
+    }
+    scatter.weave_across(&mut Across {
+        network: &mut network,
+        may_move: true,
+    });
+    let (time, _) = timed(network, world, pool, "scatter-gather", scatter)?;
+    Ok((time, total(world, scatter.part(world.rank() == 0))?))
 }
 
 /// The network of one run.

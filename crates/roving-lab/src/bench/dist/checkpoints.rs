@@ -1,5 +1,5 @@
-//! The row about what checkpoints of a bag cost: the same search by two ranks with and without, in
-//! turn in one run.
+//! The row about what checkpoints of a bag and of a network cost: the same by two ranks with and
+//! without, in turn in one run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,9 +13,10 @@ use roving_dist::{Checkpoints, World};
 use super::ask::{ask, has_ranks, word};
 use crate::bench::Scale;
 use crate::bench::record::{Bound::AtMost, Measurement, Record};
-use crate::dist::{failure, uts};
-use crate::input::{Failure, number_in};
+use crate::dist::{failure, networks, uts};
+use crate::input::{BadInput, Failure, number_in};
 use crate::machine::cpu_time;
+use crate::networks::scatter::Scatter;
 use crate::workloads::uts::{Uts, answer};
 use crate::workloads::{Answer, Workload};
 
@@ -31,59 +32,58 @@ pub(in crate::bench) fn checkpoints(scale: &Scale) -> Result<Record, Failure> {
     if !has_ranks(&mut record) {
         return Ok(record);
     }
-    let (input, rounds) = match scale.quick {
-        true => ("T3", 2),
-        false => ("-t1 -a3 -d14 -b4 -r19", scale.rounds(15)),
+    let inputs = match scale.quick {
+        true => [("uts", "T3"), ("scatter-gather", "4,work=3000,rounds=200")],
+        false => [
+            ("uts", "-t1 -a3 -d14 -b4 -r19"),
+            ("scatter-gather", "8,work=3000,rounds=150000"),
+        ],
     };
-    for (how, every) in [
-        ("each second", "1000"),
-        ("each tenth of a second", "100"),
-        ("one after the other", "0"),
-    ] {
-        let rounds = if every == "1000" {
-            rounds
-        } else {
-            rounds.div_ceil(3)
-        };
-        let asked = ["dist-checkpoints", input, every, &rounds.to_string()];
-        let figures = ask(2, &asked)?;
-        let rounds: Vec<&[f64]> = figures.chunks_exact(FIGURES).collect();
-        let column = |place: usize, factor: f64| -> Vec<f64> {
-            rounds.iter().map(|round| round[place] * factor).collect()
-        };
-        let ratio = |with: usize, without: usize| -> Vec<f64> {
-            let pairs = rounds.iter().map(|round| round[with] / round[without]);
-            pairs.collect()
-        };
-        let of = format!("uts {input}, 2 ranks of 1 worker");
-        push(
-            &mut record,
-            &format!("{of}, no checkpoints"),
-            "ms",
-            column(0, 1e3),
-        );
-        push(
-            &mut record,
-            &format!("{of}, checkpoints {how}"),
-            "ms",
-            column(3, 1e3),
-        );
-        push(
-            &mut record,
-            &format!("{of}, {how}: checkpoints a run"),
-            "checkpoints",
-            column(5, 1.0),
-        );
-        let cpu = format!("{of}, {how}: processors' time over that without");
-        push(&mut record, &cpu, "×", ratio(4, 1));
-        let over = format!("{of}, {how}: time over that without (median of pairs)");
-        let median = median(ratio(3, 0));
-        match every {
-            "1000" => record.claim(over, "×", median, AtMost(1.02), AtMost(1.005)),
-            _ => record.single(&over, "×", median),
+    let rounds = if scale.quick { 2 } else { scale.rounds(15) };
+    for (program, input) in inputs {
+        for (how, every) in [
+            ("each second", "1000"),
+            ("each tenth of a second", "100"),
+            ("one after the other", "0"),
+        ] {
+            let rounds = if every == "1000" {
+                rounds
+            } else {
+                rounds.div_ceil(3)
+            };
+            let rounds = rounds.to_string();
+            let figures = ask(2, &["dist-checkpoints", program, input, every, &rounds])?;
+            let of = format!("{program} {input}, 2 ranks of 1 worker");
+            add(&mut record, &of, how, &figures);
         }
     }
     Ok(record)
+}
+
+/// Adds what checkpoints made that often cost.
+fn add(record: &mut Record, of: &str, how: &str, figures: &[f64]) {
+    let rounds: Vec<&[f64]> = figures.chunks_exact(FIGURES).collect();
+    let column = |place: usize, factor: f64| -> Vec<f64> {
+        rounds.iter().map(|round| round[place] * factor).collect()
+    };
+    let ratio = |with: usize, without: usize| -> Vec<f64> {
+        let pairs = rounds.iter().map(|round| round[with] / round[without]);
+        pairs.collect()
+    };
+    let without = format!("{of}, no checkpoints");
+    push(record, &without, "ms", column(0, 1e3));
+    let with = format!("{of}, checkpoints {how}");
+    push(record, &with, "ms", column(3, 1e3));
+    let times = format!("{of}, {how}: checkpoints a run");
+    push(record, &times, "checkpoints", column(5, 1.0));
+    let cpu = format!("{of}, {how}: processors' time over that without");
+    push(record, &cpu, "×", ratio(4, 1));
+    let over = format!("{of}, {how}: time over that without (median of pairs)");
+    let median = median(ratio(3, 0));
+    match how {
+        "each second" => record.claim(over, "×", median, AtMost(1.02), AtMost(1.005)),
+        _ => record.single(&over, "×", median),
+    }
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -102,14 +102,14 @@ fn push(record: &mut Record, what: &str, unit: &'static str, values: Vec<f64>) {
     });
 }
 
-/// `dist-checkpoints INPUT EVERY_MS ROUNDS`: the figures of each round, after one to warm up.
+/// `dist-checkpoints PROGRAM INPUT EVERY_MS ROUNDS`: the figures of each round, after one to warm
+/// up.
 pub(super) fn cost(world: &World, words: &[String]) -> Result<Vec<f64>, Failure> {
-    let form = "dist-checkpoints INPUT EVERY_MS ROUNDS";
-    let input = word(words, 0, form)?;
-    let every = number_in("milliseconds", word(words, 1, form)?, 0..=1_000_000, form)?;
-    let rounds = number_in("rounds", word(words, 2, form)?, 1..=1000, form)?;
+    let form = "dist-checkpoints uts|scatter-gather INPUT EVERY_MS ROUNDS";
+    let work = Work::parse(word(words, 0, form)?, word(words, 1, form)?)?;
+    let every = number_in("milliseconds", word(words, 2, form)?, 0..=1_000_000, form)?;
+    let rounds = number_in("rounds", word(words, 3, form)?, 1..=1000, form)?;
     let pool = Pool::new(1).map_err(|error| Failure::Run(format!("no pool: {error}")))?;
-    let work = Uts::parse(input)?;
     // Rank 0's number names the place for all.
     let id = world.all_gather(&std::process::id().to_le_bytes());
     let id = id.map_err(failure)?.concat();
@@ -121,7 +121,7 @@ pub(super) fn cost(world: &World, words: &[String]) -> Result<Vec<f64>, Failure>
         latest: directory.join("latest"),
         look: (every / 4).clamp(LOOK.0, LOOK.1),
     };
-    let mut expected = work.expected().map(|(expected, _)| expected);
+    let mut expected = work.expected();
     let mut figures = Vec::new();
     for round in 0..=rounds {
         // Whatever changes from run to run meets each of the two first.
@@ -129,7 +129,9 @@ pub(super) fn cost(world: &World, words: &[String]) -> Result<Vec<f64>, Failure>
             let checkpoints = with.then(|| checkpoints.clone());
             let (found, run) = one_run(world, &pool, &work, checkpoints, &watch)?;
             if *expected.get_or_insert(found) != found {
-                return Err(Failure::Run(format!("uts {input}: found {:?}", found.0)));
+                let (program, input) = (&words[0], &words[1]);
+                let found = found.0;
+                return Err(Failure::Run(format!("{program} {input}: found {found:?}")));
             }
             figures.push((round, with, run));
         }
@@ -143,6 +145,53 @@ pub(super) fn cost(world: &World, words: &[String]) -> Result<Vec<f64>, Failure>
         .into_iter()
         .flat_map(|(_, _, found)| found)
         .collect())
+}
+
+/// What ranks do, as a bag or as a network.
+enum Work {
+    Bag(Uts),
+    Network(Scatter),
+}
+
+impl Work {
+    fn parse(program: &str, input: &str) -> Result<Work, BadInput> {
+        match program {
+            "uts" => Uts::parse(input).map(Work::Bag),
+            "scatter-gather" => Scatter::parse(input).map(Work::Network),
+            other => {
+                let remedy = "`roving bench` asks right";
+                Err(BadInput::new(
+                    "program",
+                    other,
+                    "uts or scatter-gather",
+                    remedy,
+                ))
+            }
+        }
+    }
+
+    /// What it finds, if that is known before.
+    fn expected(&self) -> Option<Answer> {
+        match self {
+            Work::Bag(uts) => uts.expected().map(|(expected, _)| expected),
+            Work::Network(_) => None,
+        }
+    }
+
+    fn run(
+        &self,
+        world: &World,
+        pool: &Pool,
+        checkpoints: Option<Checkpoints>,
+    ) -> Result<(Duration, Answer), Failure> {
+        match self {
+            Work::Bag(tree) => {
+                let (time, found) = uts::search(world, pool, tree, checkpoints)?;
+                Ok((time, answer(&found)))
+            }
+            Work::Network(scatter) => networks::scatter_once(world, pool, scatter, checkpoints),
+        }
+    }
 }
 
 /// Rank 0's watch for checkpoints.
@@ -167,12 +216,12 @@ impl Witness {
     }
 }
 
-/// The answer of one search; its seconds, seconds of the processors on all ranks, and how many
+/// The answer of one run; its seconds, seconds of the processors on all ranks, and how many
 /// checkpoints there were.
 fn one_run(
     world: &World,
     pool: &Pool,
-    work: &Uts,
+    work: &Work,
     checkpoints: Option<Checkpoints>,
     watch: &Witness,
 ) -> Result<(Answer, [f64; 3]), Failure> {
@@ -181,7 +230,7 @@ fn one_run(
     let before = cpu_time().unwrap_or_default();
     let (outcome, whole) = thread::scope(|scope| {
         let looks = counts.then(|| scope.spawn(|| watch.count(&is_over)));
-        let outcome = uts::search(world, pool, work, checkpoints);
+        let outcome = work.run(world, pool, checkpoints);
         // Ordering: Relaxed; a request to end.
         is_over.store(true, Ordering::Relaxed);
         let whole = looks.and_then(|looks| {
@@ -199,5 +248,5 @@ fn one_run(
         .filter_map(|bytes| bytes.first_chunk().copied());
     let nanos: u64 = nanos.map(u64::from_le_bytes).sum();
     let figures = [time.as_secs_f64(), nanos as f64 / 1e9, whole as f64];
-    Ok((answer(&found), figures))
+    Ok((found, figures))
 }
