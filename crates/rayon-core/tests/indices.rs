@@ -166,6 +166,97 @@ fn a_broadcast_inside_of_code_that_blocks_awaits_the_job_with_the_index() {
     });
 }
 
+/// Inside of `roving::blocking` a thread yields, which runs what is addressed to it; a job has its
+/// index.
+#[test]
+fn a_yield_inside_of_code_that_blocks_awaits_the_job_with_the_index() {
+    watched(|| {
+        let (pool, used) = (Arc::new(pool(1)), Used::new(1));
+        let over = AtomicBool::new(false);
+        thread::scope(|s| {
+            let (begun, has_begun) = mpsc::channel();
+            let (pool, used, over) = (&pool, &used, &over);
+            s.spawn(move || {
+                pool.install(|| {
+                    roving::blocking(|| {
+                        let theirs = used.clone();
+                        pool.spawn(move || {
+                            theirs.alone(|| {
+                                begun.send(()).unwrap();
+                                thread::sleep(Duration::from_millis(100));
+                            });
+                        });
+                        thread::sleep(Duration::from_millis(20));
+                        while !over.load(SeqCst) {
+                            rayon_core::yield_now();
+                        }
+                    });
+                });
+            });
+            has_begun.recv().unwrap();
+            assert_eq!(pool.broadcast(|all| used.alone(|| all.index())), [0]);
+            over.store(true, SeqCst);
+        });
+    });
+}
+
+/// The only thread of `pool` waits in a pool of its own, which it is in on top of this one.
+fn while_it_waits_inside(pool: &ThreadPool, f: impl FnOnce()) {
+    let other = common::pool(1);
+    let (waits, go_on) = (AtomicBool::new(false), AtomicBool::new(false));
+    thread::scope(|s| {
+        s.spawn(|| {
+            pool.install(|| {
+                let inner = roving::Pool::builder().use_current_thread().build();
+                inner.unwrap().install(|| {
+                    other.install(|| {
+                        waits.store(true, SeqCst);
+                        wait_until(|| go_on.load(SeqCst));
+                    });
+                });
+            });
+        });
+        wait_until(|| waits.load(SeqCst));
+        thread::sleep(Duration::from_millis(20));
+        f();
+        go_on.store(true, SeqCst);
+    });
+}
+
+#[test]
+fn a_broadcast_shares_no_index_where_the_thread_waits_in_a_pool_further_in() {
+    watched(|| {
+        let (pool, used) = (Arc::new(pool(1)), Used::new(1));
+        while_it_waits_inside(&pool, || {
+            let (begun, has_begun) = mpsc::channel();
+            let theirs = used.clone();
+            pool.spawn(move || {
+                theirs.alone(|| {
+                    begun.send(()).unwrap();
+                    thread::sleep(Duration::from_millis(50));
+                });
+            });
+            has_begun.recv().unwrap();
+            assert_eq!(pool.broadcast(|all| used.alone(|| all.index())), [0]);
+        });
+    });
+}
+
+#[test]
+fn an_index_is_lent_again_when_a_broadcast_that_waited_has_ended() {
+    watched(|| {
+        let pool = Arc::new(pool(1));
+        let third = common::pool(1);
+        pool.install(current_thread_index);
+        while_it_waits_inside(&pool, || {
+            pool.broadcast(|_| third.install(|| thread::sleep(Duration::from_millis(5))));
+            let (sender, receiver) = mpsc::channel();
+            pool.spawn(move || sender.send(current_thread_index()).unwrap());
+            assert_eq!(receiver.recv().unwrap(), Some(0));
+        });
+    });
+}
+
 /// The thread of `pool` is awaited no more, but its index is still in use by a job that waits for
 /// another one of this pool.
 #[test]

@@ -121,6 +121,48 @@ fn sums_are_right_where_serial_parts_and_parallel_ones_take_turns() {
     });
 }
 
+/// Two threads wait, and would take what the third shows. On top of one of them, or in its place,
+/// runs a job that awaits just that: the call must not end at the one that cannot follow it.
+fn a_job_awaits_what_is_shown(pool: ThreadPool, asks: bool) {
+    watched(|| {
+        let pool = Arc::new(pool);
+        if asks {
+            pool.install(current_thread_index);
+        }
+        let begun = Arc::new((AtomicBool::new(false), AtomicBool::new(false)));
+        pool.install(|| {
+            on_another(|| {
+                on_another(|| {
+                    be_busy();
+                    let theirs = Arc::clone(&begun);
+                    pool.spawn(move || {
+                        theirs.0.store(true, SeqCst);
+                        wait_until(|| theirs.1.load(SeqCst));
+                    });
+                    wait_until(|| begun.0.load(SeqCst));
+                    be_busy();
+                    let task = || begun.1.store(true, SeqCst);
+                    join(|| wait_until(|| begun.1.load(SeqCst)), task);
+                });
+            });
+        });
+    });
+}
+
+#[test]
+fn what_is_shown_reaches_a_thread_that_does_not_wait_for_its_index() {
+    for asks in [false, true, true, true, true] {
+        a_job_awaits_what_is_shown(pool(3), asks);
+    }
+}
+
+#[test]
+fn and_one_that_runs_no_job_meanwhile() {
+    for asks in [false, false, false, true] {
+        a_job_awaits_what_is_shown(own_threads(3), asks);
+    }
+}
+
 /// More waits inside of each other than there can be compensation threads: then who waits runs what
 /// it waits for.
 #[test]

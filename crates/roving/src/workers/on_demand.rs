@@ -4,6 +4,7 @@ use crate::stats::Activity;
 use crate::workers::Worker;
 use crate::workers::job_runs::Jobs;
 use crate::workers::steal::Thief;
+use crate::workers::wait::Wait;
 
 /// A worker that runs one task on top of what it does.
 #[derive(Clone, Copy)]
@@ -18,7 +19,7 @@ impl OnDemand<'_> {
         // When the pool has ended, in `on_exit`, other threads may be gone, with nothing left.
         let looks_further = !own_only && !self.0.registry().crew.has_ended();
         let ran =
-            self.run_own() || Jobs(self.0).serve_mailbox() || looks_further && self.run_others();
+            self.run_own() || Wait(self.0).serve_mailbox() || looks_further && self.run_others();
         self.0.clock().enter(doing);
         ran
     }

@@ -22,6 +22,7 @@ use crate::workers::sleep::lookers::Looking;
 use crate::workers::steal::patience::Patience;
 use crate::workers::steal::restraint::Restraint;
 use crate::workers::steal::victim::Victims;
+use crate::workers::wait::followed::Followed;
 use crate::workers::wake_calls::Calls;
 
 /// Ends the time of a worker whose thread was adopted, if it is to end.
@@ -40,6 +41,8 @@ pub(crate) struct Worker {
     /// How many tasks stand on its native stack that it stole back while it waited.
     pub(crate) stolen_back: Cell<u32>,
     pub(crate) shown_index: ShownIndex,
+    /// Those from which it may steal while it is parked in a wait.
+    pub(crate) followed: Cell<Followed>,
     /// The pool's `on_start` or `on_exit` runs.
     pub(crate) in_handler: Cell<bool>,
     /// It is in [`crate::blocking`] or the like, so it does not count as at work.
@@ -124,6 +127,7 @@ impl Worker {
             looking: Looking::default(),
             stolen_back: Cell::new(0),
             shown_index: ShownIndex::new(index, index_use),
+            followed: Cell::default(),
             in_handler: Cell::new(false),
             is_blocked: Cell::new(false),
             nesting: Cell::new(nesting),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use loom::thread;
 
+use super::followed::Followed;
 use super::wait_loop::{
     Chain, Found, Taken, Waiter, give_core, park_while_away, wait_for, wait_for_thief,
 };
@@ -30,12 +31,17 @@ use crate::workers::sleep::spares::StandIn;
 struct Waiting<'s> {
     worker: &'s SmallWorker,
     owner: Owner<'s>,
+    followed: Cell<Followed>,
 }
 
 impl<'s> Waiting<'s> {
     fn new(worker: &'s SmallWorker) -> Waiting<'s> {
-        let owner = worker.owner();
-        Waiting { worker, owner }
+        let (owner, followed) = (worker.owner(), Cell::default());
+        Waiting {
+            worker,
+            owner,
+            followed,
+        }
     }
 
     /// Takes the newest task back: what it was, or what its thief has made of it.
@@ -151,6 +157,10 @@ impl<'s> Waiter<'s> for Waiting<'s> {
     }
 
     fn count_take_back(&self) {}
+
+    fn followed(&self) -> &Cell<Followed> {
+        &self.followed
+    }
 }
 
 fn no_spare(_: SmallWorker) {

@@ -1,5 +1,6 @@
 //! Waiting for a task that a thief has: the loop, and the worker's side of it.
 
+pub(crate) mod followed;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod wait_loop;

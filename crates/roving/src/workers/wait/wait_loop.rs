@@ -14,6 +14,7 @@ use std::mem;
 use std::slice;
 use std::time::{Duration, Instant};
 
+use super::followed::Followed;
 use crate::machine::duty::Due;
 use crate::machine::meeting_points::{At, Since, meet, now, park};
 use crate::machine::prim::{Ordering, mutant, thread};
@@ -65,6 +66,8 @@ pub(crate) trait Waiter<'s>: Sleeper {
     fn wake_for_left(&self, seat: usize, left: usize);
     /// It has taken an offered task back: a count.
     fn count_take_back(&self);
+    /// Those that it follows, while it is parked.
+    fn followed(&self) -> &Cell<Followed>;
 }
 
 /// A task that is the thief's own subtask, as far as can be told before it is claimed; claimed now.
@@ -83,32 +86,6 @@ pub const THEFT_COST: Duration = Duration::from_micros(1);
 pub const CHAIN_MAX: usize = 6;
 /// Most slots of one stack that are searched for further links.
 const LINKS_MAX: usize = 32;
-
-/// Most seats that one worker follows.
-const FOLLOWED_MAX: usize = 16;
-
-/// The seats that a worker follows while it is parked.
-#[derive(Default)]
-struct Followed {
-    seats: [usize; FOLLOWED_MAX],
-    length: usize,
-}
-
-impl Followed {
-    /// False if it is among them already, or there is no room.
-    fn add(&mut self, seat: usize) -> bool {
-        let adds = self.length < FOLLOWED_MAX && !self.seats().contains(&seat);
-        if adds {
-            self.seats[self.length] = seat;
-            self.length += 1;
-        }
-        adds
-    }
-
-    fn seats(&self) -> &[usize] {
-        &self.seats[..self.length]
-    }
-}
 
 /// The tasks from the awaited one to the one whose thief is stolen from, each with the run it was
 /// in.
@@ -217,6 +194,7 @@ fn park_following<'s>(waiter: &impl Waiter<'s>, word: &TaskWord, runs: &[TaskWor
         let mut chain = Chain::default();
         follow(pool.as_ref(), me, &mut chain, &mut followed, run)
     });
+    waiter.followed().set(followed);
     if !found {
         // Who follows this worker has to follow further now.
         let followers = pool.in_use().count();
@@ -225,8 +203,17 @@ fn park_following<'s>(waiter: &impl Waiter<'s>, word: &TaskWord, runs: &[TaskWor
         waiter.park_until(|| word.state().is_done() || followed.seats().iter().any(called));
     }
     // One call, this worker answers itself.
-    let mut answers = !word.state().is_done();
-    for &seat in followed.seats() {
+    unfollow(waiter, !word.state().is_done());
+    // Ordering: Relaxed, as above.
+    pool.following().fetch_sub(1, Ordering::Relaxed);
+    found
+}
+
+/// The worker follows nobody any more. It has been called for what it can take itself, if it
+/// `answers`; all other calls go to others.
+fn unfollow<'s>(waiter: &impl Waiter<'s>, mut answers: bool) {
+    let (pool, me) = (waiter.pool(), waiter.index());
+    for &seat in waiter.followed().take().seats() {
         let called = pool.followers(seat).retract(me);
         called.pay(|| {
             if !mem::take(&mut answers) {
@@ -234,9 +221,13 @@ fn park_following<'s>(waiter: &impl Waiter<'s>, word: &TaskWord, runs: &[TaskWor
             }
         });
     }
-    // Ordering: Relaxed, as above.
-    pool.following().fetch_sub(1, Ordering::Relaxed);
-    found
+}
+
+/// The worker, which may be parked in a wait, is about to run something on top of that, or to wait
+/// for something else: it can take nothing of those that it follows meanwhile, so others are called
+/// for it. Its wait looks again afterwards, as after a call.
+pub(crate) fn turn_away<'s>(waiter: &impl Waiter<'s>) {
+    unfollow(waiter, false);
 }
 
 /// Follows who has the task, and whoever has what it led to. True if one of them shows something

@@ -1,9 +1,11 @@
 //! The worker's side of the waiting loops: [`Waiter`], and the steps before and after.
 
+use std::cell::Cell;
 use std::process;
 use std::sync::Arc;
 
-use super::wait_loop::{self, Chain, Found, Taken, Waiter};
+use super::followed::Followed;
+use super::wait_loop::{self, Chain, Found, Taken, Waiter, turn_away};
 use crate::machine::meeting_points::{self, At, meet, park};
 use crate::machine::os;
 use crate::stack::owner::Owner;
@@ -115,6 +117,10 @@ impl Waiter<'static> for Worker {
     fn count_take_back(&self) {
         bump(&self.tally().take_backs, 1);
     }
+
+    fn followed(&self) -> &Cell<Followed> {
+        &self.followed
+    }
 }
 
 /// The waits of a worker, for a task that a thief has or for something else.
@@ -168,6 +174,7 @@ impl Wait<'_> {
             let job = Jobs(self.0).any_job();
             let is_one = job.is_some();
             if let Some(job) = job {
+                turn_away(self.0);
                 let doing = self.0.clock().enter(Activity::Busy);
                 Jobs(self.0).run_classed(job);
                 self.0.clock().enter(doing);
@@ -212,6 +219,7 @@ impl Wait<'_> {
         let _parked = watch.map(|watch| watch.begin(self.0.index(), why));
         let (lending, shown) = (&self.0.registry().lending, &self.0.shown_index);
         let meanwhile = || {
+            turn_away(self.0);
             if !wait_loop::serve(self.0) {
                 park();
             }
@@ -237,7 +245,10 @@ impl Wait<'_> {
             return false;
         }
         let (lending, shown) = (&self.0.registry().lending, &self.0.shown_index);
-        shown.on_top(lending, || Jobs(self.0).serve_mailbox())
+        shown.on_top(lending, || {
+            turn_away(self.0);
+            Jobs(self.0).serve_mailbox()
+        })
     }
 
     /// Runs one job that is addressed to a seat which the calling thread has further out, beneath
@@ -246,10 +257,13 @@ impl Wait<'_> {
         for worker in self.0.outwards().skip(1) {
             let is_here = !worker.registry().is_left_behind();
             if is_here && !worker.seat().mailbox.is_hint_empty() {
+                turn_away(self.0);
                 // Also where the thread has left the context that it was in at this seat, for none.
-                let run = |worker: &Worker| worker.segment(|| Wait(worker).serve_mailbox());
+                let run = |worker: &Worker| worker.segment(|| Jobs(worker).serve_mailbox());
+                let registry = worker.registry();
                 // SAFETY: the calling thread is that worker further out.
-                if unsafe { Worker::be(Arc::clone(worker.registry()), worker.index(), run) } {
+                let be = || unsafe { Worker::be(Arc::clone(registry), worker.index(), run) };
+                if worker.shown_index.on_top(&registry.lending, be) {
                     return true;
                 }
             }
