@@ -4,6 +4,7 @@ use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
+use crate::machine::meeting_points::park;
 use crate::machine::os;
 use crate::machine::stack_overflow::Watched;
 use crate::stats::{Activity, bump};
@@ -51,6 +52,11 @@ impl Turn<'_> {
     fn run_job(self, any: bool) -> bool {
         let (shown, lending) = (&self.0.shown_index, &self.0.registry().lending);
         if !shown.borrow(lending) {
+            // There is a job, and nobody who lends an index: who does so unparks this thread. So
+            // does who closes the pool.
+            if !self.0.registry().crew.is_closing() {
+                park();
+            }
             return false;
         }
         let job = Jobs(self.0).next_job(any);

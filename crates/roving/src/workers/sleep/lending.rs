@@ -35,6 +35,8 @@ struct Stacks {
     loans: u64,
     /// Somebody has asked for an index.
     is_asked: bool,
+    /// Threads that have found no place for a job, and park until there may be one.
+    wanting: Vec<Thread>,
 }
 
 /// Those who have an index.
@@ -102,6 +104,13 @@ impl Stacks {
         }
     }
 
+    /// Somebody waits, or has ended, and a job may have its place there.
+    fn tell_wanting(&mut self) {
+        if !mutant("lending_tells_who_wants") {
+            self.wanting.drain(..).for_each(|thread| thread.unpark());
+        }
+    }
+
     /// Unless indices are asked for, nobody needs one who does not run on the worker itself.
     fn take_back(&mut self, worker: usize) {
         if !self.is_asked && !mutant("lending_takes_back") {
@@ -125,6 +134,7 @@ impl Lending {
         let stack = stacks.stack(worker);
         let place = stack.of_the_worker();
         stack.all[place].runs = false;
+        stacks.tell_wanting();
     }
 
     /// The worker wants to go on: returns when its index is its own again. In between it calls
@@ -170,19 +180,27 @@ impl Lending {
         let mut stacks = self.stacks.lock();
         let stack = stacks.stack(worker);
         stack.all.remove(stack.of_the_worker());
+        stacks.tell_wanting();
         if !mutant("lending_tells_of_rest") {
             self.changed.notify_all();
         }
     }
 
     /// A place for a job that begins: on top of a worker that waits, with few others on it. There
-    /// is none if none waits; the error says whether the job can do without.
+    /// is none if none waits; the error says whether the job can do without. If it cannot, the
+    /// thread is unparked when there may be one.
     pub(crate) fn borrow(&self) -> Result<Loan, bool> {
         let mut stacks = self.stacks.lock();
         let number = stacks.loans;
         let all = stacks.by_index.iter_mut().enumerate();
         let free = all.filter(|(_, stack)| !stack.top().runs);
         let Some((worker, stack)) = free.min_by_key(|(_, stack)| stack.all.len()) else {
+            if stacks.is_asked {
+                let me = thread::current();
+                if stacks.wanting.iter().all(|thread| thread.id() != me.id()) {
+                    stacks.wanting.push(me);
+                }
+            }
             return Err(!stacks.is_asked);
         };
         let (loan, runs) = (Some(number), true);
@@ -205,6 +223,7 @@ impl Lending {
         if let Some(place) = stack.of(loan) {
             stack.all[place].runs = false;
         }
+        stacks.tell_wanting();
         if !mutant("lending_tells_of_a_wait") {
             stacks.tell_worker(loan.worker);
         }
@@ -237,6 +256,7 @@ impl Lending {
         let mut stacks = self.stacks.lock();
         let stack = stacks.stack(loan.worker);
         stack.all.retain(|place| place.loan != Some(loan.number));
+        stacks.tell_wanting();
         if !mutant("lending_tells_of_the_end") {
             stacks.tell_worker(loan.worker);
             self.changed.notify_all();

@@ -40,6 +40,30 @@ impl Index {
     }
 }
 
+/// A thread that has a job, and no index for it, gets one when a worker waits.
+#[test]
+fn loom_who_wants_an_index_is_told_of_one() {
+    explore(|| {
+        let index = Index::new();
+        index.lending.ask(None);
+        let borrower = index.beside(|index| {
+            let loan = loop {
+                match index.lending.borrow() {
+                    Ok(loan) => break loan,
+                    Err(_) => park(),
+                }
+            };
+            index.used();
+            index.lending.give_back(loan);
+        });
+        index.used();
+        index.lending.leave(3);
+        borrower.join().unwrap();
+        index.lending.back(3, park);
+        index.used();
+    });
+}
+
 /// The job of a waiting worker's compensation thread uses the worker's index and waits, and the
 /// worker goes on.
 #[test]
