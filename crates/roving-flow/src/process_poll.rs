@@ -295,7 +295,7 @@ impl<'p> Turn<'p> {
         }
     }
 
-    /// What is left of it: the operations that have to wait, and what is owed.
+    /// Hands over the operations that have to wait, and the channels that are owed a look.
     #[inline(always)]
     pub(crate) fn end(self) -> (Waits, Owed) {
         (self.waits.into_inner(), self.owed)

@@ -229,6 +229,53 @@ fn a_long_leaf_in_scopes_hides_no_work_from_idle_workers() {
     });
 }
 
+/// Of `outer` spawned tasks all but `left` have run when one spawns `inner` more in a scope of its
+/// own, and is a long leaf then. Returns how many idle workers run meanwhile.
+fn taken_beside_a_leaf(pool: &Pool, outer: usize, left: usize, inner: usize) -> usize {
+    let busy = Occupied::new(pool, 1);
+    let (ran, taken) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let least = (left + inner).div_ceil(4);
+    let leaf = || {
+        scope(|s| {
+            for _ in 0..inner {
+                s.spawn(|_| {
+                    ran.fetch_add(1, SeqCst);
+                });
+            }
+            let before = ran.load(SeqCst);
+            busy.release();
+            holds_within(LONG, || ran.load(SeqCst) - before >= least);
+            taken.store(ran.load(SeqCst) - before, SeqCst);
+        });
+    };
+    pool.install(|| {
+        scope(|s| {
+            for number in 0..outer {
+                let (ran, leaf) = (&ran, &leaf);
+                s.spawn(move |_| {
+                    ran.fetch_add(1, SeqCst);
+                    if number == left {
+                        leaf();
+                    }
+                });
+            }
+        });
+    });
+    taken.into_inner()
+}
+
+#[test]
+fn of_tasks_in_scopes_that_come_and_go_a_quarter_is_public() {
+    watched(|| {
+        let pool = pool(2);
+        for (outer, left, inner) in [(300, 100, 50), (300, 100, 100), (40, 20, 15), (40, 20, 19)] {
+            let taken = taken_beside_a_leaf(&pool, outer, left, inner);
+            let pending = left + inner;
+            assert!(4 * taken >= pending, "{taken} of {pending} tasks");
+        }
+    });
+}
+
 /// A worker that hears at the end of a scope that somebody wants a task, and has none left, shows
 /// the next one that it spawns.
 #[test]

@@ -147,7 +147,7 @@ pub(super) fn cost(world: &World, words: &[String]) -> Result<Vec<f64>, Failure>
         .collect())
 }
 
-/// What ranks do, as a bag or as a network.
+/// The work of the ranks, as a bag or as a network.
 enum Work {
     Bag(Uts),
     Network(Scatter),
@@ -170,7 +170,7 @@ impl Work {
         }
     }
 
-    /// What it finds, if that is known before.
+    /// The answer, if it is known before.
     fn expected(&self) -> Option<Answer> {
         match self {
             Work::Bag(uts) => uts.expected().map(|(expected, _)| expected),
