@@ -358,6 +358,32 @@ fn code_that_blocks_has_no_index_meanwhile() {
     });
 }
 
+/// A job whose worker had gone on before anybody asked has an index of its own, and has none where
+/// it blocks either.
+#[test]
+fn a_job_that_nobody_lends_an_index_has_none_while_it_blocks() {
+    watched(|| {
+        let pool = Arc::new(pool(1));
+        let (begun, has_begun) = mpsc::channel();
+        let (gone_on, has_gone_on) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
+        while_it_waits(&pool, || {
+            pool.spawn(move || {
+                begun.send(()).unwrap();
+                has_gone_on.recv().unwrap();
+                let index = current_thread_index();
+                let inside = roving::blocking(current_thread_index);
+                sender.send((index, inside)).unwrap();
+            });
+            has_begun.recv().unwrap();
+        });
+        gone_on.send(()).unwrap();
+        let (index, inside) = receiver.recv().unwrap();
+        assert!(index >= Some(1), "{index:?}");
+        assert_eq!(inside, None);
+    });
+}
+
 /// Joins, scopes, detached tasks, calls into another pool and back, and broadcasts, all at once.
 fn mixed(pool: &Arc<ThreadPool>, threads: usize) {
     let used = Used::new(threads);

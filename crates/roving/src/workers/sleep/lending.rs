@@ -331,22 +331,19 @@ impl ShownIndex {
         meanwhile: impl Fn(),
         f: impl FnOnce(&dyn Fn()),
     ) {
-        let gives = match self.index_use {
-            IndexUse::Keeps => false,
-            IndexUse::Lends => true,
-            IndexUse::Borrows => self.loan.get().is_some(),
-        };
-        if !gives || self.is_away.replace(true) {
+        if self.index_use == IndexUse::Keeps || self.is_away.replace(true) {
             return f(&|| {});
         }
+        let lends = self.index_use == IndexUse::Lends;
         match self.loan.get() {
             Some(loan) => lending.suspend(loan),
-            None => lending.leave(self.own),
+            None if lends => lending.leave(self.own),
+            // There was none for the job, or it was taken back.
+            None => {}
         }
         f(&|| match self.loan.get() {
             Some(loan) => lending.resume(loan),
-            None if self.index_use == IndexUse::Lends => lending.back(self.own, &meanwhile),
-            // It was taken back, as the thread has heard when it was asked for its index.
+            None if lends => lending.back(self.own, &meanwhile),
             None => {}
         });
         self.is_away.set(false);
