@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{own_threads, pool, wait_until, watched};
-use rayon_core::{ThreadPool, current_thread_index, join};
+use rayon_core::{BroadcastContext, ThreadPool, current_num_threads, current_thread_index, join};
 
 /// Who uses which index now.
 #[derive(Clone)]
@@ -253,6 +253,90 @@ fn an_index_is_lent_again_when_a_broadcast_that_waited_has_ended() {
             let (sender, receiver) = mpsc::channel();
             pool.spawn(move || sender.send(current_thread_index()).unwrap());
             assert_eq!(receiver.recv().unwrap(), Some(0));
+        });
+    });
+}
+
+/// Its part of a broadcast waits as well, a job has the index meanwhile, and another broadcast
+/// comes.
+#[test]
+fn nor_does_a_second_one_while_the_first_waits() {
+    watched(|| {
+        let (pool, used, third) = (Arc::new(pool(1)), Used::new(1), common::pool(1));
+        while_it_waits_inside(&pool, || {
+            let (waits, go_on) = (AtomicBool::new(false), AtomicBool::new(false));
+            thread::scope(|s| {
+                s.spawn(|| {
+                    pool.broadcast(|_| {
+                        third.install(|| {
+                            waits.store(true, SeqCst);
+                            wait_until(|| go_on.load(SeqCst));
+                        });
+                    });
+                });
+                wait_until(|| waits.load(SeqCst));
+                thread::sleep(Duration::from_millis(20));
+                let (begun, has_begun) = mpsc::channel();
+                let theirs = used.clone();
+                pool.spawn(move || {
+                    theirs.alone(|| {
+                        begun.send(()).unwrap();
+                        thread::sleep(Duration::from_millis(50));
+                    });
+                });
+                has_begun.recv().unwrap();
+                assert_eq!(pool.broadcast(|all| used.alone(|| all.index())), [0]);
+                go_on.store(true, SeqCst);
+            });
+        });
+    });
+}
+
+/// Both threads of a pool have waited in pools of their own, further in, and wait for their indices
+/// now: their parts of a broadcast are tasks of the pool itself.
+#[test]
+fn a_broadcast_is_of_its_own_pool_where_the_thread_comes_from_one_further_in() {
+    watched(|| {
+        let (pool, other) = (Arc::new(pool(2)), common::pool(2));
+        let (waits, go_on) = (AtomicUsize::new(0), AtomicBool::new(false));
+        pool.install(current_thread_index);
+        thread::scope(|s| {
+            s.spawn(|| {
+                pool.broadcast(|_| {
+                    let inner = roving::Pool::builder().use_current_thread().build();
+                    inner.unwrap().install(|| {
+                        other.install(|| {
+                            waits.fetch_add(1, SeqCst);
+                            wait_until(|| go_on.load(SeqCst));
+                        });
+                    });
+                });
+            });
+            wait_until(|| waits.load(SeqCst) == 2);
+            let (begun, has_begun) = mpsc::channel();
+            let (end, ends) = mpsc::channel();
+            let (sender, receiver) = mpsc::channel();
+            let theirs = Arc::clone(&pool);
+            let too = begun.clone();
+            pool.spawn(move || {
+                too.send(()).unwrap();
+                ends.recv().unwrap();
+                let seen = |_: BroadcastContext| (current_thread_index(), current_num_threads());
+                sender.send(theirs.broadcast(seen)).unwrap();
+            });
+            let (end_too, ends_too) = mpsc::channel();
+            pool.spawn(move || {
+                begun.send(()).unwrap();
+                ends_too.recv().unwrap();
+            });
+            has_begun.recv().unwrap();
+            has_begun.recv().unwrap();
+            // The waits are over, and jobs have both indices.
+            go_on.store(true, SeqCst);
+            thread::sleep(Duration::from_millis(50));
+            end.send(()).unwrap();
+            end_too.send(()).unwrap();
+            assert_eq!(receiver.recv().unwrap(), [(Some(0), 2), (Some(1), 2)]);
         });
     });
 }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{own_threads, pool, wait_until, watched};
-use rayon_core::{ThreadPool, current_thread_index, join};
+use rayon_core::{ThreadPool, current_thread_index, join, yield_now};
 
 /// Runs `f` on another thread of the pool than the calling one, which waits for it.
 fn on_another(f: impl FnOnce() + Send) {
@@ -161,6 +161,132 @@ fn and_one_that_runs_no_job_meanwhile() {
     for asks in [false, false, false, true] {
         a_job_awaits_what_is_shown(own_threads(3), asks);
     }
+}
+
+/// A flag that is raised once.
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl Flag {
+    fn raise(&self) {
+        self.0.store(true, SeqCst);
+    }
+
+    fn is_raised(&self) -> bool {
+        self.0.load(SeqCst)
+    }
+
+    fn wait(&self) {
+        wait_until(|| self.is_raised());
+    }
+}
+
+#[derive(Default)]
+struct Steps {
+    first: Flag,
+    below: Flag,
+    go_below: Flag,
+    second: Flag,
+    go_second: Flag,
+    third: Flag,
+    above: Flag,
+    shown: Flag,
+    taken: Flag,
+    over: Flag,
+}
+
+impl Steps {
+    /// The second job: of what it joins, one part runs on the worker that yields in the first one,
+    /// and shows something.
+    fn stand_on_the_first(&self) {
+        let has_begun = Flag::default();
+        let above = || {
+            self.above.raise();
+            be_busy();
+            let show = || {
+                self.shown.wait();
+                be_busy();
+                join(|| self.taken.wait(), || self.taken.raise());
+            };
+            let elsewhere = || {
+                self.shown.raise();
+                self.taken.wait();
+            };
+            join(show, elsewhere);
+        };
+        let middle = || {
+            has_begun.raise();
+            let until = || {
+                self.go_below.raise();
+                self.above.wait();
+            };
+            join(until, above);
+        };
+        join(|| has_begun.wait(), middle);
+    }
+}
+
+/// Two jobs on compensation threads wait, and would take what one worker shows, on which parts of
+/// both stand. A third job has the index of the first one and awaits what is shown: the call must
+/// not end at the first one, which goes on only after the third. In some runs the second takes it
+/// without a call.
+#[test]
+fn nor_to_a_compensation_thread_that_waits_for_its_index() {
+    watched(|| {
+        let (pool, there) = (Arc::new(pool(4)), pool(4));
+        pool.install(current_thread_index);
+        let steps = Arc::new(Steps::default());
+        let (waiting, busy) = (AtomicUsize::new(0), [Flag::default(), Flag::default()]);
+        thread::scope(|s| {
+            s.spawn(|| {
+                pool.broadcast(|all| match all.index() {
+                    index @ 0..2 => {
+                        waiting.fetch_add(1, SeqCst);
+                        busy[index].wait();
+                    }
+                    _ => there.install(|| {
+                        waiting.fetch_add(1, SeqCst);
+                        steps.over.wait();
+                    }),
+                });
+            });
+            wait_until(|| waiting.load(SeqCst) == 4);
+            let at = Arc::clone(&steps);
+            pool.spawn(move || {
+                at.first.raise();
+                let below = || {
+                    at.below.raise();
+                    at.go_below.wait();
+                    while !at.above.is_raised() {
+                        yield_now();
+                    }
+                };
+                join(|| at.below.wait(), below);
+            });
+            steps.first.wait();
+            busy[0].raise();
+            steps.below.wait();
+            be_busy();
+            let at = Arc::clone(&steps);
+            pool.spawn(move || {
+                at.second.raise();
+                at.go_second.wait();
+                at.stand_on_the_first();
+            });
+            steps.second.wait();
+            let at = Arc::clone(&steps);
+            pool.spawn(move || {
+                at.third.raise();
+                at.taken.wait();
+            });
+            steps.third.wait();
+            busy[1].raise();
+            be_busy();
+            steps.go_second.raise();
+            steps.taken.wait();
+            steps.over.raise();
+        });
+    });
 }
 
 /// More waits inside of each other than there can be compensation threads: then who waits runs what

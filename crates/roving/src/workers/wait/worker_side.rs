@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::process;
+use std::ptr;
 use std::sync::Arc;
 
 use super::followed::Followed;
@@ -220,7 +221,12 @@ impl Wait<'_> {
         let (lending, shown) = (&self.0.registry().lending, &self.0.shown_index);
         let meanwhile = || {
             turn_away(self.0);
-            if !wait_loop::serve(self.0) {
+            // Beneath another worker, it is not what the thread is to what it runs.
+            let served = match self.0.is_current() {
+                true => wait_loop::serve(self.0),
+                false => self.serve_from_within(self.0),
+            };
+            if !served {
                 park();
             }
         };
@@ -229,6 +235,10 @@ impl Wait<'_> {
             wait_loop::give_core(self.0, &self.0.is_blocked, || {
                 self.0.seat().tasks.away(|| {
                     with_core_given(f);
+                    if self.0.is_spare() {
+                        // It may have to wait for its index, and serves nobody then.
+                        turn_away(self.0);
+                    }
                     // What has its index may be waiting for a task with its place here.
                     back();
                 });
@@ -254,20 +264,28 @@ impl Wait<'_> {
     /// Runs one job that is addressed to a seat which the calling thread has further out, beneath
     /// what it waits in. False if there is none.
     fn serve_further_out(self) -> bool {
-        for worker in self.0.outwards().skip(1) {
+        self.0.outwards().skip(1).any(|worker| {
+            let mut further_in = self.0.outwards().take_while(|&one| !ptr::eq(one, worker));
+            // Of several workers at one seat, the innermost knows who has its index.
+            let is_innermost = !further_in.any(|one| ptr::eq(one.seat(), worker.seat()));
             let is_here = !worker.registry().is_left_behind();
-            if is_here && !worker.seat().mailbox.is_hint_empty() {
-                turn_away(self.0);
-                // Also where the thread has left the context that it was in at this seat, for none.
-                let run = |worker: &Worker| worker.segment(|| Jobs(worker).serve_mailbox());
-                let registry = worker.registry();
-                // SAFETY: the calling thread is that worker further out.
-                let be = || unsafe { Worker::be(Arc::clone(registry), worker.index(), run) };
-                if worker.shown_index.on_top(&registry.lending, be) {
-                    return true;
-                }
-            }
+            is_innermost && is_here && Wait(worker).serve_from_within(self.0)
+        })
+    }
+
+    /// Runs one job that is addressed to this worker, as one more worker at its seat, on top of
+    /// `parked`, which the thread is. False if there is none, or somebody runs with the index.
+    fn serve_from_within(self, parked: &Worker) -> bool {
+        let (seat, registry) = (self.0.seat(), self.0.registry());
+        if seat.mailbox.is_hint_empty() {
+            return false;
         }
-        false
+        self.0.shown_index.on_top(&registry.lending, || {
+            turn_away(parked);
+            // Also where the thread has left the context that it was in at this seat, for none.
+            let run = |worker: &Worker| worker.segment(|| Jobs(worker).serve_mailbox());
+            // SAFETY: the calling thread is that worker further out.
+            unsafe { Worker::be(Arc::clone(registry), self.0.index(), run) }
+        })
     }
 }
