@@ -36,7 +36,7 @@ pub(in crate::bench) fn checkpoints(scale: &Scale) -> Result<Record, Failure> {
         true => [("uts", "T3"), ("scatter-gather", "4,work=3000,rounds=200")],
         false => [
             ("uts", "-t1 -a3 -d14 -b4 -r19"),
-            ("scatter-gather", "8,work=3000,rounds=150000"),
+            ("scatter-gather", "8,work=3000,rounds=400000"),
         ],
     };
     let rounds = if scale.quick { 2 } else { scale.rounds(15) };
