@@ -206,7 +206,7 @@ impl Shared {
         self.places.get_or_init(anywhere)
     }
 
-    /// By the process, before it says anywhere that it waits: how it is woken.
+    /// By the process, before it says anywhere that it waits: how it is woken. Returns its entry.
     #[inline]
     pub(crate) fn suspends(&self, process: u32, waker: &Waker) -> &Control {
         let control = self.control(process);

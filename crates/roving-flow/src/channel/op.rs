@@ -87,14 +87,21 @@ impl Waits {
         }
     }
 
+    /// Apart from what nearly all wait for, which is one thing.
     #[inline(never)]
     fn and_another(self, op: Op) -> Waits {
-        match self.at() {
-            At::Nowhere => Waits::one(op),
-            At::One(first) => Waits::any(vec![first, op]),
-            At::Any(ops) if ops.contains(&op) => self,
-            At::Any(ops) => Waits::any([ops, &[op]].concat()),
+        let Some(list) = self.list() else {
+            let At::One(first) = self.at() else {
+                return Waits::one(op);
+            };
+            return Waits::any(vec![first, op]);
+        };
+        // SAFETY: made by `any`, and this one's own.
+        let ops = unsafe { &mut *list };
+        if !ops.contains(&op) {
+            ops.push(op);
         }
+        self
     }
 
     /// Those of these operations that are another one.

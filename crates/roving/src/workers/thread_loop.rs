@@ -52,8 +52,8 @@ impl Turn<'_> {
     fn run_job(self, any: bool) -> bool {
         let (shown, lending) = (&self.0.shown_index, &self.0.registry().lending);
         if !shown.borrow(lending) {
-            // There is a job, and nobody who lends an index: who does so unparks this thread. So
-            // does who closes the pool.
+            // Nobody lends an index: who does so unparks this thread, and so does who closes the
+            // pool.
             if !self.0.registry().crew.is_closing() {
                 park();
             }

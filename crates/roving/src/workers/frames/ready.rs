@@ -11,7 +11,6 @@ impl Root {
     ///
     /// # Safety
     /// The frame is the caller's, and counted at this root.
-    #[inline(never)]
     pub(crate) unsafe fn make_ready(this: *const Root, frame: Frame) {
         // SAFETY: the caller's promise, and it is to be polled, so it holds its future.
         unsafe {
