@@ -35,16 +35,19 @@ impl Used {
     }
 }
 
-/// Has the only thread of the pool wait while `f` runs, and a while longer.
-fn while_it_waits(pool: &ThreadPool, f: impl FnOnce()) {
+/// Has the only thread of the pool wait while `f` runs, and a while longer; within what `inside`
+/// calls.
+fn while_it_waits_in(pool: &ThreadPool, inside: fn(&mut (dyn FnMut() + Send)), f: impl FnOnce()) {
     let other = common::pool(1);
     let (waits, go_on) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|s| {
         s.spawn(|| {
             pool.install(|| {
-                other.install(|| {
-                    waits.store(true, SeqCst);
-                    wait_until(|| go_on.load(SeqCst));
+                inside(&mut || {
+                    other.install(|| {
+                        waits.store(true, SeqCst);
+                        wait_until(|| go_on.load(SeqCst));
+                    });
                 });
             });
         });
@@ -54,22 +57,46 @@ fn while_it_waits(pool: &ThreadPool, f: impl FnOnce()) {
     });
 }
 
+fn while_it_waits(pool: &ThreadPool, f: impl FnOnce()) {
+    while_it_waits_in(pool, |wait| wait(), f);
+}
+
+/// Has it wait in a pool of that thread alone, which it is in on top of `pool`.
+fn while_it_waits_inside(pool: &ThreadPool, f: impl FnOnce()) {
+    let in_a_pool = |wait: &mut (dyn FnMut() + Send)| {
+        let inner = roving::Pool::builder().use_current_thread().build();
+        inner.unwrap().install(wait);
+    };
+    while_it_waits_in(pool, in_a_pool, || {
+        thread::sleep(Duration::from_millis(20));
+        f();
+    });
+}
+
+/// Returns when a job uses an index of the pool, which it does for 50 ms. What it returns hears of
+/// the job's end.
+fn a_job_begins(pool: &ThreadPool, used: &Used) -> mpsc::Receiver<()> {
+    let (begun, has_begun) = mpsc::channel();
+    let (ended, has_ended) = mpsc::channel();
+    let theirs = used.clone();
+    pool.spawn(move || {
+        theirs.alone(|| {
+            begun.send(()).unwrap();
+            thread::sleep(Duration::from_millis(50));
+        });
+        // Not everybody waits for it.
+        let _ = ended.send(());
+    });
+    has_begun.recv().unwrap();
+    has_ended
+}
+
 #[test]
 fn a_broadcast_on_a_waiting_thread_shares_no_index_with_the_job_in_its_place() {
     watched(|| {
         let (pool, used) = (Arc::new(pool(1)), Used::new(1));
         while_it_waits(&pool, || {
-            let (begun, has_begun) = mpsc::channel();
-            let (ended, has_ended) = mpsc::channel();
-            let theirs = used.clone();
-            pool.spawn(move || {
-                theirs.alone(|| {
-                    begun.send(()).unwrap();
-                    thread::sleep(Duration::from_millis(50));
-                });
-                ended.send(()).unwrap();
-            });
-            has_begun.recv().unwrap();
+            let has_ended = a_job_begins(&pool, &used);
             assert_eq!(pool.broadcast(|all| used.alone(|| all.index())), [0]);
             has_ended.recv().unwrap();
         });
@@ -179,14 +206,8 @@ fn a_yield_inside_of_code_that_blocks_awaits_the_job_with_the_index() {
             s.spawn(move || {
                 pool.install(|| {
                     roving::blocking(|| {
-                        let theirs = used.clone();
-                        pool.spawn(move || {
-                            theirs.alone(|| {
-                                begun.send(()).unwrap();
-                                thread::sleep(Duration::from_millis(100));
-                            });
-                        });
-                        thread::sleep(Duration::from_millis(20));
+                        let _has_ended = a_job_begins(pool, used);
+                        begun.send(()).unwrap();
                         while !over.load(SeqCst) {
                             rayon_core::yield_now();
                         }
@@ -200,43 +221,12 @@ fn a_yield_inside_of_code_that_blocks_awaits_the_job_with_the_index() {
     });
 }
 
-/// The only thread of `pool` waits in a pool of its own, which it is in on top of this one.
-fn while_it_waits_inside(pool: &ThreadPool, f: impl FnOnce()) {
-    let other = common::pool(1);
-    let (waits, go_on) = (AtomicBool::new(false), AtomicBool::new(false));
-    thread::scope(|s| {
-        s.spawn(|| {
-            pool.install(|| {
-                let inner = roving::Pool::builder().use_current_thread().build();
-                inner.unwrap().install(|| {
-                    other.install(|| {
-                        waits.store(true, SeqCst);
-                        wait_until(|| go_on.load(SeqCst));
-                    });
-                });
-            });
-        });
-        wait_until(|| waits.load(SeqCst));
-        thread::sleep(Duration::from_millis(20));
-        f();
-        go_on.store(true, SeqCst);
-    });
-}
-
 #[test]
 fn a_broadcast_shares_no_index_where_the_thread_waits_in_a_pool_further_in() {
     watched(|| {
         let (pool, used) = (Arc::new(pool(1)), Used::new(1));
         while_it_waits_inside(&pool, || {
-            let (begun, has_begun) = mpsc::channel();
-            let theirs = used.clone();
-            pool.spawn(move || {
-                theirs.alone(|| {
-                    begun.send(()).unwrap();
-                    thread::sleep(Duration::from_millis(50));
-                });
-            });
-            has_begun.recv().unwrap();
+            let _has_ended = a_job_begins(&pool, &used);
             assert_eq!(pool.broadcast(|all| used.alone(|| all.index())), [0]);
         });
     });
@@ -276,15 +266,7 @@ fn nor_does_a_second_one_while_the_first_waits() {
                 });
                 wait_until(|| waits.load(SeqCst));
                 thread::sleep(Duration::from_millis(20));
-                let (begun, has_begun) = mpsc::channel();
-                let theirs = used.clone();
-                pool.spawn(move || {
-                    theirs.alone(|| {
-                        begun.send(()).unwrap();
-                        thread::sleep(Duration::from_millis(50));
-                    });
-                });
-                has_begun.recv().unwrap();
+                let _has_ended = a_job_begins(&pool, &used);
                 assert_eq!(pool.broadcast(|all| used.alone(|| all.index())), [0]);
                 go_on.store(true, SeqCst);
             });

@@ -180,6 +180,7 @@ fn run(
     let pool = settings.pool()?;
     let checkpoints = settings.checkpoints_of(name, &program.input());
     let resumes = checkpoints.as_ref().is_some_and(Checkpoints::is_there);
+    let may_move = settings.rebalance.is_some() || checkpoints.is_some();
     let is_first = world.rank() == 0;
     // The others wait: their cores are not to do the same a second time.
     let serial = match is_first {
@@ -197,7 +198,10 @@ fn run(
         if is_first {
             program.ready("network");
         }
-        let network = woven(world, settings, checkpoints.clone(), &program);
+        let mut network = woven(world, checkpoints.clone(), may_move, &program);
+        if let Some(rebalance) = settings.rebalance {
+            network.rebalance(rebalance);
+        }
         let (time, report) = timed(network, world, &pool, name, &program)?;
         times.push(time);
         answer = total(world, program.part(is_first))?;
@@ -254,14 +258,7 @@ pub(crate) fn scatter_once(
     scatter: &Scatter,
     checkpoints: Option<Checkpoints>,
 ) -> Result<(Duration, Answer), Failure> {
-    let mut network = Network::new(world);
-    if let Some(checkpoints) = checkpoints {
-        network.checkpoints(checkpoints);
-    }
-    scatter.weave_across(&mut Across {
-        network: &mut network,
-        may_move: true,
-    });
+    let network = woven(world, checkpoints, true, scatter);
     let (time, _) = timed(network, world, pool, "scatter-gather", scatter)?;
     Ok((time, total(world, scatter.part(world.rank() == 0))?))
 }
@@ -269,12 +266,11 @@ pub(crate) fn scatter_once(
 /// The network of one run.
 fn woven<'env>(
     world: &'env World,
-    settings: &Settings,
     checkpoints: Option<Checkpoints>,
+    may_move: bool,
     program: &'env impl Woven,
 ) -> Network<'env> {
     let mut network = Network::new(world);
-    let may_move = settings.rebalance.is_some() || checkpoints.is_some();
     if let Some(checkpoints) = checkpoints {
         network.checkpoints(checkpoints);
     }
@@ -282,9 +278,6 @@ fn woven<'env>(
         network: &mut network,
         may_move,
     });
-    if let Some(rebalance) = settings.rebalance {
-        network.rebalance(rebalance);
-    }
     network
 }
 
