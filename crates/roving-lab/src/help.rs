@@ -272,6 +272,7 @@ fn of_drop_in() -> Vec<Claim> {
             "both_programs_are_told_where_to_call_from_and_how_much",
         ),
         run("drop-in quick", "Small inputs and two rounds", DROP_IN),
+        usual("drop-in threads", drop_in::THREADS_OF_HELP),
         usual("drop-in core", drop_in::CORE),
         run(
             "drop-in iter",

@@ -18,6 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How long runs may wait on average, and all of them together.
 const PATIENCE_EACH: Duration = Duration::from_millis(150);
 const PATIENCE_ALL: Duration = Duration::from_secs(60);
+/// What a wait counts at whose end the machine was not quiet.
+const FRUITLESS: u32 = 8;
 /// How often we look.
 const LOOK: Duration = Duration::from_millis(4);
 /// A lane whose first run takes this long, and [`SLOW_RATIO`] times the fastest, is not repeated.
@@ -158,7 +160,14 @@ fn await_quiet(patience: &mut Duration) {
         }
         sleep(LOOK);
     }
-    *patience = patience.saturating_sub(start.elapsed());
+    let waited = start.elapsed();
+    // Where others stay, not much is waited for them.
+    let spent = if waited < most {
+        waited
+    } else {
+        FRUITLESS * waited
+    };
+    *patience = patience.saturating_sub(spent);
 }
 
 /// Threads that run or want to, from Linux's `loadavg`: `0.10 0.20 0.30 2/345 6789`.

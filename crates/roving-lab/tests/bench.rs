@@ -68,6 +68,7 @@ fn wrong_words_about_the_drop_in_get_one_line_and_status_2() {
     for (words, part) in [
         (["drop-in", "--rounds", "0"], "rounds `0`"),
         (["drop-in", "--rounds", "many"], "rounds `many`"),
+        (["drop-in", "--threads", "0"], "threads `0`"),
         (
             ["drop-in", "--core", "no/such/folder"],
             "core `no/such/folder`",

@@ -11,7 +11,7 @@ use crate::bench::Scale;
 use crate::bench::record::{Bound::AtMost, Record};
 use crate::rivals::drop_in::PROGRAM;
 use crate::rivals::drop_in::build::{Built, Core, build};
-use crate::rivals::drop_in::server::command;
+use crate::rivals::drop_in::server::{THREADS, command};
 
 /// A program of the same package with one `par_iter` only.
 const SMALL: &str = "rayon-first";
@@ -31,7 +31,9 @@ const START: f64 = 1.0;
 
 /// The output of a program with these words.
 pub(super) fn said(program: &Path, words: &[&str]) -> Result<String, String> {
-    let output = command(program, words).stdin(Stdio::null()).output();
+    let output = command(program, words, THREADS)
+        .stdin(Stdio::null())
+        .output();
     let output = output.map_err(|error| format!("{}: {error}", program.display()))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     if output.status.success() {
@@ -144,7 +146,7 @@ pub(super) fn locks(record: &mut Record, core: &Core, scale: &Scale) -> Result<(
     let both = [build(EXAMPLE, &Core::Stock)?, build(EXAMPLE, core)?];
     for side in turns(runs) {
         let program = both[side].program(LOCK)?;
-        let output = command(program, &[PATIENCE]).output();
+        let output = command(program, &[PATIENCE], THREADS).output();
         let output = output.map_err(|error| format!("{LOCK}: {error}"))?;
         match output.status.code() {
             Some(0) => {}

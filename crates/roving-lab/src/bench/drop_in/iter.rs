@@ -8,6 +8,7 @@ use crate::bench::drop_in::ratio::{Ratio, geometric_mean};
 use crate::bench::record::{Bound::AtMost, Record};
 use crate::input::Failure;
 use crate::rivals::drop_in::build::Core;
+use crate::rivals::drop_in::server::THREADS;
 
 /// The bounds for the geometric mean over all workloads, and for the worst of them.
 const MEAN: (f64, f64) = (0.7, 0.5);
@@ -17,7 +18,7 @@ const WORST: f64 = 1.0;
 pub(in crate::bench) fn iter(scale: &Scale) -> Result<Record, Failure> {
     let mut record = Record::default();
     let flags: &[&str] = if scale.quick { &["--quick"] } else { &[] };
-    let mut pair = match Pair::start(&Core::Iter, flags) {
+    let mut pair = match Pair::start(&Core::Iter, flags, THREADS) {
         Ok(pair) => pair,
         Err(why) => {
             record.absent.push(why);

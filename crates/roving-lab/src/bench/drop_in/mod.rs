@@ -15,14 +15,15 @@ use clap::Args;
 use self::ratio::{Ratio, geometric_mean, means_of_rounds};
 use super::Scale;
 use super::record::{Bound::AtMost, Measurement, Record};
+use crate::figures::counted;
 use crate::input::{BadInput, Failure, number_in};
 use crate::lanes::{Lane, interleave};
 use crate::out::show;
-#[cfg(all(test, feature = "top"))]
-pub(crate) use crate::rivals::drop_in::build::CORE;
 use crate::rivals::drop_in::build::{Built, Core, build};
 use crate::rivals::drop_in::server::{Server, THREADS};
 use crate::rivals::drop_in::{BENCH, PROGRAM};
+#[cfg(all(test, feature = "top"))]
+pub(crate) use crate::rivals::drop_in::{build::CORE, server::THREADS as THREADS_OF_HELP};
 
 /// Rounds of most workloads, of those of which something must be reached, and of those that take
 /// longer than [`LONG`].
@@ -92,6 +93,9 @@ pub(crate) struct DropInArgs {
     /// Small inputs and two rounds: shows that everything works, and measures badly.
     #[arg(long)]
     quick: bool,
+    /// How many threads each of the two pools has [default: 2].
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    threads: Option<String>,
     /// The rayon-core to compare with stock [default: crates/rayon-core].
     #[arg(long, value_name = "DIR")]
     core: Option<PathBuf>,
@@ -104,6 +108,8 @@ pub(crate) struct DropInArgs {
 struct Pair {
     stock: Server,
     ours: Server,
+    /// Of each of their pools.
+    threads: usize,
     /// The two builds, of stock and of ours.
     built: [Built; 2],
     /// The name of ours in tables.
@@ -113,12 +119,13 @@ struct Pair {
 }
 
 impl Pair {
-    fn start(core: &Core, flags: &[&str]) -> Result<Pair, String> {
+    fn start(core: &Core, flags: &[&str], threads: usize) -> Result<Pair, String> {
         let built = [build(BENCH, &Core::Stock)?, build(BENCH, core)?];
         let program = |side: usize| built[side].program(PROGRAM);
         Ok(Pair {
-            stock: Server::start(program(0)?, &served(flags))?,
-            ours: Server::start(program(1)?, &served(flags))?,
+            stock: Server::start(program(0)?, &served(flags), threads)?,
+            ours: Server::start(program(1)?, &served(flags), threads)?,
+            threads,
             // Ours may have fewer of them.
             workloads: list(&alone::said(program(1)?, &["list"])?),
             name: core.name(),
@@ -143,8 +150,8 @@ impl Pair {
         };
         let (stock, ours) = (&mut self.stock, &mut self.ours);
         let mut lanes = [
-            Lane::new("stock", THREADS, || stock.ask(workload, repetitions)),
-            Lane::new(self.name, THREADS, || ours.ask(workload, repetitions)),
+            Lane::new("stock", self.threads, || stock.ask(workload, repetitions)),
+            Lane::new(self.name, self.threads, || ours.ask(workload, repetitions)),
         ];
         let series = interleave(&mut lanes, rounds(usual))?;
         let [stock, ours] = &series[..] else {
@@ -180,7 +187,7 @@ pub(super) use self::iter::iter;
 pub(super) fn rayon(scale: &Scale) -> Result<(Record, String), Failure> {
     let mut record = Record::default();
     let flags: &[&str] = if scale.quick { &["--quick"] } else { &[] };
-    let started = Core::ours().and_then(|core| Ok((Pair::start(&core, flags)?, core)));
+    let started = Core::ours().and_then(|core| Ok((Pair::start(&core, flags, THREADS)?, core)));
     let (mut pair, core) = match started {
         Ok(started) => started,
         Err(why) => {
@@ -268,6 +275,12 @@ pub(crate) fn run(args: &DropInArgs) -> Result<(), Failure> {
     let rounds = rounds.map(|text| number_in("rounds", text, 1..=1000, "leave it out for 9 to 31"));
     let rounds = rounds.transpose()?.map(|rounds| rounds as usize);
     let rounds = rounds.or(args.quick.then_some(2));
+    let threads = args.threads.as_deref();
+    let remedy = "leave it out for the two of the results";
+    let threads = threads.map(|text| number_in("threads", text, 1..=1024, remedy));
+    let threads = threads
+        .transpose()?
+        .map_or(THREADS, |threads| threads as usize);
     let core = match &args.core {
         _ if args.iter => Core::Iter,
         None => Core::ours().map_err(Failure::Run)?,
@@ -276,12 +289,13 @@ pub(crate) fn run(args: &DropInArgs) -> Result<(), Failure> {
             BadInput::new("core", shown, allowed, why)
         })?,
     };
-    let mut pair = Pair::start(&core, &flags(args)).map_err(Failure::Run)?;
+    let mut pair = Pair::start(&core, &flags(args), threads).map_err(Failure::Run)?;
     let names = chosen(&args.workloads, &pair.workloads)?;
     let [stock, ours] = pair.built.each_ref().map(|built| &built.version);
     show(format_args!(
-        "rayon-core: stock {stock}, {} {ours}; {THREADS} threads\n",
-        pair.name
+        "rayon-core: stock {stock}, {} {ours}; {}\n",
+        pair.name,
+        counted(threads, "thread")
     ))?;
     show(format_args!("{}\n", page::HEAD_LINE))?;
     let mut demos = Vec::new();
@@ -333,6 +347,7 @@ mod tests {
             rounds: None,
             inside,
             quick,
+            threads: None,
             core: None,
             iter: false,
         };

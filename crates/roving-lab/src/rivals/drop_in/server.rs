@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::times::Times;
 
-/// Threads of each pool.
+/// Threads of each pool, unless it is said otherwise.
 pub(crate) const THREADS: usize = 2;
 /// Has glibc keep the memory that a program frees. To give it back and to fault it in again takes
 /// longer than what is measured, and happens now and then.
@@ -21,12 +21,12 @@ const KEEP_MEMORY: [(&str, &str); 2] = [
 /// How long one answer may take. A program that hangs is ended.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// `program` with the words, and as many threads as we measure.
-pub(crate) fn command(program: &Path, words: &[&str]) -> Command {
+/// `program` with the words, and so many threads.
+pub(crate) fn command(program: &Path, words: &[&str], threads: usize) -> Command {
     let mut command = Command::new(program);
     command
         .args(words)
-        .env("RAYON_NUM_THREADS", THREADS.to_string());
+        .env("RAYON_NUM_THREADS", threads.to_string());
     command
 }
 
@@ -40,8 +40,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn start(program: &Path, words: &[&str]) -> Result<Server, String> {
-        Server::listen(command(program, words).envs(KEEP_MEMORY))
+    pub(crate) fn start(program: &Path, words: &[&str], threads: usize) -> Result<Server, String> {
+        Server::listen(command(program, words, threads).envs(KEEP_MEMORY))
     }
 
     fn listen(command: &mut Command) -> Result<Server, String> {

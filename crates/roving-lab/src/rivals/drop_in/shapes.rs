@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::build::{Core, build};
-use super::server::Server;
+use super::server::{Server, THREADS};
 use super::{BENCH, PROGRAM};
 use crate::shapes::runner::{Ran, Runner};
 use crate::shapes::shape::{Entry, Leaves, Part, Shape, Until};
@@ -14,7 +14,9 @@ use crate::shapes::shape::{Entry, Leaves, Part, Shape, Until};
 pub(crate) fn shapes(workers: usize) -> Result<Runner, String> {
     let built = build(BENCH, &Core::ours()?)?;
     let words = ["shapes", &workers.to_string()];
-    let server = RefCell::new(Server::start(built.program(PROGRAM)?, &words)?);
+    // Shapes run on the pool that the words ask for; the global one of the program has nothing to do.
+    let server = Server::start(built.program(PROGRAM)?, &words, THREADS)?;
+    let server = RefCell::new(server);
     Ok(Box::new(move |shape, leaves| {
         let said = server.borrow_mut().say(&line(shape, leaves));
         let mut times = said?
