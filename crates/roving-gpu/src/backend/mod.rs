@@ -475,6 +475,8 @@ pub(crate) enum Left {
     Nothing,
     /// Where a download went.
     Copy(Target),
+    /// The time of a launch is not that of its kernel.
+    Untimed,
     /// A launch was refused, and so what it was to write is what it was before; or a copy by the
     /// device that it was to come from.
     Untouched,

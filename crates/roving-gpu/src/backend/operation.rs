@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::time::Duration;
 
 use super::{Done, Left, Memory, Outcome, Source, Target};
 use crate::error::DeviceError;
@@ -312,6 +313,23 @@ impl Launch {
     pub fn done(self, outcome: Outcome) {
         drop(self.arguments);
         self.done.call(outcome, Left::Nothing);
+    }
+
+    /// Ends a launch that went well, and whose time is not known: where the device waited for the
+    /// host meanwhile, which loaded the kernel, say. The choice between the sides of a task learns
+    /// nothing from it.
+    ///
+    /// ```
+    #[doc = toy!()]
+    /// // The back-end `Toy` has this method `launch`.
+    /// fn launch(launch: Launch) {
+    ///     launch.untimed();
+    /// }
+    /// assert!(run(Toy { launch, ..Toy::default() }).is_ok());
+    /// ```
+    pub fn untimed(self) {
+        drop(self.arguments);
+        self.done.call(Ok(Duration::ZERO), Left::Untimed);
     }
 
     /// Ends a launch that never began, so that its outputs are unchanged: its source does not

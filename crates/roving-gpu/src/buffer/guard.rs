@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 use super::Element;
 use super::content::{Content, Granted, Host, Shared};
@@ -68,6 +68,15 @@ pub(super) fn write<T: Element>(shared: &Arc<Shared<T>>) -> WriteGuard<'_, T> {
     }
 }
 
+pub(super) fn fetch<T: Element>(shared: &Arc<Shared<T>>) {
+    if !shared.is_home() {
+        // To ask for it has it come, and nobody is to be woken for that.
+        if let Granted::Yes(_) = shared.try_guard(false, Waker::noop()) {
+            shared.release(false);
+        }
+    }
+}
+
 pub(super) fn into_vec<T: Element>(shared: Arc<Shared<T>>) -> Vec<T> {
     let host = get(&shared, true);
     Shared::into_host(shared, host)
@@ -76,7 +85,7 @@ pub(super) fn into_vec<T: Element>(shared: Arc<Shared<T>>) -> Vec<T> {
 /// Waits until it can be had.
 fn get<T: Element>(shared: &Arc<Shared<T>>, exclusive: bool) -> Arc<Host<T>> {
     // Mostly it can be had at once.
-    let mut granted = shared.try_guard(exclusive, std::task::Waker::noop());
+    let mut granted = shared.try_guard(exclusive, Waker::noop());
     if let Granted::Later = granted {
         let tell = || {
             let len = shared.len();

@@ -107,6 +107,24 @@ impl<T: Element> Buffer<T> {
         guard::write(&self.shared)
     }
 
+    /// Begins to copy the numbers to the host where only a device has them, and returns at once. A
+    /// guard that is taken later waits for what is left of it: so the results of many tasks come
+    /// together, and not one after the other. Does nothing while a task that writes them is under
+    /// way.
+    ///
+    /// ```
+    /// use roving_gpu::Buffer;
+    ///
+    /// let results: Vec<Buffer<f32>> = (0..4).map(|_| Buffer::zeroed(8)).collect();
+    /// // whatever devices do with them
+    /// results.iter().for_each(Buffer::fetch);
+    /// let results: Vec<Vec<f32>> = results.into_iter().map(Buffer::into_vec).collect();
+    /// assert_eq!(results[3], [0.0; 8]);
+    /// ```
+    pub fn fetch(&self) {
+        guard::fetch(&self.shared);
+    }
+
     /// Returns the numbers, on the host. Copies them only if there is another clone of this buffer.
     ///
     /// # Panics
@@ -147,6 +165,8 @@ impl<T: Element> Buffer<T> {
 /// One buffer of all the numbers: see [`Buffer::split`].
 impl<T: Element> FromIterator<Buffer<T>> for Buffer<T> {
     fn from_iter<I: IntoIterator<Item = Buffer<T>>>(parts: I) -> Self {
+        let parts: Vec<Buffer<T>> = parts.into_iter().collect();
+        parts.iter().for_each(Buffer::fetch);
         let parts: Vec<Vec<T>> = parts.into_iter().map(Buffer::into_vec).collect();
         Buffer::from(parts.concat())
     }

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::CUevent_flags;
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError};
@@ -25,6 +25,9 @@ use super::{calls, driver};
 use crate::backend::{Download, Launch, Outcome, PeerCopy, Upload};
 use crate::error::{Cause, DeviceError};
 use crate::stream_call::StreamKept;
+
+/// A launch takes the host some microseconds.
+const PUT: Duration = Duration::from_micros(50);
 
 /// The state that the lanes of one device share.
 pub(super) struct Common {
@@ -292,6 +295,8 @@ struct Flying {
 /// The parts of an operation that is on the stream.
 struct Begun {
     marks: Marks,
+    /// So long the host took to put it there, between the two marks.
+    put: Duration,
     /// The pinned memory that a copy goes through.
     staged: Option<Staged>,
 }
@@ -392,13 +397,15 @@ impl Lane {
         };
         marks.before.record(stream).map_err(refused)?;
         let mut staged = None;
-        let put = self.put(job, &mut staged);
-        if let Err(error) = put.and_then(|()| marks.after.record(stream).map_err(failed)) {
+        let start = Instant::now();
+        let done = self.put(job, &mut staged);
+        let put = start.elapsed();
+        if let Err(error) = done.and_then(|()| marks.after.record(stream).map_err(failed)) {
             // The pinned memory must not go before that.
             shared.settle();
             return Err(error);
         }
-        Ok(Some(Begun { marks, staged }))
+        Ok(Some(Begun { marks, put, staged }))
     }
 
     /// Puts an operation on the stream; a copy by way of pinned memory, if there is some.
@@ -543,7 +550,7 @@ impl Waiter {
 
 impl Shared {
     /// The end of an operation that the stream has done.
-    fn end(&self, mut job: Job, Begun { marks, staged }: Begun) {
+    fn end(&self, mut job: Job, Begun { marks, put, staged }: Begun) {
         let time = marks.time();
         self.spare().push(marks);
         if let (Job::Download(download), Some(mut staged)) = (&mut job, staged) {
@@ -554,8 +561,17 @@ impl Shared {
             let error = DeviceError::new(Cause::Lost, fault::text(error));
             self.common.note(error)
         });
-        finish(|| job.done(outcome));
+        finish(|| match (job, outcome) {
+            (Job::Launch(launch), Ok(time)) if is_of_the_host(put, time) => launch.untimed(),
+            (job, outcome) => job.done(outcome),
+        });
     }
+}
+
+/// Whether the time between two marks may be that in which the host put a kernel between them: at
+/// its first launch the driver loads it, which takes milliseconds, and the library all of its own.
+fn is_of_the_host(put: Duration, time: Duration) -> bool {
+    put > PUT && 4 * put > time
 }
 
 /// Also when its thread panics: nothing is freed under the stream, and nobody waits for ever.

@@ -116,6 +116,8 @@ pub(crate) struct EntryState {
     /// A worker is to say whether it takes the task.
     pub(crate) is_called: bool,
     pub(crate) kernel_s: f64,
+    /// The times of all its launches so far are known.
+    pub(crate) is_timed: bool,
     pub(crate) admitted: Option<Instant>,
     /// Told the history that a first measurement has begun.
     pub(crate) is_sample: bool,
@@ -210,6 +212,7 @@ impl Entry {
                 is_abandoned: false,
                 is_called: false,
                 kernel_s: 0.0,
+                is_timed: true,
                 admitted: None,
                 is_sample: false,
                 waker: None,

@@ -309,8 +309,7 @@ impl Device {
                     Box::new(move || device.launch_queued(&then, number)) as Box<_>
                 }),
                 done: Done::new(move |outcome, left| {
-                    let is_refused = matches!(left, Left::Untouched);
-                    device.launched(&then, number, outcome, is_refused);
+                    device.launched(&then, number, outcome, &left);
                 }),
             };
             inside.under_way += 1;
@@ -359,13 +358,15 @@ impl Device {
         entry: &Arc<Entry>,
         number: usize,
         outcome: Outcome,
-        is_refused: bool,
+        left: &Left,
     ) {
         self.with(|state, actions| {
             self.account(state, entry, Lane::Kernel, 0, &outcome);
             let mut inside = entry.lock();
-            if is_refused {
-                inside.begun -= 1;
+            match left {
+                Left::Untouched => inside.begun -= 1,
+                Left::Untimed => inside.is_timed = false,
+                Left::Nothing | Left::Copy(_) => (),
             }
             if let Ok(time) = &outcome {
                 inside.kernel_s += time.as_secs_f64();

@@ -200,9 +200,7 @@ impl Device {
             state.table.unpin(id);
         }
         if error.is_none() {
-            let (history, seconds) = (&self.common.history, inside.kernel_s);
-            history.record(entry.kind, Side::Device(&self.name), entry.work, seconds);
-            self.common.came(entry.kind, entry.work, true, seconds);
+            self.measured(entry, &inside);
         }
         let followers = inside.followers.drain(..);
         actions
@@ -221,6 +219,16 @@ impl Device {
         }
         self.learn(state, entry, was_sample);
         self.call_one(state, actions);
+    }
+
+    /// Keeps the time of a task whose kernels went well.
+    fn measured(&self, entry: &Entry, inside: &EntryState) {
+        if !inside.is_timed {
+            return;
+        }
+        let (history, seconds) = (&self.common.history, inside.kernel_s);
+        history.record(entry.kind, Side::Device(&self.name), entry.work, seconds);
+        self.common.came(entry.kind, entry.work, true, seconds);
     }
 
     /// All went well: what the task has written is valid from now on.
@@ -248,9 +256,7 @@ impl Device {
             }
         }
         if !inside.is_abandoned {
-            let (history, seconds) = (&self.common.history, inside.kernel_s);
-            history.record(entry.kind, Side::Device(&self.name), entry.work, seconds);
-            self.common.came(entry.kind, entry.work, true, seconds);
+            self.measured(entry, &inside);
             state.account.landed();
         }
     }

@@ -98,7 +98,7 @@ impl On<'_> {
         let done = Done::new(move |outcome, left| {
             let bytes = match left {
                 Left::Copy(target) => target.into_any().downcast::<Bytes>().ok(),
-                Left::Nothing | Left::Untouched => None,
+                Left::Nothing | Left::Untimed | Left::Untouched => None,
             };
             let bytes = bytes.map(|bytes| bytes.0).unwrap_or_default();
             sender.send((outcome, bytes)).unwrap();

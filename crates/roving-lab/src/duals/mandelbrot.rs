@@ -209,6 +209,7 @@ impl Program for Mandelbrot {
                 }
             }
         });
+        counts.iter().for_each(Buffer::fetch);
         let found: Vec<_> = counts.into_iter().map(Buffer::into_vec).collect();
         let time = start.elapsed();
         Ok(Ran {

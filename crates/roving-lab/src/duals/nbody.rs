@@ -213,6 +213,7 @@ impl Program for Nbody {
             }
         });
         let last = run.places.split_off(self.blocks * self.steps);
+        last.iter().for_each(Buffer::fetch);
         let found: Vec<Four> = last.into_iter().flat_map(Buffer::into_vec).collect();
         let time = start.elapsed();
         Ok(Ran {

@@ -106,6 +106,7 @@ impl<T: Real> Buffers<T> {
 
     /// The present content, as the tiles of a matrix.
     pub(super) fn collect(self, side: usize) -> Tiles<T> {
+        self.tiles.iter().for_each(Buffer::fetch);
         Tiles {
             across: self.across,
             side,
