@@ -44,6 +44,7 @@ fn driver() -> MutexGuard<'static, Driver> {
             peers: number("PEERS", u64::from(usual.peers)) != 0,
             bytes: number("BYTES", usual.bytes),
             newest: number("NVRTC", usual.newest),
+            load_ms: number("LOAD_MS", usual.load_ms),
         }))
     });
     // It panics nowhere half-way but in what then ends the process.

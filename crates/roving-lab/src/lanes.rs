@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How long runs may wait on average, and all of them together.
 const PATIENCE_EACH: Duration = Duration::from_millis(150);
 const PATIENCE_ALL: Duration = Duration::from_secs(60);
-/// What a wait counts at whose end the machine was not quiet.
+/// A wait at whose end the machine is not quiet counts so many times.
 const FRUITLESS: u32 = 8;
 /// How often we look.
 const LOOK: Duration = Duration::from_millis(4);

@@ -7,6 +7,7 @@ mod common;
 use std::env;
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 use std::process::Command;
 
 use common::{directory, text};
@@ -25,11 +26,11 @@ const PROGRAMS: [(&str, &str, bool); 9] = [
     ("flat", "1000", false),
 ];
 
-/// Runs everything with these libraries where the loader looks.
-fn all_run_with(libraries: &[&str], name: &str) {
+/// A folder with these libraries, for the loader. None where the fake driver cannot build kernels.
+fn with_libraries(libraries: &[&str], name: &str) -> Option<PathBuf> {
     if Command::new("c++").arg("--version").output().is_err() {
         eprintln!("skipped: there is no C++ compiler, by which the fake driver builds kernels");
-        return;
+        return None;
     }
     let folder = directory(name);
     let _ = fs::remove_dir_all(&folder);
@@ -39,6 +40,14 @@ fn all_run_with(libraries: &[&str], name: &str) {
         let link = folder.join(format!("lib{library}.so"));
         symlink(own.with_file_name("libroving_fake_cuda.so"), link).expect("a link");
     }
+    Some(folder)
+}
+
+/// Runs everything with these libraries where the loader looks.
+fn all_run_with(libraries: &[&str], name: &str) {
+    let Some(folder) = with_libraries(libraries, name) else {
+        return;
+    };
     for (program, input, launches) in PROGRAMS {
         for choice in ["gpu", "auto"] {
             let mut command = Command::new(env!("CARGO_BIN_EXE_roving"));
@@ -73,4 +82,26 @@ fn every_program_is_right_with_the_routines() {
 #[test]
 fn every_program_is_right_with_its_own_kernels() {
     all_run_with(&["cuda", "nvrtc"], "fake-cuda-kernels");
+}
+
+#[cfg(feature = "rivals")]
+#[test]
+fn the_row_of_results_is_measured() {
+    let folder = with_libraries(&["cuda", "nvrtc", "cublas"], "fake-cuda-row");
+    let Some(folder) = folder else { return };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roving"));
+    command
+        .args(["bench", "--quick", "duals-cuda", "--out"])
+        .arg(&folder);
+    command.env("LD_LIBRARY_PATH", &folder);
+    command.env("ROVING_GPU_HISTORY", folder.join("history.json"));
+    let output = command.output().expect("the command starts");
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let csv = fs::read_to_string(folder.join("duals-cuda.csv")).expect("the CSV");
+    assert_eq!(csv.matches("\nclaim,").count(), 6, "{csv}");
+    let kernel = csv.lines().find(|line| line.contains("the kernel alone"));
+    let value = kernel.and_then(|line| line.split("cuBLAS\",s,").nth(1));
+    let value = value.and_then(|rest| rest.split(',').next()?.parse::<f64>().ok());
+    assert!(value.is_some_and(|s| s > 0.0 && s.is_finite()), "{csv}");
 }

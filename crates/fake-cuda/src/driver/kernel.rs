@@ -1,6 +1,9 @@
 //! Modules, their kernels, and the routines of cuBLAS.
 #![allow(unsafe_code)] // runs what was compiled from text
 
+use std::thread;
+use std::time::Duration;
+
 use super::{Blas, Driver, Handle, Module, Operation, Use, Work, not_live};
 use crate::compiler::{Kind, Library, SHARED_MAX};
 use crate::refusal::{Answer, INVALID_PTX, INVALID_VALUE, NOT_FOUND, Refusal, mistake};
@@ -63,13 +66,13 @@ impl Driver {
     /// Runs a kernel in the order of the stream. `given` reads the bytes of a parameter.
     pub(crate) fn launch(
         &mut self,
-        function: Handle,
+        handle: Handle,
         [grid, block]: [[u32; 3]; 2],
         shared: u32,
         stream: Handle,
         given: impl Fn(usize, usize) -> Vec<u8>,
     ) -> Answer<()> {
-        let (module, function) = live!(self, functions, "function", function)?.clone();
+        let (module, function) = live!(self, functions, "function", handle)?.clone();
         if shared > function.shared {
             return Err(Refusal::Code(INVALID_VALUE));
         }
@@ -78,6 +81,9 @@ impl Driver {
         let threads: u64 = block.iter().map(|side| u64::from(*side)).product();
         if grid.contains(&0) || threads == 0 || threads > 1024 || grid[1].max(grid[2]) > 65535 {
             return Err(Refusal::Code(INVALID_VALUE));
+        }
+        if self.loaded.insert(handle) {
+            thread::sleep(Duration::from_millis(self.settings.load_ms));
         }
         let what = format!("`{}`", function.name);
         let (mut parameters, mut uses) = (Vec::new(), Vec::new());

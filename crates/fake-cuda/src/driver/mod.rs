@@ -42,6 +42,9 @@ pub(crate) struct Settings {
     pub(crate) bytes: u64,
     /// The newest generation that NVRTC knows.
     pub(crate) newest: u64,
+    /// The first launch of a function takes so many milliseconds of the host's, as where the driver
+    /// loads it then.
+    pub(crate) load_ms: u64,
 }
 
 impl Default for Settings {
@@ -52,6 +55,7 @@ impl Default for Settings {
             peers: true,
             bytes: 1 << 30,
             newest: 90,
+            load_ms: 0,
         }
     }
 }
@@ -147,6 +151,8 @@ pub(crate) struct Driver {
     events: HashMap<Handle, Event>,
     modules: HashMap<Handle, Module>,
     functions: HashMap<Handle, (Handle, Function)>,
+    /// Functions that were launched.
+    loaded: HashSet<Handle>,
     blas: HashMap<Handle, Blas>,
     /// By address.
     blocks: BTreeMap<u64, Block>,
@@ -189,6 +195,7 @@ impl Driver {
             events: HashMap::new(),
             modules: HashMap::new(),
             functions: HashMap::new(),
+            loaded: HashSet::new(),
             blas: HashMap::new(),
             blocks: BTreeMap::new(),
             pinned: BTreeMap::new(),

@@ -195,6 +195,36 @@ fn counts_are_right() {
     }
 }
 
+/// Where the first launch of a kernel takes the host long, the device waits for it meanwhile, and
+/// that is no time of the kernel.
+#[test]
+fn loading_a_kernel_is_none_of_its_time() {
+    if is_here() || !has_compiler() {
+        return;
+    }
+    let name = "cuda::fake::loaded_kernels_are_as_fast_as_they_are";
+    passes(name, &[("ROVING_FAKE_CUDA_LOAD_MS", "200")]);
+}
+
+#[test]
+#[ignore = "needs the fake driver: see `loading_a_kernel_is_none_of_its_time`"]
+fn loaded_kernels_are_as_fast_as_they_are() {
+    let (device, _turn) = device().unwrap();
+    let builder = Devices::builder().backend(device);
+    let devices = builder.choice(Choice::Gpu).build().unwrap();
+    let number = Buffer::from(vec![1_u32]);
+    // Each of the streams launches it for the first time.
+    (0..20).for_each(|_| next(&devices, &number));
+    assert_eq!(*number.read(), [after(20)]);
+    devices.wait();
+    let kernel_s = devices.profile().devices[0].kernel_s;
+    assert!(0.0 < kernel_s && kernel_s < 0.1, "{kernel_s}");
+    let described = devices.describe();
+    let samples = described.split("chain:").nth(1).unwrap();
+    assert!(samples.contains("fake (cuda): 0.00"), "{described}");
+    assert!(!samples.contains("(20 samples)"), "{described}");
+}
+
 /// Also where the two cannot look at each other's memory, and where that is not of pools.
 #[test]
 fn copies_between_devices_are_counted_right() {

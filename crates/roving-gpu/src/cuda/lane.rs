@@ -13,21 +13,19 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::CUevent_flags;
-use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError};
+use cudarc::driver::{CudaContext, CudaStream};
 
 use super::blas::{Blas, Routine};
+use super::calls;
 use super::fault;
+use super::marks::{self, Marks};
 use super::memory::{Room, Store};
 use super::module::Modules;
 use super::point::{Marker, Point};
 use super::staging::{Staged, Staging};
-use super::{calls, driver};
 use crate::backend::{Download, Launch, Outcome, PeerCopy, Upload};
 use crate::error::{Cause, DeviceError};
 use crate::stream_call::StreamKept;
-
-/// A launch takes the host some microseconds.
-const PUT: Duration = Duration::from_micros(50);
 
 /// The state that the lanes of one device share.
 pub(super) struct Common {
@@ -301,12 +299,6 @@ struct Begun {
     staged: Option<Staged>,
 }
 
-/// Events before and after an operation.
-struct Marks {
-    before: CudaEvent,
-    after: CudaEvent,
-}
-
 impl Lane {
     fn run(mut self) {
         // All that follows is done in this context. Where that fails, so will all else, and says
@@ -562,16 +554,10 @@ impl Shared {
             self.common.note(error)
         });
         finish(|| match (job, outcome) {
-            (Job::Launch(launch), Ok(time)) if is_of_the_host(put, time) => launch.untimed(),
+            (Job::Launch(launch), Ok(time)) if marks::is_of_the_host(put, time) => launch.untimed(),
             (job, outcome) => job.done(outcome),
         });
     }
-}
-
-/// Whether the time between two marks may be that in which the host put a kernel between them: at
-/// its first launch the driver loads it, which takes milliseconds, and the library all of its own.
-fn is_of_the_host(put: Duration, time: Duration) -> bool {
-    put > PUT && 4 * put > time
 }
 
 /// Also when its thread panics: nothing is freed under the stream, and nobody waits for ever.
@@ -581,22 +567,5 @@ impl Drop for Waiter {
         for Flying { job, .. } in self.flying.drain(..) {
             finish(|| job.done(Err(left())));
         }
-    }
-}
-
-impl Marks {
-    fn new(context: &Arc<CudaContext>) -> Result<Self, DriverError> {
-        // Waiting for them sleeps.
-        let event = || context.new_event(Some(CUevent_flags::CU_EVENT_BLOCKING_SYNC));
-        Ok(Marks {
-            before: event()?,
-            after: event()?,
-        })
-    }
-
-    /// The time that the operation took, which has ended.
-    fn time(&self) -> Result<Duration, DriverError> {
-        let ms = driver::elapsed(&self.before, &self.after)?;
-        Ok(Duration::from_secs_f64(f64::from(ms.max(0.0)) / 1e3))
     }
 }

@@ -39,6 +39,7 @@ mod fault;
 )]
 mod harness;
 mod lane;
+mod marks;
 mod memory;
 mod module;
 mod point;

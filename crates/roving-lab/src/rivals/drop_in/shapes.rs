@@ -14,7 +14,7 @@ use crate::shapes::shape::{Entry, Leaves, Part, Shape, Until};
 pub(crate) fn shapes(workers: usize) -> Result<Runner, String> {
     let built = build(BENCH, &Core::ours()?)?;
     let words = ["shapes", &workers.to_string()];
-    // Shapes run on the pool that the words ask for; the global one of the program has nothing to do.
+    // Shapes run on the pool that the words ask for, and not on the global one.
     let server = Server::start(built.program(PROGRAM)?, &words, THREADS)?;
     let server = RefCell::new(server);
     Ok(Box::new(move |shape, leaves| {
