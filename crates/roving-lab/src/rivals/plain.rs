@@ -33,7 +33,7 @@ impl Plain {
         match job {
             Job::Fib(_) => number().map(Plain::Fib),
             Job::Nqueens(_) => number().map(Plain::NQueens),
-            Job::Flat(flat) => Some(Plain::Flat(flat.tasks() as u64)),
+            Job::Flat(flat) => flat.empty_tasks().map(Plain::Flat),
             Job::Stress(stress) => {
                 let (depth, turns, repeats) = stress.shape();
                 Some(Plain::Stress {
@@ -49,5 +49,19 @@ impl Plain {
             }
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A rival that ran empty tasks in the place of others would be compared all the same.
+    #[test]
+    fn tasks_that_do_something_are_no_empty_ones() {
+        let plain = |input| Plain::from_job(&Job::parse("flat", Some(input)).unwrap());
+        assert_eq!(plain("1e5"), Some(Plain::Flat(100_000)));
+        assert_eq!(plain("1e5x1us"), None);
+        assert_eq!(plain("1e5x200"), None);
     }
 }

@@ -65,7 +65,7 @@ impl Program {
             return Err(Absent(why.to_owned()));
         }
         let Some(words) = words(job) else {
-            let why = format!("it has no program for {}", job.kind().name);
+            let why = format!("it has no program for {} {}", job.kind().name, job.input());
             return Err(Absent(why));
         };
         let stack_mebibytes = job.stack_bytes().div_ceil(1 << 20).max(64);

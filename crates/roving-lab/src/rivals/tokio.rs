@@ -29,7 +29,8 @@ pub(super) struct Pool {
 impl Pool {
     pub(super) fn start(job: &Job, workers: usize) -> Result<Box<dyn Contender>, Absent> {
         let Some(plain) = Plain::from_job(job) else {
-            return Err(Absent(format!("it has no program for {}", job.kind().name)));
+            let why = format!("it has no program for {} {}", job.kind().name, job.input());
+            return Err(Absent(why));
         };
         match Builder::new_multi_thread().worker_threads(workers).build() {
             Ok(runtime) => Ok(Box::new(Pool { runtime, plain })),

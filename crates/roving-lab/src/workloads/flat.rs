@@ -39,6 +39,11 @@ impl Flat {
     pub(crate) fn tasks(&self) -> usize {
         self.tasks
     }
+
+    /// How many tasks, if they do nothing.
+    pub(crate) fn empty_tasks(&self) -> Option<u64> {
+        (self.work == Leaf::Turns(0)).then_some(self.tasks as u64)
+    }
 }
 
 impl Workload for Flat {
