@@ -7,6 +7,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -242,6 +243,7 @@ pub(super) fn start(
             shared,
             inbox: own,
             allocations: 0,
+            known: HashSet::new(),
         };
         lane.run();
     };
@@ -280,6 +282,8 @@ struct Lane {
     inbox: Arc<Inbox>,
     /// The allocations that the stream is behind.
     allocations: u64,
+    /// Kernels that were launched here, by their addresses.
+    known: HashSet<usize>,
 }
 
 /// An operation on the stream, or one that did not get there.
@@ -293,8 +297,9 @@ struct Flying {
 /// The parts of an operation that is on the stream.
 struct Begun {
     marks: Marks,
-    /// So long the host took to put it there, between the two marks.
-    put: Duration,
+    /// So long the host took to put it there, between the two marks, where that may be the loading
+    /// of a kernel.
+    loading: Duration,
     /// The pinned memory that a copy goes through.
     staged: Option<Staged>,
 }
@@ -391,13 +396,22 @@ impl Lane {
         let mut staged = None;
         let start = Instant::now();
         let done = self.put(job, &mut staged);
-        let put = start.elapsed();
+        let loading = match job {
+            Job::Launch(launch) if self.known.insert(ptr::from_ref(launch.kernel()).addr()) => {
+                start.elapsed()
+            }
+            _ => Duration::ZERO,
+        };
         if let Err(error) = done.and_then(|()| marks.after.record(stream).map_err(failed)) {
             // The pinned memory must not go before that.
             shared.settle();
             return Err(error);
         }
-        Ok(Some(Begun { marks, put, staged }))
+        Ok(Some(Begun {
+            marks,
+            loading,
+            staged,
+        }))
     }
 
     /// Puts an operation on the stream; a copy by way of pinned memory, if there is some.
@@ -542,7 +556,15 @@ impl Waiter {
 
 impl Shared {
     /// The end of an operation that the stream has done.
-    fn end(&self, mut job: Job, Begun { marks, put, staged }: Begun) {
+    fn end(
+        &self,
+        mut job: Job,
+        Begun {
+            marks,
+            loading,
+            staged,
+        }: Begun,
+    ) {
         let time = marks.time();
         self.spare().push(marks);
         if let (Job::Download(download), Some(mut staged)) = (&mut job, staged) {
@@ -554,7 +576,9 @@ impl Shared {
             self.common.note(error)
         });
         finish(|| match (job, outcome) {
-            (Job::Launch(launch), Ok(time)) if marks::is_of_the_host(put, time) => launch.untimed(),
+            (Job::Launch(launch), Ok(time)) if marks::is_of_the_host(loading, time) => {
+                launch.untimed()
+            }
             (job, outcome) => job.done(outcome),
         });
     }

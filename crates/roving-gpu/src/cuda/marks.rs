@@ -35,10 +35,10 @@ impl Marks {
 }
 
 /// Whether the time between two marks may be that in which the host put a kernel between them: at
-/// its first launch the driver loads it, which takes milliseconds, and cuBLAS loads itself, which
-/// takes hundreds.
-pub(super) fn is_of_the_host(put: Duration, time: Duration) -> bool {
-    put > PUT && 4 * put > time
+/// its first launch on a stream the driver loads it, which takes milliseconds, and cuBLAS loads
+/// itself, which takes hundreds.
+pub(super) fn is_of_the_host(loading: Duration, time: Duration) -> bool {
+    loading > PUT && 4 * loading > time
 }
 
 #[cfg(test)]

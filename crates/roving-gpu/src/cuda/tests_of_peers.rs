@@ -90,6 +90,15 @@ pub(super) fn sum_of_both() {
         return;
     };
     let [a, b] = all.map(|device| Arc::into_inner(device).unwrap());
+    // The time of a first launch on a stream may not be known, and that of the first task is to be.
+    for device in [&a, &b] {
+        for stream in 0..device.streams() {
+            let on = On(device, stream);
+            let memory = on.alloc(256);
+            on.launch(&NEXT, 1, vec![buffer(&memory, 256, true)])
+                .right();
+        }
+    }
     let devices = Devices::builder().backend(a).backend(b);
     let devices = devices.choice(Choice::Gpu).build().unwrap();
     let [x, y] = [1_u32, 2].map(|by| Buffer::from(vec![by; 64]));
