@@ -391,3 +391,51 @@ fn what_was_to_be_written_all_over_is_lost_with_the_reason() {
         assert_eq!(numbers.into_vec(), [7; LEN]);
     });
 }
+
+/// Each comes once, however often it was asked for, and the guards wait for no other copy.
+#[test]
+fn what_is_fetched_comes_without_a_guard() {
+    within("fetched".to_owned(), || {
+        let devices = devices(Simulated::new());
+        let down = || devices.profile().devices[0].bytes_down;
+        let all: Vec<Buffer<u32>> = (0..8).map(|_| buffer()).collect();
+        for round in 1..=2 {
+            all.iter()
+                .for_each(|one| add(&devices, &STEP, &ADD_ONE, one));
+            devices.wait();
+            assert_eq!(down(), (round - 1) * 8 * BYTES, "nobody has asked for it");
+            all.iter().chain(&all).for_each(Buffer::fetch);
+            while down() < round * 8 * BYTES {
+                std::thread::yield_now();
+            }
+            for one in &all {
+                assert_eq!(*one.read(), [1 + round as u32; LEN]);
+            }
+            assert_eq!(down(), round * 8 * BYTES);
+        }
+        // At home, beside guards of both kinds.
+        let (reader, writer) = (all[0].read(), all[1].write());
+        all.iter().for_each(Buffer::fetch);
+        drop((reader, writer));
+        all.iter().for_each(|one| drop(one.write()));
+    });
+}
+
+/// To ask for what is lost is no mistake; to need it is.
+#[test]
+fn what_is_lost_is_told_by_a_guard_and_not_by_a_fetch() {
+    within("lost".to_owned(), || {
+        let devices = devices(Simulated::new());
+        let numbers = buffer();
+        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let task = Dual::new(&OTHER, &[LEN]).writes(&numbers);
+        let side = async |gpu: Gpu| {
+            let arguments = [Arg::update(&numbers)];
+            gpu.launch(&ADD_ONE, [1, 1, 1], &arguments).await?;
+            gpu.launch(&NOWHERE, [1, 1, 1], &arguments).await
+        };
+        assert!(task.gpu(side).run(&devices).is_err());
+        numbers.fetch();
+        assert!(told(|| drop(numbers.read())).contains("`nowhere`"));
+    });
+}

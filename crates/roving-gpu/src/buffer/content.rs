@@ -239,6 +239,16 @@ impl<T: Element> Shared<T> {
         }
     }
 
+    /// Has the copy on the host made valid, and tells nobody. Why it could not be made is left to the
+    /// first guard.
+    pub(super) fn begin_fetch(self: &Arc<Self>) {
+        let state = self.lock();
+        let is_known = state.lost.is_some() || state.failed.is_some();
+        if state.version != state.host_version && !is_known {
+            self.fetch(state, Waker::noop());
+        }
+    }
+
     /// Has the copy on the host made valid, if nobody does already. Others may read meanwhile:
     /// those are tasks that wait for a device or run there, for no guard reads a copy that is out
     /// of date.

@@ -68,15 +68,6 @@ pub(super) fn write<T: Element>(shared: &Arc<Shared<T>>) -> WriteGuard<'_, T> {
     }
 }
 
-pub(super) fn fetch<T: Element>(shared: &Arc<Shared<T>>) {
-    if !shared.is_home() {
-        // To ask for it has it come, and nobody is to be woken for that.
-        if let Granted::Yes(_) = shared.try_guard(false, Waker::noop()) {
-            shared.release(false);
-        }
-    }
-}
-
 pub(super) fn into_vec<T: Element>(shared: Arc<Shared<T>>) -> Vec<T> {
     let host = get(&shared, true);
     Shared::into_host(shared, host)

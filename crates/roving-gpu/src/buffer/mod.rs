@@ -122,7 +122,7 @@ impl<T: Element> Buffer<T> {
     /// assert_eq!(results[3], [0.0; 8]);
     /// ```
     pub fn fetch(&self) {
-        guard::fetch(&self.shared);
+        self.shared.begin_fetch();
     }
 
     /// Returns the numbers, on the host. Copies them only if there is another clone of this buffer.
