@@ -239,8 +239,8 @@ impl<T: Element> Shared<T> {
         }
     }
 
-    /// Has the copy on the host made valid, and tells nobody. Why it could not be made is left to the
-    /// first guard.
+    /// Has the copy on the host made valid, and tells nobody. Why it could not be made is left to
+    /// the first guard.
     pub(super) fn begin_fetch(self: &Arc<Self>) {
         let state = self.lock();
         let is_known = state.lost.is_some() || state.failed.is_some();
