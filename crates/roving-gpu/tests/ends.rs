@@ -4,12 +4,11 @@
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use common::{soon, within};
+use common::{poll, soon, within};
 use roving_gpu::{
     Arg, Buffer, Cause, Choice, Devices, Dual, Failure, Gauge, HostCall, Kernel, Kind, Simulated,
     Why, Writes,
@@ -31,10 +30,6 @@ fn slow(choice: Choice) -> (Devices, Gauge) {
         .build()
         .unwrap();
     (devices, gauge)
-}
-
-fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
-    Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
 #[test]

@@ -335,6 +335,36 @@ fn a_device_that_is_lost_before_its_copy_is_told_by_the_one_that_waits() {
     });
 }
 
+/// The device that has written it is lost while it copies it to the host, for a guard or before
+/// there is one: the guard gets the copy that another device has.
+#[test]
+fn what_a_lost_device_does_not_bring_comes_from_another() {
+    for fetches in [false, true] {
+        within(format!("fetch: {fetches}"), move || {
+            let times = times("bring");
+            // Its memory, a copy to it, the kernel, and the copy to the host.
+            let a = linked("a").fail_at(3, Failure::Lost);
+            let devices = builder(&times, a, linked("b")).build().unwrap();
+            let is_lost = || devices.profile().devices[0].is_lost;
+            let [numbers, other] = [(); 2].map(|()| Buffer::from(input(1)));
+            steps(&devices, &ON_A, &numbers);
+            let task = Dual::new(&ON_B, &[1]).reads(&numbers).updates(&other);
+            let side = async |gpu: roving_gpu::Gpu| {
+                let arguments = [Arg::read(&numbers), Arg::update(&other)];
+                gpu.launch(&ADD, [1, 1, 1], &arguments).await
+            };
+            task.gpu(side).run(&devices).unwrap();
+            devices.wait();
+            if fetches {
+                numbers.fetch();
+                soon("it is lost", is_lost);
+            }
+            assert_eq!(*numbers.read(), after(1));
+            assert!(is_lost());
+        });
+    }
+}
+
 static FILL: Kernel = Kernel::new("fill").host(|call: &mut HostCall<'_>| {
     let (to, by) = (call.update::<u32>(), call.value::<u32>());
     to.fill(by);

@@ -70,6 +70,9 @@ pub(crate) enum Missing {
     Lost(String),
     /// The copy could not be made; where it is, it is still valid.
     ThisTime(String),
+    /// Where it was to come from there is none any more: whoever waits asks again, and finds one
+    /// elsewhere, or why there is none.
+    NoLonger,
 }
 
 /// The copy on the host.
@@ -117,6 +120,8 @@ struct State<T> {
     writer: bool,
     /// A device copies it to the host, and holds it to read.
     is_coming: bool,
+    /// The last copy to the host was begun for a guard or a task, and not by a fetch.
+    is_needed: bool,
     waiters: Vec<Waker>,
     version: u64,
     host_version: u64,
@@ -179,6 +184,7 @@ impl<T: Element> Shared<T> {
                 readers: 0,
                 writer: false,
                 is_coming: false,
+                is_needed: false,
                 waiters: Vec::new(),
                 version: 0,
                 host_version: 0,
@@ -217,7 +223,7 @@ impl<T: Element> Shared<T> {
             return Granted::Lost(reason);
         }
         if state.version != state.host_version {
-            self.fetch(state, waker);
+            self.fetch(state, Some(waker));
             return Granted::Later;
         }
         if !state.free_for(exclusive) {
@@ -239,21 +245,23 @@ impl<T: Element> Shared<T> {
         }
     }
 
-    /// Has the copy on the host made valid, and tells nobody. Why it could not be made is left to
-    /// the first guard.
+    /// Has the copy on the host made valid, and tells nobody, also if that cannot be done: the
+    /// first guard tries it anew.
     pub(super) fn begin_fetch(self: &Arc<Self>) {
         let state = self.lock();
         let is_known = state.lost.is_some() || state.failed.is_some();
         if state.version != state.host_version && !is_known {
-            self.fetch(state, Waker::noop());
+            self.fetch(state, None);
         }
     }
 
     /// Has the copy on the host made valid, if nobody does already. Others may read meanwhile:
     /// those are tasks that wait for a device or run there, for no guard reads a copy that is out
-    /// of date.
-    fn fetch(self: &Arc<Self>, mut state: MutexGuard<'_, State<T>>, waker: &Waker) {
-        state.wait(waker);
+    /// of date. Wakes whoever needs the copy.
+    fn fetch(self: &Arc<Self>, mut state: MutexGuard<'_, State<T>>, waker: Option<&Waker>) {
+        if let Some(waker) = waker {
+            state.wait(waker);
+        }
         if state.is_coming || !state.free_for(false) {
             return;
         }
@@ -263,6 +271,7 @@ impl<T: Element> Shared<T> {
             Some(last_written) => {
                 state.hold(false);
                 state.is_coming = true;
+                state.is_needed = waker.is_some();
                 let version = state.version;
                 // Devices are not asked while this is locked.
                 drop(state);
@@ -360,7 +369,7 @@ impl<T: Element> Content for Shared<T> {
     fn written(&self, place: Weak<dyn Place>, host: Option<Target>) -> u64 {
         let mut state = self.lock();
         state.version += 1;
-        state.lost = None;
+        (state.lost, state.failed) = (None, None);
         let version = state.version;
         let home = match host {
             Some(target) => {
@@ -400,7 +409,8 @@ impl<T: Element> Content for Shared<T> {
                 Err(Missing::Lost(reason)) => {
                     state.lost.get_or_insert(reason);
                 }
-                Err(Missing::ThisTime(reason)) => state.failed = Some(reason),
+                Err(Missing::ThisTime(reason)) if state.is_needed => state.failed = Some(reason),
+                Err(Missing::ThisTime(_) | Missing::NoLonger) => {}
             }
             self.tell(&state);
             state.is_coming = false;
@@ -432,7 +442,7 @@ impl<T: Element> Content for Shared<T> {
         if state.version == state.host_version {
             return Poll::Ready(Ok(()));
         }
-        self.fetch(state, waker);
+        self.fetch(state, Some(waker));
         Poll::Pending
     }
 
@@ -454,7 +464,7 @@ impl<T: Element> Content for Shared<T> {
             if state.version != version || state.host_version == version {
                 return;
             }
-            state.lost = Some(reason.to_owned());
+            state.lost.get_or_insert_with(|| reason.to_owned());
             mem::take(&mut state.waiters)
         };
         waiters.into_iter().for_each(Waker::wake);

@@ -73,13 +73,22 @@ impl Device {
         self.account_fetch(content, &outcome);
         content.fetched(match (outcome, left) {
             (Ok(_), Left::Copy(target)) => Ok(target),
-            (Err(error), _) if error.cause() == Cause::Lost => {
-                Err(Missing::Lost(format!("{}: {error}", self.name)))
-            }
-            (Err(error), _) => Err(Missing::ThisTime(format!("{}: {error}", self.name))),
+            (Err(error), _) => Err(self.fetch_failed(content, &error)),
             (Ok(_), _) => unreachable!("only a failure leaves a download without its copy"),
         });
         self.freed(content, false);
+    }
+
+    /// With the device its copy is lost, and with that the buffer, if no other device has one.
+    /// After any other failure it is as good as before.
+    fn fetch_failed(self: &Arc<Self>, content: &dyn Content, error: &DeviceError) -> Missing {
+        let reason = format!("{}: {error}", self.name);
+        self.with(|state, actions| self.failed(state, actions, "", error));
+        if error.cause() != Cause::Lost {
+            return Missing::ThisTime(reason);
+        }
+        self.lose(content, &reason);
+        Missing::NoLonger
     }
 
     /// Copies a buffer that nobody uses here to the host, so that its memory can be had.

@@ -167,7 +167,7 @@ pub struct DeviceProfile {
     pub uploads_avoided: u64,
     /// Bytes of the saved copies.
     pub bytes_avoided: u64,
-    /// Tasks that failed there, by cause.
+    /// Tasks that failed there, and copies to the host that no task has made, by cause.
     pub failures: BTreeMap<Cause, u64>,
     /// Bytes of its memory that are in use.
     pub memory_bytes: u64,
@@ -254,7 +254,7 @@ impl fmt::Display for DeviceProfile {
             )?;
         }
         for (cause, count) in &self.failures {
-            writeln!(f, "  {count} tasks failed: {cause}")?;
+            writeln!(f, "  {count} tasks or copies failed: {cause}")?;
         }
         Ok(())
     }

@@ -3,7 +3,9 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -42,6 +44,11 @@ pub(crate) fn soon(what: &str, is_so: impl Fn() -> bool) {
         assert!(begun.elapsed() < HANGS, "never so: {what}");
         thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Polls it once, and is not woken.
+pub(crate) fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
 /// Keeps a kernel, and so its device, as long as a test wants: then nothing hangs on how fast
