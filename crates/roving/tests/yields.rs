@@ -1,17 +1,23 @@
 //! A thread that gives its core away between two looks is charged for it: beside programs that
 //! compute it gets cores milliseconds late, also when it is woken from its next park. So workers
-//! look around, and wait, without that. Counted, never timed.
+//! look around, and wait, without that, unless they share cores with nobody but each other.
+//! Counted, never timed.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 mod common;
 
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use common::{join_stolen, tries, watched};
 use roving::Pool;
 
+/// One test at a time counts.
+static COUNTS: Mutex<()> = Mutex::new(());
+/// Another program has the core for a while when one is given away.
+static IS_BUSY: AtomicBool = AtomicBool::new(false);
 /// Calls of [`sched_yield`] in this program.
 static YIELDS: AtomicUsize = AtomicUsize::new(0);
 
@@ -21,31 +27,75 @@ static YIELDS: AtomicUsize = AtomicUsize::new(0);
 #[unsafe(no_mangle)]
 extern "C" fn sched_yield() -> i32 {
     YIELDS.fetch_add(1, SeqCst);
+    if IS_BUSY.load(SeqCst) {
+        thread::sleep(Duration::from_millis(2));
+    }
     0
+}
+
+fn counting(test: impl FnOnce() + Send + 'static) {
+    watched(|| {
+        let _one = COUNTS.lock().unwrap_or_else(PoisonError::into_inner);
+        YIELDS.store(0, SeqCst);
+        thread::yield_now();
+        assert_eq!(YIELDS.swap(0, SeqCst), 1, "it counts those of this program");
+        test();
+    });
+}
+
+fn pool_of_four(cores: usize) -> Pool {
+    let builder = Pool::builder().workers(4).assume_cores(cores);
+    builder.build().unwrap()
 }
 
 /// A worker waits for a stolen task that is under way for long, the others and the thread in its
 /// place look for work in vain, and all park.
+fn wait_and_look(pool: &Pool) {
+    let long = || thread::sleep(Duration::from_millis(1));
+    pool.install(|| join_stolen(|| (), long));
+}
+
 #[test]
-fn workers_that_look_around_and_wait_give_no_core_away() {
-    watched(|| {
-        thread::yield_now();
-        assert_eq!(YIELDS.swap(0, SeqCst), 1, "it counts those of this program");
-        // A pool that has a core for each worker, and one whose workers have to share.
-        for cores in [4, 1] {
-            let builder = Pool::builder().workers(4).assume_cores(cores);
-            let pool = builder.build().unwrap();
-            let parks = || pool.profile().total().counters.parks;
-            let mut rounds = 0;
-            // Who has lost its core for long may find what it waits for, and need not park.
-            while rounds < tries(100) || parks() < tries(100) as u64 {
-                let long = || thread::sleep(Duration::from_millis(1));
-                pool.install(|| join_stolen(|| (), long));
-                rounds += 1;
+fn workers_with_a_core_each_give_none_away() {
+    counting(|| {
+        let allowed = thread::available_parallelism().map_or(1, |n| n.get());
+        let builder = Pool::builder()
+            .workers(allowed.min(4))
+            .assume_cores(allowed);
+        let pool = builder.build().unwrap();
+        for _ in 0..tries(100) {
+            pool.install(|| thread::sleep(Duration::from_millis(1)));
+            if allowed > 1 {
+                wait_and_look(&pool);
             }
-            let parks = parks();
-            let yields = YIELDS.load(SeqCst);
-            assert_eq!(yields, 0, "given away in {rounds} rounds, {parks} parks");
         }
+        assert_eq!(YIELDS.load(SeqCst), 0);
+    });
+}
+
+#[test]
+fn workers_that_share_cores_give_them_to_each_other() {
+    counting(|| {
+        let pool = pool_of_four(1);
+        while YIELDS.load(SeqCst) == 0 {
+            wait_and_look(&pool);
+        }
+    });
+}
+
+/// As soon as each has found that others compute, which takes it two yields; for a second then.
+#[test]
+fn workers_that_share_cores_with_other_programs_keep_them() {
+    counting(|| {
+        let pool = pool_of_four(1);
+        IS_BUSY.store(true, SeqCst);
+        let (mut quiet, mut before) = (0, 0);
+        while quiet < tries(100) {
+            wait_and_look(&pool);
+            let now = YIELDS.load(SeqCst);
+            quiet = if now == before { quiet + 1 } else { 0 };
+            before = now;
+        }
+        IS_BUSY.store(false, SeqCst);
     });
 }

@@ -86,6 +86,8 @@ pub(crate) struct Attributes([u8; 128]);
 
 unsafe extern "C" {
     pub(crate) fn sysconf(name: c_int) -> c_long;
+    /// In microseconds, by POSIX.
+    pub(crate) fn clock() -> c_long;
     pub(crate) fn sched_getaffinity(thread: c_int, bytes: usize, set: *mut CpuSet) -> c_int;
     pub(crate) fn sched_setaffinity(thread: c_int, bytes: usize, set: *const CpuSet) -> c_int;
 

@@ -1,12 +1,14 @@
 //! System calls that differ between operating systems, each with a plain fallback.
 
+use std::ffi::c_long;
 #[cfg(target_os = "linux")]
 use std::ffi::c_ulong;
 use std::fs;
 use std::io::{self, Write as _};
 use std::thread;
+use std::time::Duration;
 #[cfg(unix)]
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::machine::faults::{self, Point};
 #[cfg(target_os = "linux")]
@@ -49,6 +51,32 @@ pub(crate) fn allowed_processors() -> Vec<usize> {
 pub(crate) fn processors() -> usize {
     let known = faults::ask(Point::Processors).and_then(|()| thread::available_parallelism());
     known.map_or(1, |n| n.get())
+}
+
+/// For how long the threads of this process have had cores, all together.
+#[derive(Clone, Copy)]
+pub(crate) struct ProcessorTime(c_long);
+
+impl ProcessorTime {
+    /// None where the system does not say.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    pub(crate) fn now() -> Option<ProcessorTime> {
+        // SAFETY: the call reads and writes nothing of ours.
+        let micros = unsafe { linux::clock() };
+        (micros != -1).then_some(ProcessorTime(micros))
+    }
+
+    /// Elsewhere nobody has asked yet.
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    pub(crate) fn now() -> Option<ProcessorTime> {
+        None
+    }
+
+    /// The time between two moments, if it is not so long that the system's number has gone round.
+    pub(crate) fn since(self, before: ProcessorTime) -> Duration {
+        let micros = self.0.wrapping_sub(before.0);
+        Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+    }
 }
 
 /// A line for whoever reads standard error, of which it is no matter if nobody does. It is written
@@ -190,6 +218,15 @@ pub(crate) fn pin_to(_processor: usize) -> bool {
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn the_time_of_the_processors_passes_while_a_thread_computes() {
+        let (before, began) = (ProcessorTime::now().unwrap(), Instant::now());
+        while ProcessorTime::now().unwrap().since(before).is_zero() {
+            assert!(began.elapsed() < Duration::from_secs(60));
+        }
+    }
 
     #[test]
     fn a_fork_waits_until_a_thread_has_begun() {

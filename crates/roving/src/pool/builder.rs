@@ -27,6 +27,7 @@ use crate::workers::registry::Plan;
 use crate::workers::settings::{Debt, IndexHandler, PanicHandler, SPARES_MAX, Settings};
 use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::amount::Amount;
+use crate::workers::steal::patience::Manner;
 
 /// Slots of one task stack. What goes beyond runs in place. Miri follows each of them.
 const SLOTS: usize = if cfg!(miri) { 1 << 5 } else { 1 << 13 };
@@ -39,10 +40,15 @@ const PATIENCE_CROWDED: Duration = Duration::from_micros(if cfg!(miri) { 1 } els
 
 /// How long one of so many workers looks around where that many cores are there for them.
 pub fn patience(workers: usize, cores: usize) -> Duration {
-    match workers > cores {
-        true => PATIENCE_CROWDED,
-        false => PATIENCE,
-    }
+    manner(workers, cores).limit
+}
+
+fn manner(workers: usize, cores: usize) -> Manner {
+    let (limit, shared) = match workers > cores {
+        true => (PATIENCE_CROWDED, Some(cores)),
+        false => (PATIENCE, None),
+    };
+    Manner { limit, shared }
 }
 
 /// Makes the kind of a deterministic pool with so many workers.
@@ -343,8 +349,8 @@ impl PoolBuilder {
         };
         let patience = match self.replayed.is_some() {
             // Who looks around does it once: how long is no matter of time.
-            true => Duration::ZERO,
-            false => patience(workers, shared),
+            true => Manner::default(),
+            false => manner(workers, shared),
         };
         let kind = self.kind(given, schedule, workers);
         let settings = Apart::new(Box::new(Settings {
@@ -426,18 +432,19 @@ mod tests {
 
     /// Also where it is told of more cores: to look around takes one that is there.
     #[test]
-    fn workers_that_share_cores_park_sooner() {
+    fn workers_that_share_cores_yield_and_park_sooner() {
         let allowed = os::allowed_processors().len();
         let patience = |workers, cores| {
             let pool = Pool::builder().workers(workers).assume_cores(cores).build();
-            pool.unwrap().registry.settings.patience
+            let manner = pool.unwrap().registry.settings.patience;
+            (manner.limit, manner.shared)
         };
-        assert_eq!(patience(2, 1), PATIENCE_CROWDED);
-        assert_eq!(patience(1, 1), PATIENCE);
+        assert_eq!(patience(2, 1), (PATIENCE_CROWDED, Some(1)));
+        assert_eq!(patience(1, 1), (PATIENCE, None));
         if allowed > 0 {
             let more = allowed + 1;
-            assert_eq!(patience(more, more), PATIENCE_CROWDED);
-            assert_eq!(patience(allowed, more), PATIENCE);
+            assert_eq!(patience(more, more), (PATIENCE_CROWDED, Some(allowed)));
+            assert_eq!(patience(allowed, more), (PATIENCE, None));
         }
     }
 

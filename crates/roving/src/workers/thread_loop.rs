@@ -105,18 +105,18 @@ impl Turn<'_> {
                 Search::Got => round = 0,
                 // Goes on to tire, and to sleep.
                 Search::GotLittle => {}
-                Search::Busy => self.0.patience.pause(0),
+                Search::Busy => self.0.patience.pause(0, registry.settings.patience),
                 Search::Empty
                     if !self.0.patience.is_over(
                         round,
-                        registry.settings.patience,
+                        registry.settings.patience.limit,
                         registry.crew.is_closing(),
                     ) =>
                 {
                     if round >= ROUNDS_BEFORE_WANT && !is_reserve {
                         self.0.looking.begin(registry.lookers());
                     }
-                    self.0.patience.pause(round);
+                    self.0.patience.pause(round, registry.settings.patience);
                     round += 1;
                 }
                 Search::Empty => {

@@ -40,7 +40,13 @@ pub(in crate::bench) fn ring(scale: &Scale) -> Result<Record, Failure> {
         push(&mut record, way, "bare MPI", bare);
         ratios.sort_unstable_by(f64::total_cmp);
         let what = format!("hop between two ranks by {way}, over bare MPI (median of pairs)");
-        record.claim(what, "×", ratios[ratios.len() / 2], AtMost(1.8), AtMost(1.5));
+        record.claim(
+            what,
+            "×",
+            ratios[ratios.len() / 2],
+            AtMost(1.8),
+            AtMost(1.5),
+        );
     }
     Ok(record)
 }

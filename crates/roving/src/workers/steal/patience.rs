@@ -1,47 +1,137 @@
 //! How long a worker that finds nothing looks around, and what it does between two looks.
 //!
-//! It keeps its core meanwhile. To yield looks kinder, and is not, where other programs compute:
-//! the system charges the time slice that was given away to the thread that gave it. So not only
-//! does the core come back milliseconds later; the thread is late again when it is woken from its
-//! next park. One that parks is charged nothing, and gets a core at once when it is woken. As
-//! workers are woken by one another, such delays add up.
+//! It keeps its core meanwhile, where there is one for each worker. To yield looks kinder, and is
+//! not, where other programs compute: the system charges the time slice that was given away to the
+//! thread that gave it. So not only does the core come back milliseconds later; the thread is late
+//! again when it is woken from its next park. One that parks is charged nothing, and gets a core at
+//! once when it is woken. As workers are woken by one another, such delays add up.
+//!
+//! A pool with more workers than cores yields, as long as they are its own. What wants the core is
+//! a worker that has work then, and to wake one that has parked is a system call of such a worker:
+//! more calls than there are cores for what they call. Whether other programs compute shows where a
+//! worker got its core back late, and again soon: this process has used less than half of the cores
+//! meanwhile. Then the worker keeps its core for a while.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use crate::machine::meeting_points::{At, meet, now};
+use crate::machine::os::ProcessorTime;
+use crate::machine::prim::thread;
 
 /// Pauses get twice as long after each so many rounds.
 const ROUNDS_PER_DOUBLING: usize = 32;
 /// The longest pause is two to the power of this many hints to the processor.
 const PAUSE_BITS_MAX: usize = 5;
 
-/// A worker's memory of when it last began to look around in vain.
-pub(crate) struct Patience(Cell<Instant>);
+/// After a yield that took longer than this a core has come back late.
+const LATE: Duration = Duration::from_millis(1);
+/// Two such yields tell of what went on between them if they are no farther apart.
+const SOON: Duration = Duration::from_millis(10);
+/// How long a worker keeps its core if other programs compute.
+const KEEPS: Duration = Duration::from_secs(1);
+
+/// How the workers of a pool look around in vain.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Manner {
+    /// How long, before they park.
+    pub(crate) limit: Duration,
+    /// The cores that they share; none where there is one for each.
+    pub(crate) shared: Option<usize>,
+}
+
+/// When a core came back late, and for how long this process had had cores by then.
+#[derive(Clone, Copy)]
+struct Return {
+    at: Instant,
+    used: ProcessorTime,
+}
+
+impl Return {
+    /// Whether other programs have had cores since `before`, of that many.
+    fn shows_others(self, before: Return, cores: usize) -> bool {
+        let time = self.at.saturating_duration_since(before.at);
+        leaves_cores_to_others(time, self.used.since(before.used), cores)
+    }
+}
+
+/// Whether a process that has work for all of so many cores, and had them for `used` in all, has
+/// not had them because others have.
+fn leaves_cores_to_others(time: Duration, used: Duration, cores: usize) -> bool {
+    time <= SOON && used.as_nanos() * 2 < time.as_nanos() * cores as u128
+}
+
+/// A worker's memory of its looks around.
+pub(crate) struct Patience {
+    /// When it last began to look around in vain.
+    since: Cell<Instant>,
+    /// When it last got its core back late.
+    late: Cell<Option<Return>>,
+    /// Until when it keeps its core.
+    keeps: Cell<Option<Instant>>,
+}
 
 impl Default for Patience {
     fn default() -> Patience {
-        Patience(Cell::new(now()))
+        let (since, late, keeps) = (Cell::new(now()), Cell::new(None), Cell::new(None));
+        Patience { since, late, keeps }
     }
 }
 
 impl Patience {
+    /// Whether the worker keeps its core at present, although it shares it.
+    fn keeps_core(&self) -> bool {
+        let keeps = self.keeps.get().is_some_and(|until| now() < until);
+        if !keeps {
+            self.keeps.set(None);
+        }
+        keeps
+    }
+
     /// Whether a worker that has paused in each round up to this one had better park. The clock
     /// decides and not the number of rounds: the system may take the core away in any of them.
     pub(crate) fn is_over(&self, round: usize, limit: Duration, is_closing: bool) -> bool {
         // Who drops a pool that has nothing to do need not wait for its workers' patience.
-        round > 0 && (is_closing || now().saturating_duration_since(self.0.get()) >= limit)
+        round > 0 && (is_closing || now().saturating_duration_since(self.since.get()) >= limit)
     }
 
-    /// Between two looks around: almost nothing at first, then longer and longer.
-    pub(crate) fn pause(&self, round: usize) {
+    /// Between two looks around.
+    pub(crate) fn pause(&self, round: usize, manner: Manner) {
         if round == 0 {
-            self.0.set(now());
+            self.since.set(now());
         }
         meet(At::Poll);
-        for _ in 0..1 << (round / ROUNDS_PER_DOUBLING).min(PAUSE_BITS_MAX) {
-            std::hint::spin_loop();
+        match manner.shared {
+            Some(cores) if !self.keeps_core() => self.give_way(cores),
+            _ => spin(round),
         }
+    }
+
+    fn give_way(&self, cores: usize) {
+        let gave = now();
+        thread::yield_now();
+        let at = now();
+        if at.saturating_duration_since(gave) > LATE {
+            self.judge(at, cores);
+        }
+    }
+
+    /// The core came back late: keeps it from now on if that is not this program's doing.
+    #[cold]
+    fn judge(&self, at: Instant, cores: usize) {
+        let back = ProcessorTime::now().map(|used| Return { at, used });
+        let before = self.late.replace(back);
+        let shows_others = |back: Return| before.is_some_and(|one| back.shows_others(one, cores));
+        if back.is_none_or(shows_others) {
+            self.keeps.set(Some(at + KEEPS));
+        }
+    }
+}
+
+/// Almost nothing at first, then longer and longer.
+fn spin(round: usize) {
+    for _ in 0..1 << (round / ROUNDS_PER_DOUBLING).min(PAUSE_BITS_MAX) {
+        std::hint::spin_loop();
     }
 }
 
@@ -50,18 +140,20 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use super::Patience;
+    use super::{Manner, Patience, SOON, leaves_cores_to_others};
 
     /// A worker that loses its core between two looks gets it back when the system likes. Then it
     /// parks, whatever the number of looks, or it would keep its core from others for each of them.
     #[test]
     fn patience_ends_by_the_clock_and_not_by_the_number_of_looks() {
         let limit = Duration::from_millis(1);
+        let shared = None;
+        let manner = Manner { limit, shared };
         let patience = Patience::default();
-        patience.pause(0);
+        patience.pause(0, manner);
         thread::sleep(limit);
         assert!(patience.is_over(1, limit, false));
-        patience.pause(1);
+        patience.pause(1, manner);
         assert!(
             patience.is_over(2, limit, false),
             "another pause is no new search"
@@ -69,6 +161,17 @@ mod tests {
         assert!(
             !patience.is_over(0, limit, false),
             "it has found something meanwhile"
+        );
+    }
+
+    #[test]
+    fn others_compute_if_half_of_the_cores_was_theirs() {
+        let (time, cores) = (SOON / 2, 4);
+        assert!(leaves_cores_to_others(time, time, cores));
+        assert!(!leaves_cores_to_others(time, time * 2, cores));
+        assert!(
+            !leaves_cores_to_others(SOON * 2, time, cores),
+            "this process may have had nothing to do meanwhile"
         );
     }
 }

@@ -94,13 +94,14 @@ impl Waiter<'static> for Worker {
     }
 
     fn pause(&self, round: usize) {
-        self.patience.pause(round);
+        let manner = self.registry().settings.patience;
+        self.patience.pause(round, manner);
     }
 
     fn is_tired(&self, round: usize) -> bool {
         let registry = self.registry();
-        let (patience, closing) = (registry.settings.patience, registry.crew.is_closing());
-        self.patience.is_over(round, patience, closing) && !self.restraint.holds()
+        let (limit, closing) = (registry.settings.patience.limit, registry.crew.is_closing());
+        self.patience.is_over(round, limit, closing) && !self.restraint.holds()
     }
 
     fn park_until(&self, done: impl Fn() -> bool) {
