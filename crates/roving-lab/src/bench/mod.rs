@@ -78,7 +78,7 @@ fn profile() -> String {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 44] = [
+const ROWS: [Row; 45] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -193,6 +193,11 @@ const ROWS: [Row; 44] = [
         "rayon",
         "Programs for Rayon, with stock rayon-core and with ours",
         Measure::Paged(drop_in::rayon),
+    ),
+    row(
+        "rayon-crowded",
+        "Programs for Rayon on four threads a core, with stock rayon-core and with ours",
+        Measure::Table(drop_in::crowded),
     ),
     row(
         "iter",

@@ -48,10 +48,16 @@ pub(super) fn said(program: &Path, words: &[&str]) -> Result<String, String> {
 pub(super) fn all(record: &mut Record, built: &[Built; 2], scale: &Scale) -> Result<(), String> {
     let starts = starts(built, SMALL, &[], scale)?;
     let name = "process of a small program, from its start to its end";
-    note(record, "drop-in", &starts.process(name), "µs", 1e6);
+    note(
+        record,
+        ("drop-in", THREADS),
+        &starts.process(name),
+        "µs",
+        1e6,
+    );
     let name = "start of a small program to its first parallel result";
     let first = starts.first(name);
-    note(record, "drop-in", &first, "µs", 1e6);
+    note(record, ("drop-in", THREADS), &first, "µs", 1e6);
     start_claim(record, &first);
     memory(record, &starts, "a small program");
     let starts = self::starts(built, PROGRAM, &["first"], scale)?;
@@ -69,7 +75,7 @@ fn memory(record: &mut Record, starts: &Starts, of: &str) {
     if starts.bytes.iter().flatten().all(|bytes| *bytes > 0.0) {
         let name = format!("resident size of {of} at its first parallel result");
         let ratio = Ratio::new(&name, &starts.bytes[0], &starts.bytes[1]);
-        note(record, "drop-in", &ratio, "KiB", 1.0 / 1024.0);
+        note(record, ("drop-in", THREADS), &ratio, "KiB", 1.0 / 1024.0);
         start_claim(record, &ratio);
     } else {
         let why = "resident size: this system does not say it";
@@ -132,7 +138,7 @@ fn noop(record: &mut Record, built: &[Built; 2], scale: &Scale) -> Result<(), St
     let name = "noop, CPU of 500 empty tasks with pauses of 1 ms";
     note(
         record,
-        "drop-in",
+        ("drop-in", THREADS),
         &Ratio::new(name, &values[0], &values[1]),
         "ms",
         1e3,

@@ -3,7 +3,7 @@
 //! drop-in`.
 
 mod alone;
-mod iter;
+mod means;
 mod page;
 mod ratio;
 
@@ -181,7 +181,7 @@ fn list(text: &str) -> Vec<(String, String)> {
     owned.collect()
 }
 
-pub(super) use self::iter::iter;
+pub(super) use self::means::{crowded, iter};
 
 /// The row `rayon`, and its page.
 pub(super) fn rayon(scale: &Scale) -> Result<(Record, String), Failure> {
@@ -200,7 +200,7 @@ pub(super) fn rayon(scale: &Scale) -> Result<(Record, String), Failure> {
     for (workload, group) in pair.workloads.clone() {
         let ratio = pair.measure(&workload, |usual| scale.rounds(usual));
         let ratio = ratio.map_err(Failure::Run)?;
-        note(&mut record, "drop-in", &ratio, "µs", 1e6);
+        note(&mut record, ("drop-in", THREADS), &ratio, "µs", 1e6);
         ratios.push((ratio, group));
     }
     claims(&mut record, &ratios, scale.quick)?;
@@ -212,14 +212,20 @@ pub(super) fn rayon(scale: &Scale) -> Result<(Record, String), Failure> {
 }
 
 /// Both medians, and the spread of their ratio.
-fn note(record: &mut Record, ours: &str, ratio: &Ratio, unit: &'static str, factor: f64) {
+fn note(
+    record: &mut Record,
+    (ours, workers): (&str, usize),
+    ratio: &Ratio,
+    unit: &'static str,
+    factor: f64,
+) {
     let sides = [
         ("stock", ratio.stock, ratio.stock_min),
         (ours, ratio.ours, ratio.ours_min),
     ];
     for (side, median, min) in sides {
         record.measurements.push(Measurement {
-            what: format!("{}, {side}, {THREADS} workers", ratio.name),
+            what: format!("{}, {side}, {workers} workers", ratio.name),
             unit,
             median: median * factor,
             min: min * factor,
