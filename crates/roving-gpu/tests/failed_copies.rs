@@ -4,11 +4,15 @@
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use common::numbers::{ADD_ONE, BYTES, LEN, OTHER, STEP, add, buffer, devices, told};
 use common::{Gate, poll, soon, within};
-use roving_gpu::{Devices, Dual, Failure, HostCall, Kernel, Simulated};
+use roving_gpu::{Devices, Dual, Failure, HostCall, Kernel, Kind, Simulated};
 
 #[test]
 fn a_copy_that_cannot_be_made_to_free_memory_stays_where_it_is() {
@@ -172,4 +176,66 @@ fn what_is_fetched_may_be_dropped() {
             drop(kept);
         });
     }
+}
+
+/// The task is dropped before or after its copy has failed; the device could deliver the next one.
+#[test]
+fn a_guard_is_not_told_what_failed_for_a_task_that_is_gone() {
+    within("gone".to_owned(), || {
+        let devices = devices(failing(Failure::OutOfMemory, 3));
+        let numbers = buffer();
+        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let task = Dual::new(&OTHER, &[1]).reads(&numbers).cpu(|| ());
+        let mut task = Box::pin(task.on(&devices));
+        assert!(poll(&mut task).is_pending());
+        soon("it has failed", || has_failed(&devices));
+        drop(task);
+        assert_eq!(*numbers.read(), [2; LEN]);
+    });
+}
+
+#[test]
+fn a_kind_without_a_name_runs_where_a_copy_has_failed() {
+    static NAMELESS: Kind = Kind::new("");
+    within("nameless".to_owned(), || {
+        let devices = devices(failing(Failure::Kernel, 3));
+        let numbers = buffer();
+        add(&devices, &STEP, &ADD_ONE, &numbers);
+        numbers.fetch();
+        assert_eq!(*numbers.read(), [2; LEN]);
+        add(&devices, &NAMELESS, &ADD_ONE, &numbers);
+        assert_eq!(*numbers.read(), [3; LEN]);
+    });
+}
+
+/// The kernel has failed whose results the task waits for.
+#[test]
+fn who_is_woken_by_a_loss_may_look_at_the_devices() {
+    struct Looks(Devices, Mutex<Sender<bool>>);
+    impl Wake for Looks {
+        fn wake(self: Arc<Self>) {
+            let _ = self.1.lock().unwrap().send(has_failed(&self.0));
+        }
+    }
+    static GATE: Gate = Gate::new();
+    static BREAKS: Kernel = Kernel::new("breaks").host(|_: &mut HostCall<'_>| {
+        GATE.pass();
+        panic!("it is broken");
+    });
+    within("woken".to_owned(), || {
+        let devices = devices(Simulated::new());
+        let (numbers, closed) = (buffer(), GATE.close());
+        add(&devices, &STEP, &BREAKS, &numbers);
+        let (sender, woken) = channel();
+        let waker = Waker::from(Arc::new(Looks(devices.clone(), Mutex::new(sender))));
+        let side = || numbers.read()[0];
+        let task = Dual::new(&OTHER, &[1]).reads(&numbers).cpu(side);
+        let mut task = Box::pin(task.on(&devices));
+        let mut context = Context::from_waker(&waker);
+        assert!(Pin::new(&mut task).poll(&mut context).is_pending());
+        drop(closed);
+        assert!(woken.recv().unwrap(), "what has failed is known");
+        let reason = told(|| _ = roving::task::block_on(task));
+        assert!(reason.contains("it is broken"), "{reason}");
+    });
 }
