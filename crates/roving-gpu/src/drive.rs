@@ -5,6 +5,7 @@ use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use crate::buffer::content::Need;
 use crate::buffer::hold::{Held, Use};
 use crate::common::{Common, Fetching, Running, Sample};
 use crate::device::entry::{Entry, Phase, Task};
@@ -226,7 +227,8 @@ async fn hold(device: &Device, task: &Task) -> Held {
 
 /// Waits until the buffer is valid on the host.
 async fn bring_home(task: &Task, one: &Use) {
-    let home = poll_fn(|context| Arc::clone(&one.content).poll_host(context.waker()));
+    let mut need = Need::default();
+    let home = poll_fn(|context| Arc::clone(&one.content).poll_host(&mut need, context.waker()));
     if let Err(reason) = home.await {
         panic!(
             "task `{}`: the only valid copy of a buffer is lost: {reason}",

@@ -3,6 +3,7 @@
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -79,20 +80,32 @@ fn steps(devices: &Devices, kind: &'static Kind, numbers: &Buffer<u32>) {
         .run(devices);
 }
 
-/// Closes the gate, and runs a task on device A whose kernel comes to it.
-fn keep_on_a<'g>(
+/// Closes the gate, and runs a task of that kind whose kernel comes to it.
+fn keep_on<'g>(
+    kind: &'static Kind,
     gate: &'g Gate,
     kernel: &'static Kernel,
     devices: &Devices,
     numbers: &Buffer<u32>,
 ) -> Closed<'g> {
     let closed = gate.close();
-    let task = Dual::new(&ON_A, &[1]).updates(numbers);
+    let task = Dual::new(kind, &[1]).updates(numbers);
     task.gpu(async |gpu| gpu.launch(kernel, [1, 1, 1], &[Arg::update(numbers)]).await)
         .run(devices)
         .unwrap();
     closed.wait();
     closed
+}
+
+/// Runs a task on device B that reads it, and so has a copy of it come there.
+fn read_on_b(devices: &Devices, numbers: &Buffer<u32>) {
+    let other = Buffer::from(input(1));
+    let task = Dual::new(&ON_B, &[1]).reads(numbers).updates(&other);
+    let side = async |gpu: roving_gpu::Gpu| {
+        let arguments = [Arg::read(numbers), Arg::update(&other)];
+        gpu.launch(&ADD, [1, 1, 1], &arguments).await
+    };
+    task.gpu(side).run(devices).unwrap();
 }
 
 /// Up, down, from others and to others.
@@ -148,7 +161,7 @@ fn a_copy_is_behind_the_kernel_that_writes() {
         let times = times("behind");
         let devices = builder(&times, linked("a"), linked("b")).build().unwrap();
         let (numbers, sum) = (Buffer::from(input(1)), Buffer::from(vec![0; LEN]));
-        let closed = keep_on_a(&GATE, &KEPT, &devices, &numbers);
+        let closed = keep_on(&ON_A, &GATE, &KEPT, &devices, &numbers);
         let (sender, ended) = channel();
         let (with, from, to) = (devices.clone(), numbers.clone(), sum.clone());
         let thread = std::thread::spawn(move || {
@@ -308,7 +321,7 @@ fn a_device_that_is_lost_before_its_copy_is_told_by_the_one_that_waits() {
         let a = linked("a").fail_at(2, Failure::Lost);
         let devices = builder(&times, a, linked("b")).build().unwrap();
         let numbers = Buffer::from(input(1));
-        let closed = keep_on_a(&GATE, &KEPT, &devices, &numbers);
+        let closed = keep_on(&ON_A, &GATE, &KEPT, &devices, &numbers);
         let (with, from) = (devices.clone(), numbers.clone());
         let thread = std::thread::spawn(move || {
             let task = Dual::new(&ON_B, &[1]).updates(&from);
@@ -346,14 +359,9 @@ fn what_a_lost_device_does_not_bring_comes_from_another() {
             let a = linked("a").fail_at(3, Failure::Lost);
             let devices = builder(&times, a, linked("b")).build().unwrap();
             let is_lost = || devices.profile().devices[0].is_lost;
-            let [numbers, other] = [(); 2].map(|()| Buffer::from(input(1)));
+            let numbers = Buffer::from(input(1));
             steps(&devices, &ON_A, &numbers);
-            let task = Dual::new(&ON_B, &[1]).reads(&numbers).updates(&other);
-            let side = async |gpu: roving_gpu::Gpu| {
-                let arguments = [Arg::read(&numbers), Arg::update(&other)];
-                gpu.launch(&ADD, [1, 1, 1], &arguments).await
-            };
-            task.gpu(side).run(&devices).unwrap();
+            read_on_b(&devices, &numbers);
             devices.wait();
             if fetches {
                 numbers.fetch();
@@ -363,6 +371,79 @@ fn what_a_lost_device_does_not_bring_comes_from_another() {
             assert!(is_lost());
         });
     }
+}
+
+#[test]
+fn what_a_lost_device_does_not_bring_to_make_room_is_on_another() {
+    within("spill".to_owned(), || {
+        let times = times("spill");
+        // Its memory, a copy to it, the kernel, and the copy to the host, to make room.
+        let a = linked("a").memory_bytes(BYTES).fail_at(3, Failure::Lost);
+        let devices = builder(&times, a, linked("b")).build().unwrap();
+        let [numbers, more] = [(); 2].map(|()| Buffer::from(input(1)));
+        steps(&devices, &ON_A, &numbers);
+        read_on_b(&devices, &numbers);
+        devices.wait();
+        let task = Dual::new(&ON_A, &[1]).updates(&more);
+        task.cpu(|| step(&mut more.write()))
+            .gpu(async |gpu| gpu.launch(&STEP, [1, 1, 1], &[Arg::update(&more)]).await)
+            .run(&devices);
+        assert!(devices.profile().devices[0].is_lost);
+        assert_eq!(*numbers.read(), after(1));
+    });
+}
+
+/// The device is lost while it copies the buffer, and this report is that of the loss.
+#[test]
+fn a_report_of_a_failed_copy_may_read_the_buffer() {
+    within("report".to_owned(), || {
+        let times = times("report");
+        // Its memory, a copy to it, the kernel, and the copy to the host.
+        let a = linked("a").fail_at(3, Failure::Lost);
+        let numbers = Buffer::from(input(1));
+        let (sender, read) = channel();
+        let (from, sender) = (numbers.clone(), Mutex::new(sender));
+        let builder = builder(&times, a, linked("b")).on_failure(move |_| {
+            let _ = sender.lock().unwrap().send(from.read().to_vec());
+        });
+        let devices = builder.build().unwrap();
+        steps(&devices, &ON_A, &numbers);
+        read_on_b(&devices, &numbers);
+        devices.wait();
+        numbers.fetch();
+        assert_eq!(read.recv().unwrap(), after(1));
+    });
+}
+
+/// The device is lost while another one copies from it. Who asks meanwhile is told that nobody has
+/// the buffer; who asks when it has come gets it.
+#[test]
+fn what_comes_to_another_device_after_the_loss_of_the_first_is_not_lost() {
+    static GATE: Gate = Gate::new();
+    static KEPT: Kernel = Kernel::new("kept").host(|_: &mut HostCall<'_>| GATE.pass());
+    within("arriving".to_owned(), || {
+        let times = times("arriving");
+        // Its memory, a copy to it, the kernel, and the copy to the host.
+        let a = linked("a").fail_at(3, Failure::Lost);
+        let devices = builder(&times, a, linked("b")).build().unwrap();
+        let [numbers, other] = [(); 2].map(|()| Buffer::from(input(1)));
+        steps(&devices, &ON_A, &numbers);
+        devices.wait();
+        // While that kernel runs, B copies nothing.
+        let closed = keep_on(&ON_B, &GATE, &KEPT, &devices, &other);
+        std::thread::scope(|scope| {
+            scope.spawn(|| read_on_b(&devices, &numbers));
+            soon("it is to be copied", || {
+                devices.profile().devices[1].peer_copies == 1
+            });
+            numbers.fetch();
+            soon("it is lost", || devices.profile().devices[0].is_lost);
+            let told = catch_unwind(AssertUnwindSafe(|| drop(numbers.read())));
+            drop(closed);
+            assert!(told.is_err());
+        });
+        assert_eq!(*numbers.read(), after(1));
+    });
 }
 
 static FILL: Kernel = Kernel::new("fill").host(|call: &mut HostCall<'_>| {

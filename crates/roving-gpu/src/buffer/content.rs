@@ -55,25 +55,36 @@ pub(crate) trait Content: Send + Sync {
     fn spilled(&self, version: u64, target: Target);
     /// Ready when the copy on the host is valid, or lost for the reason that is returned. Starts
     /// what that needs.
-    fn poll_host(self: Arc<Self>, waker: &Waker) -> Poll<Result<(), String>>;
+    fn poll_host(self: Arc<Self>, need: &mut Need, waker: &Waker) -> Poll<Result<(), String>>;
     /// There is a copy there.
     fn is_at(&self, place: Weak<dyn Place>);
     /// Where there are copies, of whatever version; that which was written last comes first.
     fn places(&self) -> Vec<Arc<dyn Place>>;
-    /// The copy of that version on a device is lost. If no other is valid, so is the buffer.
-    fn lose(&self, version: u64, reason: &str);
+    /// No copy of that version is valid any more, but for the host's. Returns whoever waits for
+    /// one, to be woken when no device is locked.
+    #[must_use]
+    fn lose(&self, version: u64, reason: &str) -> Vec<Waker>;
+    /// A copy of that version has come to a device. It was on its way there when the last one that
+    /// was valid went, if the buffer was lost meanwhile.
+    fn arrived(&self, version: u64);
 }
 
 /// Why there is no copy on the host.
 pub(crate) enum Missing {
-    /// There is no valid copy at all.
-    Lost(String),
     /// The copy could not be made; where it is, it is still valid.
     ThisTime(String),
     /// Where it was to come from there is none any more: whoever waits asks again, and finds one
     /// elsewhere, or why there is none.
     NoLonger,
 }
+
+/// A guard or a task that needs the copy on the host, with the number of the copies that had been
+/// begun when it came.
+///
+/// It is told why a later one has failed, whoever has begun that. The failure of an earlier one is
+/// not its own: it has another one made.
+#[derive(Default)]
+pub(crate) struct Need(Option<u64>);
 
 /// The copy on the host.
 pub(super) struct Host<T>(pub(super) Vec<T>);
@@ -120,8 +131,8 @@ struct State<T> {
     writer: bool,
     /// A device copies it to the host, and holds it to read.
     is_coming: bool,
-    /// The last copy to the host was begun for a guard or a task, and not by a fetch.
-    is_needed: bool,
+    /// So many copies to the host have been begun.
+    begun: u64,
     waiters: Vec<Waker>,
     version: u64,
     host_version: u64,
@@ -130,17 +141,18 @@ struct State<T> {
     home: Option<Arc<dyn Place>>,
     /// Why there is no valid copy.
     lost: Option<String>,
-    /// Why the last try to make the host's copy valid has failed; for the first who asks.
-    failed: Option<String>,
+    /// The number of the last copy to the host that has failed, of this version, and why.
+    failed: Option<(u64, String)>,
 }
 
 impl<T> State<T> {
-    /// Why the host has no copy, if that is known.
-    fn why_missing(&mut self) -> Option<String> {
-        let failed = self.failed.take();
-        self.lost
-            .clone()
-            .or(failed.filter(|_| self.version != self.host_version))
+    /// Why the host has no copy, if whoever needs it is to be told.
+    fn why_missing(&self, need: &mut Need) -> Option<String> {
+        let begun_before = *need.0.get_or_insert(self.begun);
+        let is_missing = self.version != self.host_version;
+        let failed = self.failed.as_ref().filter(|_| is_missing);
+        let own = failed.filter(|(number, _)| *number > begun_before);
+        self.lost.clone().or_else(|| Some(own?.1.clone()))
     }
 
     fn free_for(&self, exclusive: bool) -> bool {
@@ -184,7 +196,7 @@ impl<T: Element> Shared<T> {
                 readers: 0,
                 writer: false,
                 is_coming: false,
-                is_needed: false,
+                begun: 0,
                 waiters: Vec::new(),
                 version: 0,
                 host_version: 0,
@@ -217,9 +229,14 @@ impl<T: Element> Shared<T> {
     }
 
     /// One try to get a guard.
-    pub(super) fn try_guard(self: &Arc<Self>, exclusive: bool, waker: &Waker) -> Granted<T> {
+    pub(super) fn try_guard(
+        self: &Arc<Self>,
+        exclusive: bool,
+        need: &mut Need,
+        waker: &Waker,
+    ) -> Granted<T> {
         let mut state = self.lock();
-        if let Some(reason) = state.why_missing() {
+        if let Some(reason) = state.why_missing(need) {
             return Granted::Lost(reason);
         }
         if state.version != state.host_version {
@@ -245,12 +262,11 @@ impl<T: Element> Shared<T> {
         }
     }
 
-    /// Has the copy on the host made valid, and tells nobody, also if that cannot be done: the
-    /// first guard tries it anew.
+    /// Has the copy on the host made valid, and tells nobody, also if that cannot be done: a guard
+    /// that comes later tries it anew.
     pub(super) fn begin_fetch(self: &Arc<Self>) {
         let state = self.lock();
-        let is_known = state.lost.is_some() || state.failed.is_some();
-        if state.version != state.host_version && !is_known {
+        if state.version != state.host_version && state.lost.is_none() {
             self.fetch(state, None);
         }
     }
@@ -271,7 +287,7 @@ impl<T: Element> Shared<T> {
             Some(last_written) => {
                 state.hold(false);
                 state.is_coming = true;
-                state.is_needed = waker.is_some();
+                state.begun += 1;
                 let version = state.version;
                 // Devices are not asked while this is locked.
                 drop(state);
@@ -405,12 +421,8 @@ impl<T: Element> Content for Shared<T> {
                 // Somebody else has brought it meanwhile, and then the copy on the device may have
                 // gone.
                 Err(_) if state.version == state.host_version => {}
-                // The kernel that wrote it may have failed meanwhile, and has said more.
-                Err(Missing::Lost(reason)) => {
-                    state.lost.get_or_insert(reason);
-                }
-                Err(Missing::ThisTime(reason)) if state.is_needed => state.failed = Some(reason),
-                Err(Missing::ThisTime(_) | Missing::NoLonger) => {}
+                Err(Missing::ThisTime(reason)) => state.failed = Some((state.begun, reason)),
+                Err(Missing::NoLonger) => {}
             }
             self.tell(&state);
             state.is_coming = false;
@@ -428,15 +440,17 @@ impl<T: Element> Content for Shared<T> {
                 return;
             }
             state.replace_host(target);
+            // The device may have been lost since the copy ended.
+            state.lost = None;
             self.tell(&state);
             mem::take(&mut state.waiters)
         };
         waiters.into_iter().for_each(Waker::wake);
     }
 
-    fn poll_host(self: Arc<Self>, waker: &Waker) -> Poll<Result<(), String>> {
-        let mut state = self.lock();
-        if let Some(reason) = state.why_missing() {
+    fn poll_host(self: Arc<Self>, need: &mut Need, waker: &Waker) -> Poll<Result<(), String>> {
+        let state = self.lock();
+        if let Some(reason) = state.why_missing(need) {
             return Poll::Ready(Err(reason));
         }
         if state.version == state.host_version {
@@ -458,16 +472,20 @@ impl<T: Element> Content for Shared<T> {
         state.places.iter().filter_map(Weak::upgrade).collect()
     }
 
-    fn lose(&self, version: u64, reason: &str) {
-        let waiters = {
-            let mut state = self.lock();
-            if state.version != version || state.host_version == version {
-                return;
-            }
-            state.lost.get_or_insert_with(|| reason.to_owned());
-            mem::take(&mut state.waiters)
-        };
-        waiters.into_iter().for_each(Waker::wake);
+    fn lose(&self, version: u64, reason: &str) -> Vec<Waker> {
+        let mut state = self.lock();
+        if state.version != version || state.host_version == version {
+            return Vec::new();
+        }
+        state.lost.get_or_insert_with(|| reason.to_owned());
+        mem::take(&mut state.waiters)
+    }
+
+    fn arrived(&self, version: u64) {
+        let mut state = self.lock();
+        if state.version == version {
+            state.lost = None;
+        }
     }
 }
 
@@ -495,90 +513,4 @@ impl<T: Element> Drop for Shared<T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::{Poll, Waker};
-
-    use super::{Backend, Content, Granted, Lent, Missing, Place, Shared, Way};
-    use std::sync::Arc;
-
-    /// A device that has the only valid copy: how often it was asked for it, and what it does then.
-    struct Mock(AtomicUsize, fn(&dyn Content));
-
-    impl Mock {
-        fn new(when_asked: fn(&dyn Content)) -> Arc<Mock> {
-            Arc::new(Mock(AtomicUsize::new(0), when_asked))
-        }
-    }
-
-    impl Place for Mock {
-        fn fetch(self: Arc<Self>, content: Arc<dyn Content>) {
-            // Ordering: Relaxed: one thread.
-            self.0.fetch_add(1, Ordering::Relaxed);
-            (self.1)(&*content);
-        }
-
-        fn has_valid(&self, _: u64, _: u64) -> bool {
-            true
-        }
-
-        fn way(&self, _: u64, _: u64, _: &dyn Backend) -> Option<Way> {
-            None
-        }
-
-        fn lend(self: Arc<Self>, _: u64, _: u64, _: &dyn Backend) -> Option<Lent> {
-            None
-        }
-
-        fn forget(&self, _: u64) {}
-    }
-
-    /// A buffer of one number, which only that device has.
-    fn only_at(mock: &Arc<Mock>) -> Arc<Shared<u32>> {
-        let place: Arc<dyn Place> = Arc::clone(mock) as _;
-        let shared = Arc::new(Shared::new(vec![0_u32]));
-        shared.written(Arc::downgrade(&place), None);
-        shared
-    }
-
-    /// A tile of Cholesky's factor: tasks that read it wait in the queue of a device, and one that
-    /// a worker has taken reads it, too.
-    #[test]
-    fn a_copy_comes_to_the_host_beside_tasks_that_read() {
-        let mock = Mock::new(|_| ());
-        let shared = only_at(&mock);
-        let waker = Waker::noop();
-        let poll_host = || Arc::clone(&shared).poll_host(waker);
-        assert!(shared.try_hold(false, waker));
-        // It is asked for once, and nobody changes it meanwhile.
-        for _ in 0..2 {
-            assert!(poll_host().is_pending());
-            // Ordering: Relaxed: one thread.
-            assert_eq!(mock.0.load(Ordering::Relaxed), 1);
-        }
-        shared.release(false);
-        assert!(!shared.try_hold(true, waker));
-        assert!(shared.try_hold(false, waker));
-        shared.fetched(Ok(shared.target()));
-        assert_eq!(poll_host(), Poll::Ready(Ok(())));
-        assert!(!shared.try_hold(true, waker));
-        shared.release(false);
-        assert!(shared.try_hold(true, waker));
-    }
-
-    #[test]
-    fn the_first_reason_of_a_loss_is_told() {
-        let mock = Mock::new(|content| {
-            let (version, _) = content.versions();
-            content.lose(version, "the kernel failed");
-            content.fetched(Err(Missing::Lost("its copy is gone".into())));
-        });
-        let shared = only_at(&mock);
-        let waker = Waker::noop();
-        assert!(matches!(shared.try_guard(false, waker), Granted::Later));
-        match shared.try_guard(false, waker) {
-            Granted::Lost(reason) => assert_eq!(reason, "the kernel failed"),
-            Granted::Yes(_) | Granted::Later => panic!("no copy is left"),
-        }
-    }
-}
+mod tests;

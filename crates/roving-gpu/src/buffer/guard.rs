@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use super::Element;
-use super::content::{Content, Granted, Host, Shared};
+use super::content::{Content, Granted, Host, Need, Shared};
 use super::wait::block;
 
 /// A guard of a buffer that is read on the host. See [`Buffer::read`](crate::Buffer::read).
@@ -75,19 +75,19 @@ pub(super) fn into_vec<T: Element>(shared: Arc<Shared<T>>) -> Vec<T> {
 
 /// Waits until it can be had.
 fn get<T: Element>(shared: &Arc<Shared<T>>, exclusive: bool) -> Arc<Host<T>> {
+    let mut need = Need::default();
+    let mut look = |waker: &Waker| shared.try_guard(exclusive, &mut need, waker);
     // Mostly it can be had at once.
-    let mut granted = shared.try_guard(exclusive, Waker::noop());
+    let mut granted = look(Waker::noop());
     if let Granted::Later = granted {
         let tell = || {
             let len = shared.len();
             format!("a buffer of {len} elements, which a guard or a task on a device holds")
         };
-        let guard = poll_fn(
-            |context| match shared.try_guard(exclusive, context.waker()) {
-                Granted::Later => Poll::Pending,
-                granted => Poll::Ready(granted),
-            },
-        );
+        let guard = poll_fn(|context| match look(context.waker()) {
+            Granted::Later => Poll::Pending,
+            granted => Poll::Ready(granted),
+        });
         granted = block(tell, guard);
     }
     match granted {

@@ -110,7 +110,7 @@ impl<T: Element> Buffer<T> {
     /// Begins to copy the numbers to the host where only a device has them, and returns at once. A
     /// guard that is taken later waits for what is left of it: so the results of many tasks come
     /// together, and not one after the other. Does nothing while a task that writes them is under
-    /// way. A copy that fails is tried anew by the first guard, which tells why where that fails,
+    /// way. Where the copy fails, a guard has another one made, and tells why where that fails,
     /// too.
     ///
     /// ```

@@ -123,7 +123,12 @@ impl Device {
             waiting = arrived.map_or_else(Vec::new, |arrived| arrived.waiting);
             match error {
                 // The task may have landed ahead, and made a newer version of it.
-                None => copy.version = copy.version.max(Some(version)),
+                None => {
+                    copy.version = copy.version.max(Some(version));
+                    if state.lost.is_none() {
+                        incoming.content().arrived(version);
+                    }
+                }
                 // That version is lost, with its reason, when the task comes down. Who asks for
                 // it before then gets a copy that is made behind the task, and no other reason.
                 Some(_) if copy.version > Some(version) => {}

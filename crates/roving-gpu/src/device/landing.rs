@@ -181,7 +181,8 @@ impl Device {
         for (number, version) in inside.ahead.take().unwrap_or_default() {
             let Some(error) = &error else { continue };
             let content = &entry.uses[number].content;
-            content.lose(version, &format!("{}: {error}", self.name));
+            let reason = format!("{}: {error}", self.name);
+            actions.wakes.extend(content.lose(version, &reason));
             let copy = state.table.get_mut(content.id());
             if let Some(copy) = copy.filter(|copy| copy.version == Some(version)) {
                 copy.version = None;
@@ -215,7 +216,7 @@ impl Device {
         self.end_sample(entry, &mut inside);
         drop(inside);
         if let Some(error) = own {
-            self.failed(state, actions, entry.kind, &error);
+            self.failed(state, actions, Some(entry.kind), &error);
         }
         self.learn(state, entry, was_sample);
         self.call_one(state, actions);
@@ -279,23 +280,21 @@ impl Device {
             }
         }
         drop(inside);
-        self.failed(state, actions, entry.kind, error);
+        self.failed(state, actions, Some(entry.kind), error);
     }
 
-    /// Draws the conclusions for other tasks.
+    /// Draws the conclusions for other tasks. A copy to the host has no kind.
     pub(super) fn failed(
         self: &Arc<Self>,
         state: &mut State,
         actions: &mut Actions,
-        kind: &'static str,
+        kind: Option<&'static str>,
         error: &DeviceError,
     ) {
         state.account.failed(error.cause());
         actions.reports.push(error.clone());
         match error.cause() {
-            Cause::Kernel => {
-                state.refused.insert(kind);
-            }
+            Cause::Kernel => state.refused.extend(kind),
             Cause::Lost if state.lost.is_none() => {
                 state.lost = Some(error.clone());
                 state.table.clear();

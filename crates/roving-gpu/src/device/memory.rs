@@ -1,5 +1,6 @@
 //! Buffers whose only valid copy is on the device.
 
+use std::mem;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -38,7 +39,9 @@ impl Place for Device {
             Ok(())
         });
         if let Err(reason) = fetched {
-            content.fetched(Err(Missing::Lost(reason)));
+            // The device may have been lost since it was asked what it has.
+            self.lose(&*content, content.versions().0, &reason);
+            content.fetched(Err(Missing::NoLonger));
         }
     }
 
@@ -71,24 +74,39 @@ impl Place for Device {
 impl Device {
     fn fetched(self: &Arc<Self>, content: &dyn Content, outcome: Outcome, left: Left) {
         self.account_fetch(content, &outcome);
+        let mut reports = Vec::new();
         content.fetched(match (outcome, left) {
             (Ok(_), Left::Copy(target)) => Ok(target),
-            (Err(error), _) => Err(self.fetch_failed(content, &error)),
+            (Err(error), _) => {
+                let version = content.versions().0;
+                reports = self.copy_failed(content, version, &error);
+                Err(match error.cause() {
+                    Cause::Lost => Missing::NoLonger,
+                    _ => Missing::ThisTime(format!("{}: {error}", self.name)),
+                })
+            }
             (Ok(_), _) => unreachable!("only a failure leaves a download without its copy"),
         });
-        self.freed(content, false);
+        self.freed(content, false, reports);
     }
 
-    /// With the device its copy is lost, and with that the buffer, if no other device has one.
-    /// After any other failure it is as good as before.
-    fn fetch_failed(self: &Arc<Self>, content: &dyn Content, error: &DeviceError) -> Missing {
-        let reason = format!("{}: {error}", self.name);
-        self.with(|state, actions| self.failed(state, actions, "", error));
-        if error.cause() != Cause::Lost {
-            return Missing::ThisTime(reason);
+    /// A copy to the host has failed. With the device its copy is lost, and with that the buffer,
+    /// if no other device has one. After any other failure it is as good as before. Returns what is
+    /// to be reported when nobody waits for this copy any more: who hears of it may take a guard.
+    fn copy_failed(
+        self: &Arc<Self>,
+        content: &dyn Content,
+        version: u64,
+        error: &DeviceError,
+    ) -> Vec<DeviceError> {
+        let reports = self.with(|state, actions| {
+            self.failed(state, actions, None, error);
+            mem::take(&mut actions.reports)
+        });
+        if error.cause() == Cause::Lost {
+            self.lose(content, version, &format!("{}: {error}", self.name));
         }
-        self.lose(content, &reason);
-        Missing::NoLonger
+        reports
     }
 
     /// Copies a buffer that nobody uses here to the host, so that its memory can be had.
@@ -116,32 +134,26 @@ impl Device {
         let (device, then, to) = (Arc::clone(self), Arc::clone(&content), content.target());
         let done = Done::new(move |outcome, left| {
             device.account_fetch(&*then, &outcome);
+            let mut reports = Vec::new();
             match (outcome, left) {
                 (Ok(_), Left::Copy(target)) => then.spilled(version, target),
-                (Err(error), _) => device.spill_failed(&*then, version, &error),
+                (Err(error), _) => {
+                    device.stays(&*then, version);
+                    reports = device.copy_failed(&*then, version, &error);
+                }
                 (Ok(_), _) => {}
             }
-            device.freed(&*then, true);
+            device.freed(&*then, true, reports);
         });
         actions.downloads.push((0, Download { from, to, done }));
         actions.contents.push(content);
     }
 
-    /// With the device its copy is lost. After any other failure it is as good as before, and stays
-    /// where it is.
-    fn spill_failed(self: &Arc<Self>, content: &dyn Content, version: u64, error: &DeviceError) {
-        let is_lost = error.cause() == Cause::Lost;
-        if is_lost {
-            content.lose(version, &format!("{}: {error}", self.name));
+    /// That version could not be copied to the host to make room.
+    fn stays(&self, content: &dyn Content, version: u64) {
+        if let Some(copy) = self.lock().table.get_mut(content.id()) {
+            copy.stays = Some(version);
         }
-        self.with(|state, actions| {
-            match state.table.get_mut(content.id()) {
-                Some(copy) if is_lost => copy.version = None,
-                Some(copy) => copy.stays = Some(version),
-                None => {}
-            }
-            self.failed(state, actions, "", error);
-        });
     }
 
     fn account_fetch(self: &Arc<Self>, content: &dyn Content, outcome: &Outcome) {
@@ -158,8 +170,14 @@ impl Device {
     }
 
     /// The memory of a buffer may be free for somebody now.
-    fn freed(self: &Arc<Self>, content: &dyn Content, was_spilling: bool) {
-        self.with(|state, _| {
+    fn freed(
+        self: &Arc<Self>,
+        content: &dyn Content,
+        was_spilling: bool,
+        reports: Vec<DeviceError>,
+    ) {
+        self.with(|state, actions| {
+            actions.reports = reports;
             state.fetching -= 1;
             if was_spilling {
                 if let Some(copy) = state.table.get_mut(content.id()) {

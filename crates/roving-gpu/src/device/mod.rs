@@ -288,7 +288,7 @@ impl Device {
         self.submissions.submit(&*self.backend);
         // Before anybody else holds them.
         for (content, reason) in &losses {
-            self.lose(&**content, reason);
+            self.lose(&**content, content.versions().0, reason);
         }
         for incoming in &crossings {
             self.bring_over(incoming);

@@ -8,6 +8,7 @@
 //! there has failed, nobody has seen what came of it here.
 
 use std::sync::Arc;
+use std::task::Waker;
 
 use super::bring::Incoming;
 use super::entry::Entry;
@@ -79,13 +80,20 @@ impl Device {
         places.filter_map(move |place| place.way(id, version, &*self.backend))
     }
 
-    /// A buffer is lost with its copy here, if no other device has one that is valid.
-    pub(super) fn lose(&self, content: &dyn Content, reason: &str) {
-        let (version, _) = content.versions();
+    /// A buffer is lost with its copy here, if no other device has one that is valid. Not while a
+    /// device is locked.
+    pub(super) fn lose(&self, content: &dyn Content, version: u64, reason: &str) {
         let has = |place: Arc<dyn Place>| place.has_valid(content.id(), version);
-        if !content.places().into_iter().any(has) {
-            content.lose(version, reason);
+        let is_somewhere = || content.places().into_iter().any(has);
+        if is_somewhere() {
+            return;
         }
+        let waiters = content.lose(version, reason);
+        // It may have come to another device since.
+        if is_somewhere() {
+            content.arrived(version);
+        }
+        waiters.into_iter().for_each(Waker::wake);
     }
 
     /// How long it takes to bring what only other devices have; seconds.

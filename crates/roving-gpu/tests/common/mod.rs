@@ -1,6 +1,8 @@
 //! Programs of tasks with two sides, small enough to be run once for each thing that can go wrong.
 #![allow(dead_code, reason = "each test uses some of them")]
 
+pub(crate) mod numbers;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;

@@ -1,0 +1,43 @@
+//! A buffer of a few numbers and the tasks that add to it, with write-back.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use roving_gpu::{Arg, Buffer, Choice, Devices, Dual, HostCall, Kernel, Kind, Simulated, Writes};
+
+pub(crate) static STEP: Kind = Kind::new("step");
+pub(crate) static OTHER: Kind = Kind::new("other");
+pub(crate) static ADD_ONE: Kernel = Kernel::new("add one").host(|call: &mut HostCall<'_>| {
+    call.update::<u32>().iter_mut().for_each(|x| *x += 1);
+});
+
+pub(crate) const LEN: usize = 4;
+pub(crate) const BYTES: u64 = 4 * LEN as u64;
+
+pub(crate) fn devices(backend: Simulated) -> Devices {
+    let builder = Devices::builder().backend(backend).writes(Writes::Back);
+    builder.choice(Choice::Gpu).build().unwrap()
+}
+
+pub(crate) fn buffer() -> Buffer<u32> {
+    Buffer::from(vec![1; LEN])
+}
+
+/// Adds 1 on a device, and 10 on the CPU.
+pub(crate) fn add(
+    devices: &Devices,
+    kind: &'static Kind,
+    kernel: &'static Kernel,
+    to: &Buffer<u32>,
+) {
+    Dual::new(kind, &[LEN])
+        .updates(to)
+        .cpu(|| to.write().iter_mut().for_each(|x| *x += 10))
+        .gpu(async |gpu| gpu.launch(kernel, [1, 1, 1], &[Arg::update(to)]).await)
+        .run(devices);
+}
+
+/// With which words it panics.
+pub(crate) fn told(run: impl FnOnce()) -> String {
+    let lost = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
+    lost.downcast_ref::<String>().expect("a text").clone()
+}

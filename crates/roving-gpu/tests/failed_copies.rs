@@ -1,0 +1,241 @@
+//! Copies of buffers that fail, on one device: nothing is lost that the device still has, and only
+//! those are told who need it.
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
+use std::time::Duration;
+
+use common::numbers::{ADD_ONE, BYTES, LEN, OTHER, STEP, add, buffer, devices, told};
+use common::{Gate, poll, soon, within};
+use roving_gpu::{Devices, Dual, Failure, HostCall, Kernel, Kind, Simulated};
+
+#[test]
+fn a_copy_that_cannot_be_made_to_free_memory_stays_where_it_is() {
+    for failure in [Failure::OutOfMemory, Failure::Kernel] {
+        within(format!("spill: {failure:?}"), move || {
+            // Memory, a copy there, a launch; then the copy back, for the memory is wanted by
+            // another.
+            let backend = Simulated::new().memory_bytes(BYTES).fail_at(3, failure);
+            let devices = devices(backend);
+            let (first, second) = (buffer(), buffer());
+            add(&devices, &STEP, &ADD_ONE, &first);
+            add(&devices, &STEP, &ADD_ONE, &second);
+            assert_eq!(*second.read(), [11; LEN]);
+            assert_eq!(*first.read(), [2; LEN]);
+            // And now there is room.
+            add(&devices, &STEP, &ADD_ONE, &second);
+            assert_eq!(*second.read(), [12; LEN]);
+        });
+    }
+}
+
+#[test]
+fn a_copy_that_cannot_be_fetched_can_be_fetched_later() {
+    within("fetch".to_owned(), || {
+        let backend = Simulated::new().fail_at(3, Failure::OutOfMemory);
+        let devices = devices(backend);
+        let numbers = buffer();
+        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let first = catch_unwind(AssertUnwindSafe(|| drop(numbers.read())));
+        assert!(first.is_err());
+        assert_eq!(*numbers.read(), [2; LEN]);
+    });
+}
+
+/// A device of which all operations from number 3 to that one fail: memory, a copy there and a
+/// launch go well, and then come the copies to the host.
+fn failing(failure: Failure, last: u64) -> Simulated {
+    (3..=last).fold(Simulated::new(), |backend, at| backend.fail_at(at, failure))
+}
+
+/// Whether anything has failed there.
+fn has_failed(devices: &Devices) -> bool {
+    !devices.profile().devices[0].failures.is_empty()
+}
+
+/// The copy is made anew for a guard that comes after it has failed, for one that waits for it, and
+/// for a task that does.
+#[test]
+fn a_fetch_that_fails_is_as_if_nobody_had_fetched() {
+    static GATE: Gate = Gate::new();
+    static KEPT: Kernel = Kernel::new("kept").host(|call: &mut HostCall<'_>| {
+        GATE.pass();
+        call.update::<u32>().iter_mut().for_each(|x| *x += 1);
+    });
+    for failure in [Failure::OutOfMemory, Failure::Kernel] {
+        for more in [0, 1] {
+            within(format!("fetch, and {more} more: {failure:?}"), move || {
+                let devices = devices(failing(failure, 3));
+                let numbers = buffer();
+                add(&devices, &STEP, &ADD_ONE, &numbers);
+                numbers.fetch();
+                soon("it has failed", || has_failed(&devices));
+                (0..more).for_each(|_| add(&devices, &OTHER, &ADD_ONE, &numbers));
+                assert_eq!(*numbers.read(), [2 + more; LEN]);
+            });
+        }
+        within(format!("fetch, waited for: {failure:?}"), move || {
+            let devices = devices(failing(failure, 3));
+            let (numbers, closed) = (buffer(), GATE.close());
+            add(&devices, &STEP, &KEPT, &numbers);
+            numbers.fetch();
+            let side = || numbers.read()[0];
+            let task = Dual::new(&OTHER, &[1]).reads(&numbers).cpu(side);
+            let mut task = Box::pin(task.on(&devices));
+            assert!(poll(&mut task).is_pending());
+            drop(closed);
+            assert_eq!(*numbers.read(), [2; LEN]);
+            assert_eq!(roving::task::block_on(task), 2);
+        });
+    }
+}
+
+/// A task has needed the copy, and was dropped before it heard that there is none.
+#[test]
+fn what_could_not_be_fetched_before_a_task_changed_it_is_not_told() {
+    within("changed".to_owned(), || {
+        let devices = devices(failing(Failure::OutOfMemory, 3));
+        let numbers = buffer();
+        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let task = Dual::new(&OTHER, &[1]).reads(&numbers).cpu(|| ());
+        let mut task = Box::pin(task.on(&devices));
+        assert!(poll(&mut task).is_pending());
+        soon("it has failed", || has_failed(&devices));
+        drop(task);
+        add(&devices, &OTHER, &ADD_ONE, &numbers);
+        assert_eq!(*numbers.read(), [3; LEN]);
+    });
+}
+
+#[test]
+fn what_can_never_be_fetched_is_told_by_each_guard() {
+    for failure in [Failure::OutOfMemory, Failure::Kernel] {
+        within(format!("never: {failure:?}"), move || {
+            let devices = devices(failing(failure, 20));
+            let numbers = buffer();
+            add(&devices, &STEP, &ADD_ONE, &numbers);
+            for _ in 0..2 {
+                numbers.fetch();
+                let reason = told(|| drop(numbers.read()));
+                assert!(reason.contains("as planned"), "{reason}");
+            }
+            soon("the fetches have failed", || has_failed(&devices));
+            let task = Dual::new(&STEP, &[LEN]).writes(&numbers);
+            task.cpu(|| numbers.write().fill(7)).run(&devices);
+            assert_eq!(numbers.into_vec(), [7; LEN]);
+        });
+    }
+}
+
+#[test]
+fn a_device_that_is_lost_while_it_fetches_is_known_to_be() {
+    within("lost".to_owned(), || {
+        let backend = failing(Failure::Lost, 3);
+        let gauge = backend.gauge();
+        let devices = devices(backend);
+        let (numbers, other) = (buffer(), buffer());
+        add(&devices, &STEP, &ADD_ONE, &numbers);
+        numbers.fetch();
+        soon("it is lost", || devices.profile().devices[0].is_lost);
+        soon("memory is freed", || gauge.pieces() == 0);
+        for _ in 0..2 {
+            numbers.fetch();
+            let reason = told(|| drop(numbers.read()));
+            assert!(reason.contains("simulated") && reason.contains("as planned"));
+        }
+        add(&devices, &STEP, &ADD_ONE, &other);
+        assert_eq!(*other.read(), [11; LEN]);
+    });
+}
+
+/// The copy goes on, and then its memory is free; also where the program has let go of the device.
+#[test]
+fn what_is_fetched_may_be_dropped() {
+    static GATE: Gate = Gate::new();
+    static KEPT: Kernel = Kernel::new("kept").host(|_: &mut HostCall<'_>| GATE.pass());
+    for (keeps, last) in [(true, 0), (false, 0), (true, 3), (false, 3)] {
+        within(format!("dropped: {keeps}, {last}"), move || {
+            let backend = failing(Failure::Lost, last).launch_time(Duration::from_millis(2));
+            let gauge = backend.gauge();
+            let devices = devices(backend);
+            let (numbers, closed) = (buffer(), GATE.close());
+            add(&devices, &STEP, &KEPT, &numbers);
+            numbers.fetch();
+            closed.wait();
+            drop(numbers);
+            assert_eq!(gauge.pieces(), 1);
+            drop(closed);
+            let kept = keeps.then_some(devices);
+            soon("memory is freed", || gauge.pieces() == 0);
+            assert_eq!(gauge.operations(), 4);
+            drop(kept);
+        });
+    }
+}
+
+/// The task is dropped before or after its copy has failed; the device could deliver the next one.
+#[test]
+fn a_guard_is_not_told_what_failed_for_a_task_that_is_gone() {
+    within("gone".to_owned(), || {
+        let devices = devices(failing(Failure::OutOfMemory, 3));
+        let numbers = buffer();
+        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let task = Dual::new(&OTHER, &[1]).reads(&numbers).cpu(|| ());
+        let mut task = Box::pin(task.on(&devices));
+        assert!(poll(&mut task).is_pending());
+        soon("it has failed", || has_failed(&devices));
+        drop(task);
+        assert_eq!(*numbers.read(), [2; LEN]);
+    });
+}
+
+#[test]
+fn a_kind_without_a_name_runs_where_a_copy_has_failed() {
+    static NAMELESS: Kind = Kind::new("");
+    within("nameless".to_owned(), || {
+        let devices = devices(failing(Failure::Kernel, 3));
+        let numbers = buffer();
+        add(&devices, &STEP, &ADD_ONE, &numbers);
+        numbers.fetch();
+        assert_eq!(*numbers.read(), [2; LEN]);
+        add(&devices, &NAMELESS, &ADD_ONE, &numbers);
+        assert_eq!(*numbers.read(), [3; LEN]);
+    });
+}
+
+/// The kernel has failed whose results the task waits for.
+#[test]
+fn who_is_woken_by_a_loss_may_look_at_the_devices() {
+    struct Looks(Devices, Mutex<Sender<bool>>);
+    impl Wake for Looks {
+        fn wake(self: Arc<Self>) {
+            let _ = self.1.lock().unwrap().send(has_failed(&self.0));
+        }
+    }
+    static GATE: Gate = Gate::new();
+    static BREAKS: Kernel = Kernel::new("breaks").host(|_: &mut HostCall<'_>| {
+        GATE.pass();
+        panic!("it is broken");
+    });
+    within("woken".to_owned(), || {
+        let devices = devices(Simulated::new());
+        let (numbers, closed) = (buffer(), GATE.close());
+        add(&devices, &STEP, &BREAKS, &numbers);
+        let (sender, woken) = channel();
+        let waker = Waker::from(Arc::new(Looks(devices.clone(), Mutex::new(sender))));
+        let side = || numbers.read()[0];
+        let task = Dual::new(&OTHER, &[1]).reads(&numbers).cpu(side);
+        let mut task = Box::pin(task.on(&devices));
+        let mut context = Context::from_waker(&waker);
+        assert!(Pin::new(&mut task).poll(&mut context).is_pending());
+        drop(closed);
+        assert!(woken.recv().unwrap(), "what has failed is known");
+        let reason = told(|| _ = roving::task::block_on(task));
+        assert!(reason.contains("it is broken"), "{reason}");
+    });
+}
