@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use common::numbers::{ADD_ONE, BYTES, LEN, OTHER, STEP, add, buffer, devices, told};
 use common::{Gate, poll, soon, within};
-use roving_gpu::{Devices, Dual, Failure, HostCall, Kernel, Kind, Simulated};
+use roving_gpu::{Buffer, Devices, Dual, Failure, HostCall, Kernel, Kind, Simulated};
 
 #[test]
 fn a_copy_that_cannot_be_made_to_free_memory_stays_where_it_is() {
@@ -56,6 +56,14 @@ fn failing(failure: Failure, last: u64) -> Simulated {
 /// Whether anything has failed there.
 fn has_failed(devices: &Devices) -> bool {
     !devices.profile().devices[0].failures.is_empty()
+}
+
+/// A task needs the copy, which fails, and is dropped before it hears of that.
+fn need_and_go(devices: &Devices, numbers: &Buffer<u32>) {
+    let task = Dual::new(&OTHER, &[1]).reads(numbers).cpu(|| ());
+    let mut task = Box::pin(task.on(devices));
+    assert!(poll(&mut task).is_pending());
+    soon("it has failed", || has_failed(devices));
 }
 
 /// The copy is made anew for a guard that comes after it has failed, for one that waits for it, and
@@ -102,11 +110,7 @@ fn what_could_not_be_fetched_before_a_task_changed_it_is_not_told() {
         let devices = devices(failing(Failure::OutOfMemory, 3));
         let numbers = buffer();
         add(&devices, &STEP, &ADD_ONE, &numbers);
-        let task = Dual::new(&OTHER, &[1]).reads(&numbers).cpu(|| ());
-        let mut task = Box::pin(task.on(&devices));
-        assert!(poll(&mut task).is_pending());
-        soon("it has failed", || has_failed(&devices));
-        drop(task);
+        need_and_go(&devices, &numbers);
         add(&devices, &OTHER, &ADD_ONE, &numbers);
         assert_eq!(*numbers.read(), [3; LEN]);
     });
@@ -185,11 +189,7 @@ fn a_guard_is_not_told_what_failed_for_a_task_that_is_gone() {
         let devices = devices(failing(Failure::OutOfMemory, 3));
         let numbers = buffer();
         add(&devices, &STEP, &ADD_ONE, &numbers);
-        let task = Dual::new(&OTHER, &[1]).reads(&numbers).cpu(|| ());
-        let mut task = Box::pin(task.on(&devices));
-        assert!(poll(&mut task).is_pending());
-        soon("it has failed", || has_failed(&devices));
-        drop(task);
+        need_and_go(&devices, &numbers);
         assert_eq!(*numbers.read(), [2; LEN]);
     });
 }
