@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
@@ -517,6 +518,35 @@ fn and_so_they_are_with_threads_of_the_users_own() {
     watched(|| {
         for threads in [1, 3] {
             mixed(&Arc::new(own_threads(threads)), threads);
+        }
+    });
+}
+
+thread_local! {
+    static LEAVES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Of so many leaves, which sleep, more to the right than to the left.
+fn lopsided(leaves: usize) {
+    if leaves > 1 {
+        let left = leaves.div_ceil(4);
+        join(|| lopsided(left), || lopsided(leaves - left));
+    } else {
+        thread::sleep(Duration::from_micros(200));
+        LEAVES.set(LEAVES.get() + 1);
+    }
+}
+
+/// The parts of joins run on the pool's own threads alone, also where these have to wait for each
+/// other: what they leave in thread-local storage, a broadcast collects.
+#[test]
+fn a_broadcast_collects_what_joins_have_left_with_their_threads() {
+    watched(|| {
+        for threads in [2, 4, 8] {
+            let pool = pool(threads);
+            pool.install(|| lopsided(300));
+            let left = pool.broadcast(|_| LEAVES.take());
+            assert_eq!(left.iter().sum::<usize>(), 300, "{left:?}");
         }
     });
 }

@@ -403,3 +403,80 @@ fn an_inner_scope_on_a_full_stack_that_thieves_have_emptied() {
         });
     });
 }
+
+/// A task drops a pool, and waits for what still runs there, which waits for all workers of the
+/// task's own pool.
+#[test]
+fn a_task_that_drops_a_pool_takes_part_in_broadcasts() {
+    watched(|| {
+        for round in 0..tries(20) {
+            let (ours, sent) = (Arc::new(pool(2)), Arc::new(AtomicUsize::new(0)));
+            let at_exit = Arc::clone(&ours);
+            let builder = Pool::builder().workers(1).on_exit(move |_| {
+                at_exit.broadcast(|_| ());
+            });
+            let (theirs, counted) = (Arc::clone(&ours), Arc::clone(&sent));
+            let job = move || {
+                // Mostly when the other pool is being dropped.
+                thread::sleep(Duration::from_millis(1));
+                counted.fetch_add(theirs.broadcast(|_| ()).len(), SeqCst);
+            };
+            let (over, is_over) = mpsc::channel();
+            let (adopts, (sender, receiver)) = (round % 2 == 0, mpsc::channel());
+            let keeper = thread::spawn(move || {
+                let builder = match adopts {
+                    true => builder.adopt_current_thread(),
+                    false => builder,
+                };
+                sender.send(builder.build().unwrap()).unwrap();
+                // An adopted thread stays until the pool has been dropped.
+                let _: Result<(), _> = is_over.recv();
+            });
+            let other = receiver.recv().unwrap();
+            ours.install(move || {
+                other.spawn(job);
+                drop(other);
+            });
+            assert_eq!(sent.load(SeqCst), 2);
+            drop(over);
+            keeper.join().unwrap();
+        }
+    });
+}
+
+/// Worker 0 waits in a pool of its thread alone, further in, runs its part of a broadcast on top of
+/// that, and waits in there as well: it is away once, so one other thread takes its place.
+#[test]
+fn who_waits_in_a_part_of_a_broadcast_is_away_once() {
+    watched(|| {
+        let (ours, others) = (pool(1), pool(2));
+        let in_place = Pool::builder().use_current_thread().build().unwrap();
+        let (go_on, waits) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let wait = || {
+            others.install(|| {
+                waits.fetch_add(1, SeqCst);
+                wait_until(|| go_on.load(SeqCst));
+            });
+        };
+        let (runs, most, ran) = (
+            AtomicUsize::new(0),
+            AtomicUsize::new(0),
+            AtomicUsize::new(0),
+        );
+        let task = || {
+            most.fetch_max(runs.fetch_add(1, SeqCst) + 1, SeqCst);
+            thread::sleep(Duration::from_millis(2));
+            runs.fetch_sub(1, SeqCst);
+            ran.fetch_add(1, SeqCst);
+        };
+        thread::scope(|s| {
+            s.spawn(|| ours.install(|| in_place.install(wait)));
+            wait_until(|| waits.load(SeqCst) == 1);
+            s.spawn(|| ours.broadcast(|_| wait()));
+            wait_until(|| waits.load(SeqCst) == 2);
+            ours.in_place_scope(|s| (0..20).for_each(|_| s.spawn(|_| task())));
+            go_on.store(true, SeqCst);
+        });
+        assert_eq!((most.into_inner(), ran.into_inner()), (1, 20));
+    });
+}

@@ -5,12 +5,15 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use super::Pool;
+use crate::machine::meeting_points::park;
 use crate::machine::prim::thread;
 use crate::observe::diagnostics;
 use crate::workers::Worker;
 use crate::workers::blocking::blocking;
 use crate::workers::job::Job;
 use crate::workers::registry::Registry;
+use crate::workers::wait::Wait;
+use crate::workers::watched_parks::Why;
 
 /// The number of tasks that [`Pool::shutdown_now`] dropped, and whether the count is final.
 ///
@@ -145,10 +148,11 @@ impl Pool {
             // That thread is not waited for: it may wait for this one. The others end when it has
             // left.
             registry.call_for_the_rest();
-            blocking(|| registry.wait_until_quiet());
+            wait(|| registry.is_quiet());
             registry.crew.detach();
             return false;
         }
+        wait(|| registry.crew.is_gone());
         join_threads(registry);
         diagnostics::leave(registry);
         true
@@ -184,7 +188,20 @@ fn drop_job(registry: &Registry, job: Job) {
     }
 }
 
-/// Returns when the threads that the pool has started are gone, but for those that another
+/// Returns when `done`, about which the calling thread is told. What runs in the pool until then
+/// may wait for this thread: a worker of another pool takes part in broadcasts meanwhile.
+fn wait(done: impl Fn() -> bool) {
+    Worker::with_waiting(|worker| match worker {
+        Some(worker) => Wait(worker).park_for(Why::Event, &done),
+        None => {
+            while !done() {
+                park();
+            }
+        }
+    });
+}
+
+/// Returns when the threads that the pool has started have ended, but for those that another
 /// caller has taken to join.
 pub(super) fn join_threads(registry: &Registry) {
     blocking(|| join_all(registry));

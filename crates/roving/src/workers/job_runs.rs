@@ -49,14 +49,14 @@ impl Jobs<'_> {
     }
 
     /// A job that is addressed to nobody, the newest of this worker's own first. Of those from
-    /// outside, none that is below the class of what this worker runs.
-    pub(crate) fn any_job(self) -> Option<Classed> {
+    /// outside, none that is below that class.
+    pub(crate) fn any_job(self, least: Priority) -> Option<Classed> {
         let own = self.0.seat().spawned.pop_newest().map(of_no_class);
         own.or_else(|| {
             let injector = &self.0.registry().injector;
-            let injected = match self.0.class.get() {
+            let injected = match least {
                 Priority::Low => injector.pop(),
-                class => injector.pop_not_below(class),
+                least => injector.pop_not_below(least),
             };
             self.injected_or_spawned(injected)
         })

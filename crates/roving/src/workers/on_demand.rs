@@ -38,7 +38,7 @@ impl OnDemand<'_> {
 
     #[inline]
     fn run_others(self) -> bool {
-        if let Some(job) = Jobs(self.0).any_job() {
+        if let Some(job) = Jobs(self.0).any_job(self.0.class.get()) {
             Jobs(self.0).run_classed(job);
             return true;
         }

@@ -276,9 +276,9 @@ impl Registry {
         self.crew.has_threads()
     }
 
-    /// Returns when that has been done.
-    pub(crate) fn wait_until_quiet(&self) {
-        self.crew.wait_until_quiet(|| self.has_mail());
+    /// Whether that has been done. If not, the calling thread is unparked later.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.crew.is_quiet(|| self.has_mail())
     }
 
     /// Whether that seat's thread sleeps for want of work, as far as can be told by looking.

@@ -51,12 +51,10 @@ impl Turn<'_> {
     /// compensation thread the job has the index of a worker that waits.
     fn run_job(self, any: bool) -> bool {
         let (shown, lending) = (&self.0.shown_index, &self.0.registry().lending);
-        if !shown.borrow(lending) {
+        if !shown.borrow(lending) && !self.0.registry().crew.is_closing() {
             // Nobody lends an index: who does so unparks this thread, and so does who closes the
-            // pool.
-            if !self.0.registry().crew.is_closing() {
-                park();
-            }
+            // pool. In a closed one the workers may have left, and the job does without.
+            park();
             return false;
         }
         let job = Jobs(self.0).next_job(any);
@@ -190,6 +188,7 @@ pub(crate) fn run_thread(registry: Arc<Registry>, index: usize) {
     registry
         .kind
         .attend(index, &mut || attend(&registry, index));
+    registry.crew.go();
 }
 
 fn attend(registry: &Arc<Registry>, index: usize) {

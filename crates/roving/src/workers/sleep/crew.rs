@@ -3,7 +3,7 @@
 use std::mem;
 
 use crate::machine::duty::Due;
-use crate::machine::meeting_points::{park, unpark};
+use crate::machine::meeting_points::unpark;
 use crate::machine::prim::thread::{self, JoinHandle, Thread};
 use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, mutant};
 
@@ -37,8 +37,10 @@ struct Members {
     has_adopted: bool,
     /// Nobody will join the threads.
     is_detached: bool,
-    /// Waits until all threads are quiet.
-    waiter: Option<Thread>,
+    /// How many have left: they run nothing any more.
+    gone: usize,
+    /// Those that wait until all threads are quiet, or gone.
+    waiters: Vec<Thread>,
 }
 
 impl Members {
@@ -53,6 +55,19 @@ impl Members {
     /// also if the sender has gone quiet meanwhile.
     fn are_quiet(&self, has_mail: impl FnOnce() -> bool) -> bool {
         self.quiet == self.started && (mutant("mail_of_the_quiet") || !has_mail())
+    }
+
+    /// Has those told that wait for what may be so now.
+    fn tell_waiters(&mut self) {
+        self.waiters.drain(..).for_each(|waiter| unpark(&waiter));
+    }
+
+    /// The calling thread is told when it is to look again.
+    fn let_wait(&mut self) {
+        let me = thread::current();
+        if self.waiters.iter().all(|waiter| waiter.id() != me.id()) {
+            self.waiters.push(me);
+        }
     }
 
     /// Whether nothing runs, nothing is left, and none of the threads is needed any more.
@@ -130,17 +145,34 @@ impl Crew {
         self.members().started > 0
     }
 
-    /// The pool closes: returns when its threads have found nothing more to do, although they may
-    /// not end before the adopted thread has left.
-    pub(crate) fn wait_until_quiet(&self, has_mail: impl Fn() -> bool) {
-        loop {
-            let mut members = self.members();
-            if members.started == 0 || members.ended || members.are_quiet(&has_mail) {
-                return;
-            }
-            members.waiter = Some(thread::current());
-            drop(members);
-            park();
+    /// The pool is closed: whether its threads have found nothing more to do, although they may not
+    /// end before the adopted thread has left. If not, the calling thread is unparked later.
+    pub(crate) fn is_quiet(&self, has_mail: impl Fn() -> bool) -> bool {
+        let mut members = self.members();
+        let is_quiet = members.started == 0 || members.ended || members.are_quiet(&has_mail);
+        if !is_quiet {
+            members.let_wait();
+        }
+        is_quiet
+    }
+
+    /// The pool is closed: whether its threads have left. If not, the calling thread is unparked
+    /// later.
+    pub(crate) fn is_gone(&self) -> bool {
+        let mut members = self.members();
+        let is_gone = members.gone == members.started;
+        if !is_gone {
+            members.let_wait();
+        }
+        is_gone
+    }
+
+    /// The calling thread has left.
+    pub(crate) fn go(&self) {
+        let mut members = self.members();
+        members.gone += 1;
+        if members.gone == members.started && !mutant("gone_wakes") {
+            members.tell_waiters();
         }
     }
 
@@ -150,9 +182,7 @@ impl Crew {
         let mut members = self.members();
         members.quiet += 1;
         if members.quiet == members.started && !mutant("quiet_wakes") {
-            if let Some(waiter) = members.waiter.take() {
-                unpark(&waiter);
-            }
+            members.tell_waiters();
         }
         members.ended = members.are_over(has_mail);
         Due::when(members.ended)
@@ -204,6 +234,7 @@ impl Crew {
         let mut members = self.members();
         members.started -= 1;
         members.ended = self.is_closing() && members.are_over(has_mail);
+        members.tell_waiters();
         Due::when(members.ended)
     }
 

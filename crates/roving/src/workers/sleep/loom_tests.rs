@@ -211,9 +211,28 @@ fn loom_who_drops_a_pool_hears_that_its_threads_are_quiet() {
         pool.inject();
         pool.start(0, |worker| run_until_the_end(&worker));
         pool.close();
-        pool.crew().wait_until_quiet(|| pool.has_mail());
+        while !pool.crew().is_quiet(|| pool.has_mail()) {
+            park();
+        }
         assert_eq!(pool.has_run(), 1);
         pool.let_go();
+        pool.join();
+    });
+}
+
+/// Who drops a pool hears that its threads have left, also of one that starts while it closes.
+#[test]
+fn loom_who_drops_a_pool_hears_that_its_threads_are_gone() {
+    explore_within(Some(3), || {
+        let pool = SmallPool::new(1, StandIn::ForAll, no_spare);
+        pool.start(0, |worker| {
+            run_until_the_end(&worker);
+            worker.pool.crew().go();
+        });
+        pool.close();
+        while !pool.crew().is_gone() {
+            park();
+        }
         pool.join();
     });
 }

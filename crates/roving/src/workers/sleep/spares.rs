@@ -204,21 +204,24 @@ impl Spares {
         }
     }
 
-    /// The calling thread, which is on call, can run a job on top of its frame by `run`. Whether it
-    /// has.
+    /// The calling thread, which is on call for that class and above, can run a job on top of its
+    /// frame by `run`, of what class at least. Whether it has. When all compensation threads wait,
+    /// they may wait for a job of any class, which they would have run.
     pub(crate) fn run_on_call(
         &self,
         pool: &impl Parts,
         me: usize,
-        run: impl FnOnce() -> bool,
+        class: Priority,
+        run: impl FnOnce(Priority) -> bool,
     ) -> bool {
         match self.stand_in {
             StandIn::ForAll => false,
             // Ordering: Relaxed; who sets it unparks this thread then.
             StandIn::ForJobs => {
-                me < pool.workers() && self.all_away.load(Ordering::Relaxed) && run()
+                let is_called = me < pool.workers() && self.all_away.load(Ordering::Relaxed);
+                is_called && run(Priority::Low)
             }
-            StandIn::Nobody => run(),
+            StandIn::Nobody => run(class),
         }
     }
 

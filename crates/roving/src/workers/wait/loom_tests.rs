@@ -126,7 +126,7 @@ impl<'s> Waiter<'s> for Waiting<'s> {
         self.serve_mailbox()
     }
 
-    fn run_job(&self) -> bool {
+    fn run_job(&self, _: Priority) -> bool {
         self.worker.run_job()
     }
 

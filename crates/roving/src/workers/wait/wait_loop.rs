@@ -51,8 +51,8 @@ pub(crate) trait Waiter<'s>: Sleeper {
     fn round_after(&self, round: usize) -> usize;
     /// Runs work that may run on top of any parked frame.
     fn serve_parked(&self) -> bool;
-    /// Runs a job on top of its frame.
-    fn run_job(&self) -> bool;
+    /// Runs a job that is not below that class on top of its frame.
+    fn run_job(&self, least: Priority) -> bool;
     /// The lowest class of jobs that may run on top of its frame.
     fn class(&self) -> Priority;
     /// Lets some time pass between two looks.
@@ -277,7 +277,8 @@ pub(crate) fn park_while_away<'s>(waiter: &impl Waiter<'s>, done: impl Fn() -> b
 /// Runs one thing that may run on top of a worker's parked frame. False if there is none.
 pub(crate) fn serve<'s>(waiter: &impl Waiter<'s>) -> bool {
     let (pool, me) = (waiter.pool().as_ref(), waiter.index());
-    let run_job = || pool.spares().run_on_call(pool, me, || waiter.run_job());
+    let run = |least| waiter.run_job(least);
+    let run_job = || pool.spares().run_on_call(pool, me, waiter.class(), run);
     waiter.serve_parked() || run_job()
 }
 

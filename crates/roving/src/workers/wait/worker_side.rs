@@ -85,8 +85,8 @@ impl Waiter<'static> for Worker {
         Wait(self).serve_mailbox() || Wait(self).serve_further_out()
     }
 
-    fn run_job(&self) -> bool {
-        Wait(self).run_job_on_top()
+    fn run_job(&self, least: Priority) -> bool {
+        Wait(self).run_job_on_top(least)
     }
 
     fn class(&self) -> Priority {
@@ -170,10 +170,10 @@ impl Wait<'_> {
     }
 
     /// Where there is no compensation thread: nobody else may be there to run it.
-    fn run_job_on_top(self) -> bool {
+    fn run_job_on_top(self, least: Priority) -> bool {
         let (lending, shown) = (&self.0.registry().lending, &self.0.shown_index);
         shown.on_top(lending, || {
-            let job = Jobs(self.0).any_job();
+            let job = Jobs(self.0).any_job(least);
             let is_one = job.is_some();
             if let Some(job) = job {
                 turn_away(self.0);
@@ -283,8 +283,12 @@ impl Wait<'_> {
         }
         self.0.shown_index.on_top(&registry.lending, || {
             turn_away(parked);
-            // Also where the thread has left the context that it was in at this seat, for none.
-            let run = |worker: &Worker| worker.segment(|| Jobs(worker).serve_mailbox());
+            let run = |worker: &Worker| {
+                // Its core is given away already.
+                worker.is_blocked.set(self.0.is_blocked.get());
+                // Also where the thread has left the context that it was in at this seat, for none.
+                worker.segment(|| Jobs(worker).serve_mailbox())
+            };
             // SAFETY: the calling thread is that worker further out.
             unsafe { Worker::be(Arc::clone(registry), self.0.index(), run) }
         })
