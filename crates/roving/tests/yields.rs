@@ -90,7 +90,7 @@ fn workers_that_share_cores_give_them_to_each_other() {
     });
 }
 
-/// As soon as each has found that others compute, which takes it two yields; for a second then.
+/// As soon as they have found that others compute, which takes two yields; for a second then.
 #[test]
 fn workers_that_share_cores_with_other_programs_keep_them() {
     counting(|| {

@@ -29,6 +29,7 @@ use crate::workers::sleep::lending::Lending;
 use crate::workers::sleep::lookers::Lookers;
 use crate::workers::sleep::roster::{self, Roster};
 use crate::workers::sleep::spares::Spares;
+use crate::workers::steal::patience::Others;
 use crate::workers::stopping::Stopping;
 use crate::workers::watched_parks::Watch;
 
@@ -71,6 +72,7 @@ pub(crate) struct Registry {
     pub(crate) spares: Spares,
     pub(crate) in_use: InUse,
     lookers: Padded<Lookers>,
+    pub(crate) others: Others,
     pub(crate) crew: Crew,
     pub(crate) stopping: Stopping,
     /// Where its workers wait, if that is asked for.
@@ -124,6 +126,7 @@ impl Registry {
             spares: Spares::new(size, settings.stand_in),
             in_use: InUse::new(workers),
             lookers: Padded(Lookers::new()),
+            others: Others::new(),
             crew: Crew::new(),
             stopping: Stopping::default(),
             watch: Watch::of(&settings.debt),

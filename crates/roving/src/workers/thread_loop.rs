@@ -103,7 +103,7 @@ impl Turn<'_> {
                 Search::Got => round = 0,
                 // Goes on to tire, and to sleep.
                 Search::GotLittle => {}
-                Search::Busy => self.0.patience.pause(0, registry.settings.patience),
+                Search::Busy => Thief(self.0).pause(0),
                 Search::Empty
                     if !self.0.patience.is_over(
                         round,
@@ -114,7 +114,7 @@ impl Turn<'_> {
                     if round >= ROUNDS_BEFORE_WANT && !is_reserve {
                         self.0.looking.begin(registry.lookers());
                     }
-                    self.0.patience.pause(round, registry.settings.patience);
+                    Thief(self.0).pause(round);
                     round += 1;
                 }
                 Search::Empty => {

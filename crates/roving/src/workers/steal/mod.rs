@@ -47,6 +47,13 @@ pub(crate) const ROUNDS_BEFORE_WANT: usize = 8;
 pub(crate) struct Thief<'w>(pub(crate) &'w Worker);
 
 impl Thief<'_> {
+    /// Lets some time pass before the next look around.
+    pub(crate) fn pause(self, round: usize) {
+        let registry = self.0.registry();
+        let manner = registry.settings.patience;
+        self.0.patience.pause(round, manner, &registry.others);
+    }
+
     /// Looks into every other stack once, and runs what it can take.
     pub(crate) fn steal(self, round: usize) -> Search {
         let mut outcome = Search::Empty;

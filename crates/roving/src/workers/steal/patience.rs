@@ -8,16 +8,17 @@
 //!
 //! A pool with more workers than cores yields, as long as they are its own. What wants the core is
 //! a worker that has work then, and to wake one that has parked is a system call of such a worker:
-//! more calls than there are cores for what they call. Whether other programs compute shows where a
-//! worker got its core back late, and again soon: this process has used less than half of the cores
-//! meanwhile. Then the worker keeps its core for a while.
+//! more calls than there are cores for what they call. Whether other programs compute shows where
+//! workers got their cores back late, and again soon: this process has used less than a third of
+//! the cores meanwhile. Then all workers of the pool keep their cores for a while: each of them
+//! would pay for what one has found out.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use crate::machine::meeting_points::{At, meet, now};
 use crate::machine::os::ProcessorTime;
-use crate::machine::prim::thread;
+use crate::machine::prim::{AtomicU64, Mutex, Ordering, thread};
 
 /// Pauses get twice as long after each so many rounds.
 const ROUNDS_PER_DOUBLING: usize = 32;
@@ -28,7 +29,7 @@ const PAUSE_BITS_MAX: usize = 5;
 const LATE: Duration = Duration::from_millis(1);
 /// Two such yields tell of what went on between them if they are no farther apart.
 const SOON: Duration = Duration::from_millis(10);
-/// How long a worker keeps its core if other programs compute.
+/// How long workers keep their cores if other programs compute.
 const KEEPS: Duration = Duration::from_secs(1);
 
 /// How the workers of a pool look around in vain.
@@ -56,38 +57,82 @@ impl Return {
 }
 
 /// Whether a process that has work for all of so many cores, and had them for `used` in all, has
-/// not had them because others have.
+/// not had them because others have: it had less than a third of them. (Half of two cores is what a
+/// part of it takes that only one thread can run.) A time in which two cores came back from one
+/// delay says nothing.
 fn leaves_cores_to_others(time: Duration, used: Duration, cores: usize) -> bool {
-    time <= SOON && used.as_nanos() * 2 < time.as_nanos() * cores as u128
+    (LATE..=SOON).contains(&time) && used.as_nanos() * 3 < time.as_nanos() * cores as u128
+}
+
+/// The findings of a pool's workers, which share cores, about other programs.
+pub(crate) struct Others {
+    began: Instant,
+    /// Until when workers keep their cores, in nanoseconds since then; zero when they do not.
+    keeps: AtomicU64,
+    /// When a core last came back late.
+    late: Mutex<Option<Return>>,
+}
+
+impl Others {
+    pub(crate) fn new() -> Others {
+        Others {
+            began: now(),
+            keeps: AtomicU64::new(0),
+            late: Mutex::new(None),
+        }
+    }
+
+    fn nanos(&self, at: Instant) -> u64 {
+        let nanos = at.saturating_duration_since(self.began).as_nanos();
+        u64::try_from(nanos).unwrap_or(u64::MAX)
+    }
+
+    /// Whether workers keep their cores at present, although they share them.
+    fn compute(&self) -> bool {
+        // Ordering: Relaxed; a hint.
+        let until = self.keeps.load(Ordering::Relaxed);
+        until > 0 && {
+            let keeps = self.nanos(now()) < until;
+            if !keeps {
+                // Ordering: Relaxed, both; a hint. Unless it has just been found out again.
+                let (old, new) = (Ordering::Relaxed, Ordering::Relaxed);
+                let _ = self.keeps.compare_exchange(until, 0, old, new);
+            }
+            keeps
+        }
+    }
+
+    /// One of so many cores came back late: the workers keep them from now on if that is not this
+    /// program's doing.
+    #[cold]
+    fn judge(&self, at: Instant, cores: usize) {
+        let back = ProcessorTime::now().map(|used| Return { at, used });
+        let mut late = self.late.lock();
+        let shows_others = |back: Return| late.is_some_and(|one| back.shows_others(one, cores));
+        if back.is_none_or(shows_others) {
+            // Ordering: Relaxed; a hint.
+            self.keeps.store(self.nanos(at + KEEPS), Ordering::Relaxed);
+        }
+        if late.is_none_or(|one| at.saturating_duration_since(one.at) >= LATE) {
+            *late = back;
+        }
+    }
 }
 
 /// A worker's memory of its looks around.
 pub(crate) struct Patience {
     /// When it last began to look around in vain.
     since: Cell<Instant>,
-    /// When it last got its core back late.
-    late: Cell<Option<Return>>,
-    /// Until when it keeps its core.
-    keeps: Cell<Option<Instant>>,
 }
 
 impl Default for Patience {
     fn default() -> Patience {
-        let (since, late, keeps) = (Cell::new(now()), Cell::new(None), Cell::new(None));
-        Patience { since, late, keeps }
+        let since = Cell::new(now());
+        Patience { since }
     }
 }
 
 impl Patience {
-    /// Whether the worker keeps its core at present, although it shares it.
-    fn keeps_core(&self) -> bool {
-        let keeps = self.keeps.get().is_some_and(|until| now() < until);
-        if !keeps {
-            self.keeps.set(None);
-        }
-        keeps
-    }
-
     /// Whether a worker that has paused in each round up to this one had better park. The clock
     /// decides and not the number of rounds: the system may take the core away in any of them.
     pub(crate) fn is_over(&self, round: usize, limit: Duration, is_closing: bool) -> bool {
@@ -96,35 +141,24 @@ impl Patience {
     }
 
     /// Between two looks around.
-    pub(crate) fn pause(&self, round: usize, manner: Manner) {
+    pub(crate) fn pause(&self, round: usize, manner: Manner, others: &Others) {
         if round == 0 {
             self.since.set(now());
         }
         meet(At::Poll);
         match manner.shared {
-            Some(cores) if !self.keeps_core() => self.give_way(cores),
+            Some(cores) if !others.compute() => give_way(cores, others),
             _ => spin(round),
         }
     }
+}
 
-    fn give_way(&self, cores: usize) {
-        let gave = now();
-        thread::yield_now();
-        let at = now();
-        if at.saturating_duration_since(gave) > LATE {
-            self.judge(at, cores);
-        }
-    }
-
-    /// The core came back late: keeps it from now on if that is not this program's doing.
-    #[cold]
-    fn judge(&self, at: Instant, cores: usize) {
-        let back = ProcessorTime::now().map(|used| Return { at, used });
-        let before = self.late.replace(back);
-        let shows_others = |back: Return| before.is_some_and(|one| back.shows_others(one, cores));
-        if back.is_none_or(shows_others) {
-            self.keeps.set(Some(at + KEEPS));
-        }
+fn give_way(cores: usize, others: &Others) {
+    let gave = now();
+    thread::yield_now();
+    let at = now();
+    if at.saturating_duration_since(gave) > LATE {
+        others.judge(at, cores);
     }
 }
 
@@ -140,7 +174,8 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use super::{Manner, Patience, SOON, leaves_cores_to_others};
+    use super::{KEEPS, LATE, Manner, Others, Patience, SOON, leaves_cores_to_others};
+    use crate::machine::meeting_points::now;
 
     /// A worker that loses its core between two looks gets it back when the system likes. Then it
     /// parks, whatever the number of looks, or it would keep its core from others for each of them.
@@ -149,11 +184,11 @@ mod tests {
         let limit = Duration::from_millis(1);
         let shared = None;
         let manner = Manner { limit, shared };
-        let patience = Patience::default();
-        patience.pause(0, manner);
+        let (patience, others) = (Patience::default(), Others::new());
+        patience.pause(0, manner, &others);
         thread::sleep(limit);
         assert!(patience.is_over(1, limit, false));
-        patience.pause(1, manner);
+        patience.pause(1, manner, &others);
         assert!(
             patience.is_over(2, limit, false),
             "another pause is no new search"
@@ -165,13 +200,37 @@ mod tests {
     }
 
     #[test]
-    fn others_compute_if_half_of_the_cores_was_theirs() {
+    fn others_compute_if_two_thirds_of_the_cores_were_theirs() {
         let (time, cores) = (SOON / 2, 4);
         assert!(leaves_cores_to_others(time, time, cores));
-        assert!(!leaves_cores_to_others(time, time * 2, cores));
+        assert!(!leaves_cores_to_others(time, time * 4 / 3, cores));
         assert!(
             !leaves_cores_to_others(SOON * 2, time, cores),
             "this process may have had nothing to do meanwhile"
         );
+        assert!(
+            !leaves_cores_to_others(LATE / 2, Duration::ZERO, cores),
+            "two cores may have come back from one delay"
+        );
+    }
+
+    /// Two cores that come back late one after the other tell all workers of the pool; two from one
+    /// delay, or from two that are far apart, tell nobody.
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn what_one_worker_finds_out_the_others_know() {
+        let after = |times: [Duration; 2]| {
+            let (others, began) = (Others::new(), now());
+            times
+                .iter()
+                .for_each(|&time| others.judge(began + time, usize::MAX));
+            others.compute()
+        };
+        assert!(after([LATE, LATE * 3]));
+        assert!(!after([LATE, LATE * 3 / 2]));
+        assert!(!after([LATE, LATE * 3 + SOON]));
+        let long_ago = Others::new();
+        long_ago.keeps.store(1, super::Ordering::Relaxed);
+        assert!(!long_ago.compute() && KEEPS > SOON);
     }
 }

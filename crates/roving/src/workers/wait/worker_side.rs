@@ -20,6 +20,7 @@ use crate::workers::job::Job;
 use crate::workers::job_runs::Jobs;
 use crate::workers::lent_thread::with_core_given;
 use crate::workers::priority::Priority;
+use crate::workers::steal::Thief;
 use crate::workers::steal::restraint::Theft;
 use crate::workers::watched_parks::Why;
 use crate::workers::worker::claimed::Claimed;
@@ -94,8 +95,7 @@ impl Waiter<'static> for Worker {
     }
 
     fn pause(&self, round: usize) {
-        let manner = self.registry().settings.patience;
-        self.patience.pause(round, manner);
+        Thief(self).pause(round);
     }
 
     fn is_tired(&self, round: usize) -> bool {
