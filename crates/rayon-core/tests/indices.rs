@@ -522,6 +522,36 @@ fn and_so_they_are_with_threads_of_the_users_own() {
     });
 }
 
+/// A compensation thread rests when its pool is dropped, and the pool's only thread is at work: jobs
+/// that wait still get its index.
+#[test]
+fn jobs_of_a_dropped_pool_have_an_index_of_it() {
+    watched(|| {
+        for _ in 0..20 {
+            let pool = pool(1);
+            assert_eq!(pool.install(current_thread_index), Some(0));
+            while_it_waits(&pool, || pool.install(|| ()));
+            let (go_on, may_go_on) = mpsc::channel::<()>();
+            let (begun, has_begun) = mpsc::channel();
+            pool.spawn(move || {
+                begun.send(()).unwrap();
+                let _ = may_go_on.recv();
+            });
+            has_begun.recv().unwrap();
+            let (sender, indices) = mpsc::channel();
+            for _ in 0..5 {
+                let sender = sender.clone();
+                pool.spawn(move || sender.send(current_thread_index()).unwrap());
+            }
+            drop((pool, sender));
+            thread::sleep(Duration::from_millis(2));
+            drop(go_on);
+            let indices: Vec<_> = indices.into_iter().collect();
+            assert_eq!(indices, [Some(0); 5]);
+        }
+    });
+}
+
 thread_local! {
     static LEAVES: Cell<usize> = const { Cell::new(0) };
 }

@@ -303,3 +303,22 @@ fn a_pool_with_an_adopted_thread_is_given_up() {
         roving::embed::shutdown_global().unwrap();
     });
 }
+
+/// All workers of a pool wait for the end of the global one, where a job broadcasts to them.
+#[test]
+fn workers_that_wait_for_its_end_take_part_in_broadcasts() {
+    let _turn = alone();
+    watched(|| {
+        for _ in 0..tries(20) {
+            let ours = Arc::new(common::pool(2));
+            let (theirs, (sender, sent)) = (Arc::clone(&ours), mpsc::channel());
+            roving::spawn(move || {
+                // Mostly when they wait.
+                thread::sleep(Duration::from_millis(1));
+                sender.send(theirs.broadcast(|index| index)).unwrap();
+            });
+            ours.broadcast(|_| roving::embed::shutdown_global().unwrap());
+            assert_eq!(sent.recv(), Ok(vec![0, 1]));
+        }
+    });
+}

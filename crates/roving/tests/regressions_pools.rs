@@ -17,7 +17,7 @@ use std::time::Duration;
 use caught::works;
 use common::{pool, pool_that_steals, size, tries, wait_until, watched};
 use roving::policy::Amount;
-use roving::{Pool, broadcast, current_workers, join, map_reduce, scope};
+use roving::{Arena, Pool, PoolBuilder, broadcast, current_workers, join, map_reduce, scope};
 
 thread_local! {
     static NESTED: Cell<usize> = const { Cell::new(0) };
@@ -404,6 +404,21 @@ fn an_inner_scope_on_a_full_stack_that_thieves_have_emptied() {
     });
 }
 
+/// A pool of one worker, with a thread of its own, or with one that it has adopted, and that stays
+/// until the receiver hears of the end.
+fn other_pool(kind: usize, builder: PoolBuilder, is_over: mpsc::Receiver<()>) -> Pool {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let builder = match kind {
+            0 => builder.adopt_current_thread(),
+            _ => builder,
+        };
+        sender.send(builder.build().unwrap()).unwrap();
+        let _: Result<(), _> = is_over.recv();
+    });
+    receiver.recv().unwrap()
+}
+
 /// A task drops a pool, and waits for what still runs there, which waits for all workers of the
 /// task's own pool.
 #[test]
@@ -411,10 +426,6 @@ fn a_task_that_drops_a_pool_takes_part_in_broadcasts() {
     watched(|| {
         for round in 0..tries(20) {
             let (ours, sent) = (Arc::new(pool(2)), Arc::new(AtomicUsize::new(0)));
-            let at_exit = Arc::clone(&ours);
-            let builder = Pool::builder().workers(1).on_exit(move |_| {
-                at_exit.broadcast(|_| ());
-            });
             let (theirs, counted) = (Arc::clone(&ours), Arc::clone(&sent));
             let job = move || {
                 // Mostly when the other pool is being dropped.
@@ -422,24 +433,20 @@ fn a_task_that_drops_a_pool_takes_part_in_broadcasts() {
                 counted.fetch_add(theirs.broadcast(|_| ()).len(), SeqCst);
             };
             let (over, is_over) = mpsc::channel();
-            let (adopts, (sender, receiver)) = (round % 2 == 0, mpsc::channel());
-            let keeper = thread::spawn(move || {
-                let builder = match adopts {
-                    true => builder.adopt_current_thread(),
-                    false => builder,
-                };
-                sender.send(builder.build().unwrap()).unwrap();
-                // An adopted thread stays until the pool has been dropped.
-                let _: Result<(), _> = is_over.recv();
-            });
-            let other = receiver.recv().unwrap();
+            let at_exit = Arc::clone(&ours);
+            let other = match round % 3 {
+                2 => Arena::new(1).unwrap().pool().workers(1).build().unwrap(),
+                kind => {
+                    let at_exit = move |_| drop(at_exit.broadcast(|_| ()));
+                    other_pool(kind, Pool::builder().workers(1).on_exit(at_exit), is_over)
+                }
+            };
             ours.install(move || {
                 other.spawn(job);
                 drop(other);
             });
             assert_eq!(sent.load(SeqCst), 2);
             drop(over);
-            keeper.join().unwrap();
         }
     });
 }

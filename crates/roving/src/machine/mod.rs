@@ -27,3 +27,4 @@ pub(crate) mod service;
 #[allow(unsafe_code)]
 pub(crate) mod stack_overflow;
 pub(crate) mod unwind;
+pub(crate) mod waiters;

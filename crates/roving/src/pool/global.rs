@@ -21,12 +21,13 @@ use super::{Pool, PoolBuilder};
 use crate::inherit::timer;
 use crate::machine::lease::{Entry, Key, Shell, Shells};
 use crate::machine::os;
-use crate::machine::prim::{Condvar, Mutex, MutexGuard, process_wide, thread, wait_while};
+use crate::machine::prim::{Mutex, MutexGuard, process_wide, thread};
+use crate::machine::waiters::Waiters;
 use crate::observe::diagnostics;
 use crate::workers::Worker;
-use crate::workers::blocking::blocking;
 use crate::workers::registry::Registry;
 use crate::workers::settings::WORKERS_LIMIT;
+use crate::workers::wait::wait_here;
 
 /// The global pool of this crate.
 #[derive(Debug)]
@@ -83,8 +84,7 @@ impl Drop for Global {
 /// could wait for a lock that it holds itself. Only the threads that shut the pool down wait.
 #[derive(Default)]
 struct Ended {
-    fate: Mutex<Fate>,
-    changed: Condvar,
+    fate: Mutex<(Fate, Waiters)>,
 }
 
 #[derive(Default)]
@@ -100,13 +100,24 @@ enum Fate {
 }
 
 impl Ended {
-    fn lock(&self) -> MutexGuard<'_, Fate> {
-        self.fate.lock()
+    fn set(&self, fate: Fate) {
+        let (old, waiters) = &mut *self.fate.lock();
+        *old = fate;
+        waiters.tell_all();
     }
 
-    fn set(&self, fate: Fate) {
-        *self.lock() = fate;
-        self.changed.notify_all();
+    /// The fate, with which the pool goes to the caller if it is left; none as long as somebody
+    /// else decides it: then the calling thread is unparked later.
+    fn take(&self) -> Option<Fate> {
+        let (fate, waiters) = &mut *self.fate.lock();
+        match fate {
+            Fate::Used | Fate::Ending => {
+                waiters.enter();
+                None
+            }
+            Fate::Left(_) => Some(mem::replace(fate, Fate::Ending)),
+            Fate::Over(is_final) => Some(Fate::Over(*is_final)),
+        }
     }
 
     fn leave(&self, pool: Pool) {
@@ -117,22 +128,22 @@ impl Ended {
     /// Returns when the pool has ended, and whether with all its threads.
     #[inline]
     fn wait(&self) -> bool {
-        let busy = |fate: &mut Fate| matches!(fate, Fate::Used | Fate::Ending);
-        let mut fate = wait_while(&self.changed, self.lock(), busy);
-        match mem::replace(&mut *fate, Fate::Ending) {
-            Fate::Left(pool) => {
-                drop(fate);
+        let taken = Cell::new(None);
+        wait_here(|| {
+            let fate = self.take();
+            let is_decided = fate.is_some();
+            taken.set(fate);
+            is_decided
+        });
+        match taken.into_inner() {
+            Some(Fate::Left(pool)) => {
                 let is_final = pool.end();
                 // Before anybody hears that it has ended.
                 drop(pool);
                 self.set(Fate::Over(is_final));
                 is_final
             }
-            over => {
-                let is_final = matches!(over, Fate::Over(true));
-                *fate = over;
-                is_final
-            }
+            over => matches!(over, Some(Fate::Over(true))),
         }
     }
 }
@@ -165,7 +176,7 @@ impl Closed {
         if is_own || LEASES.get() > 0 {
             return None;
         }
-        Some(blocking(|| self.ended.wait()))
+        Some(self.ended.wait())
     }
 
     /// Whether nobody has to wait for it any more; in a forked child, for a pool of the parent.
@@ -173,7 +184,7 @@ impl Closed {
     fn is_over(&self) -> bool {
         let registry = self.registry.upgrade();
         let is_here = registry.is_some_and(|registry| !registry.is_left_behind());
-        !is_here || matches!(*self.ended.lock(), Fate::Over(_))
+        !is_here || matches!(self.ended.fate.lock().0, Fate::Over(_))
     }
 }
 

@@ -5,15 +5,13 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use super::Pool;
-use crate::machine::meeting_points::park;
-use crate::machine::prim::thread;
+use crate::machine::prim::thread::{self, JoinHandle};
 use crate::observe::diagnostics;
 use crate::workers::Worker;
 use crate::workers::blocking::blocking;
 use crate::workers::job::Job;
 use crate::workers::registry::Registry;
-use crate::workers::wait::Wait;
-use crate::workers::watched_parks::Why;
+use crate::workers::wait::wait_here;
 
 /// The number of tasks that [`Pool::shutdown_now`] dropped, and whether the count is final.
 ///
@@ -148,11 +146,11 @@ impl Pool {
             // That thread is not waited for: it may wait for this one. The others end when it has
             // left.
             registry.call_for_the_rest();
-            wait(|| registry.is_quiet());
+            wait_here(|| registry.is_quiet());
             registry.crew.detach();
             return false;
         }
-        wait(|| registry.crew.is_gone());
+        wait_here(|| registry.crew.is_gone());
         join_threads(registry);
         diagnostics::leave(registry);
         true
@@ -188,34 +186,16 @@ fn drop_job(registry: &Registry, job: Job) {
     }
 }
 
-/// Returns when `done`, about which the calling thread is told. What runs in the pool until then
-/// may wait for this thread: a worker of another pool takes part in broadcasts meanwhile.
-fn wait(done: impl Fn() -> bool) {
-    Worker::with_waiting(|worker| match worker {
-        Some(worker) => Wait(worker).park_for(Why::Event, &done),
-        None => {
-            while !done() {
-                park();
-            }
-        }
-    });
-}
-
-/// Returns when the threads that the pool has started have ended, but for those that another
+/// Returns when the threads that the pool has started are gone, but for those that another
 /// caller has taken to join.
 pub(super) fn join_threads(registry: &Registry) {
-    blocking(|| join_all(registry));
-}
-
-fn join_all(registry: &Registry) {
     loop {
         let threads = registry.crew.take_threads();
         if threads.is_empty() {
             return;
         }
-        for thread in threads {
-            // A worker's thread has no panic of its own to report.
-            let _ = thread.join();
-        }
+        // A worker's thread has no panic of its own to report.
+        let join = |thread: JoinHandle<()>| _ = thread.join();
+        blocking(|| threads.into_iter().for_each(join));
     }
 }

@@ -29,7 +29,7 @@ use crate::workers::on_demand::OnDemand;
 /// threads that run get the same index at a time. It is below the number of workers, but for a job
 /// that began on a compensation thread before anybody in the pool had asked for an index, if that
 /// worker goes on before the job asks, and for one that begins there when the pool has been dropped
-/// and no worker waits: then it is no worker's.
+/// and its workers are gone or, adopted, elsewhere: then it is no worker's.
 #[inline]
 pub fn lent_index() -> Option<usize> {
     Worker::with_current(|worker| {

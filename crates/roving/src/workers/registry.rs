@@ -72,7 +72,7 @@ pub(crate) struct Registry {
     pub(crate) spares: Spares,
     pub(crate) in_use: InUse,
     lookers: Padded<Lookers>,
-    pub(crate) others: Others,
+    pub(crate) others: Padded<Others>,
     pub(crate) crew: Crew,
     pub(crate) stopping: Stopping,
     /// Where its workers wait, if that is asked for.
@@ -126,7 +126,7 @@ impl Registry {
             spares: Spares::new(size, settings.stand_in),
             in_use: InUse::new(workers),
             lookers: Padded(Lookers::new()),
-            others: Others::new(),
+            others: Padded(Others::new()),
             crew: Crew::new(),
             stopping: Stopping::default(),
             watch: Watch::of(&settings.debt),
@@ -282,6 +282,13 @@ impl Registry {
     /// Whether that has been done. If not, the calling thread is unparked later.
     pub(crate) fn is_quiet(&self) -> bool {
         self.crew.is_quiet(|| self.has_mail())
+    }
+
+    /// Whether the pool is closed, and no worker will come to a job: their threads are gone, or
+    /// one that the pool has adopted goes its own way.
+    pub(crate) fn has_lost_its_workers(&self) -> bool {
+        let own = usize::from(self.crew.has_adopted());
+        self.crew.is_closing() && (own..self.workers()).all(|seat| self.seats[seat].is_vacant())
     }
 
     /// Whether that seat's thread sleeps for want of work, as far as can be told by looking.

@@ -51,10 +51,12 @@ impl Turn<'_> {
     /// compensation thread the job has the index of a worker that waits.
     fn run_job(self, any: bool) -> bool {
         let (shown, lending) = (&self.0.shown_index, &self.0.registry().lending);
-        if !shown.borrow(lending) && !self.0.registry().crew.is_closing() {
+        if !shown.borrow(lending) && !self.0.registry().has_lost_its_workers() {
             // Nobody lends an index: who does so unparks this thread, and so does who closes the
-            // pool. In a closed one the workers may have left, and the job does without.
-            park();
+            // pool.
+            if !self.0.registry().crew.is_closing() {
+                park();
+            }
             return false;
         }
         let job = Jobs(self.0).next_job(any);
@@ -185,10 +187,19 @@ impl Sleeper for Worker {
 /// A thread of a pool, from start to end.
 pub(crate) fn run_thread(registry: Arc<Registry>, index: usize) {
     let _watched = Watched::new();
+    let _goes = Goes(&registry);
     registry
         .kind
         .attend(index, &mut || attend(&registry, index));
-    registry.crew.go();
+}
+
+/// The calling thread leaves the pool when this is dropped.
+struct Goes<'r>(&'r Registry);
+
+impl Drop for Goes<'_> {
+    fn drop(&mut self) {
+        self.0.crew.go();
+    }
 }
 
 fn attend(registry: &Arc<Registry>, index: usize) {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::share::{Share, Station};
 use super::stay::{Stay, keep_for_the_end};
 use crate::workers::Worker;
-use crate::workers::blocking::blocking;
 use crate::workers::inject::Kind;
 use crate::workers::job::Job;
 use crate::workers::outside_calls::call_from_outside;
@@ -14,6 +13,7 @@ use crate::workers::pool_kind::PoolKind;
 use crate::workers::priority::Priority;
 use crate::workers::registry::Registry;
 use crate::workers::seats::Desk;
+use crate::workers::wait::wait_here;
 
 /// A pool that has no threads of its own: those of an arena come to its seats.
 pub(super) struct Lodging {
@@ -101,7 +101,7 @@ impl PoolKind for Lodging {
         pool.close();
         let waits = !Worker::is_or_was(pool);
         if waits {
-            blocking(|| self.share.wait_until_over());
+            wait_here(|| self.share.is_over());
             (pool.hooks.leave)(pool);
         }
         Some(waits)

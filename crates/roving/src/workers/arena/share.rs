@@ -8,7 +8,8 @@ use super::board::Pressure;
 use super::core::{Core, Lodger, Request};
 use super::present::{Left, Present};
 use super::word::SeatWord;
-use crate::machine::prim::{Condvar, Mutex, wait_while};
+use crate::machine::prim::Mutex;
+use crate::machine::waiters::Waiters;
 use crate::workers::priority::Priority;
 use crate::workers::seats::Desk;
 
@@ -18,8 +19,14 @@ pub(crate) struct Share {
     pub(super) priority: Priority,
     pool: OnceLock<Weak<dyn Lodger>>,
     present: Present,
-    over: Mutex<bool>,
-    changed: Condvar,
+    over: Mutex<Over>,
+}
+
+/// Whether the pool has ended, and who waits for that.
+#[derive(Default)]
+struct Over {
+    is_over: bool,
+    waiters: Waiters,
 }
 
 impl Share {
@@ -31,8 +38,7 @@ impl Share {
             priority,
             pool: OnceLock::new(),
             present: Present::new(),
-            over: Mutex::new(false),
-            changed: Condvar::new(),
+            over: Mutex::default(),
         }
     }
 
@@ -70,15 +76,20 @@ impl Share {
     fn end(&self) {
         let last = self.core.board.let_go();
         last.waive("the arena's handles went before: nobody waits for its threads");
-        *self.over.lock() = true;
-        self.changed.notify_all();
+        let mut over = self.over.lock();
+        over.is_over = true;
+        over.waiters.tell_all();
     }
 
-    /// Returns when the pool has ended, and no thread of the arena holds anything of it.
+    /// Whether the pool has ended, and no thread of the arena holds anything of it. If not, the
+    /// calling thread is unparked later.
     #[inline]
-    pub(super) fn wait_until_over(&self) {
-        let over = self.over.lock();
-        drop(wait_while(&self.changed, over, |over| !*over));
+    pub(super) fn is_over(&self) -> bool {
+        let mut over = self.over.lock();
+        if !over.is_over {
+            over.waiters.enter();
+        }
+        over.is_over
     }
 
     /// Puts the request of a seat, which counts as present, on the board.

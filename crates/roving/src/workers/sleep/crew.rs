@@ -3,9 +3,9 @@
 use std::mem;
 
 use crate::machine::duty::Due;
-use crate::machine::meeting_points::unpark;
-use crate::machine::prim::thread::{self, JoinHandle, Thread};
+use crate::machine::prim::thread::JoinHandle;
 use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, mutant};
+use crate::machine::waiters::Waiters;
 
 /// The threads of a pool, and how many of them have nothing to do while the pool closes.
 ///
@@ -37,10 +37,10 @@ struct Members {
     has_adopted: bool,
     /// Nobody will join the threads.
     is_detached: bool,
-    /// How many have left: they run nothing any more.
+    /// How many have left: they run nothing any more but the destructors of their own values.
     gone: usize,
-    /// Those that wait until all threads are quiet, or gone.
-    waiters: Vec<Thread>,
+    /// Who waits until all threads are quiet, or gone.
+    waiters: Waiters,
 }
 
 impl Members {
@@ -55,19 +55,6 @@ impl Members {
     /// also if the sender has gone quiet meanwhile.
     fn are_quiet(&self, has_mail: impl FnOnce() -> bool) -> bool {
         self.quiet == self.started && (mutant("mail_of_the_quiet") || !has_mail())
-    }
-
-    /// Has those told that wait for what may be so now.
-    fn tell_waiters(&mut self) {
-        self.waiters.drain(..).for_each(|waiter| unpark(&waiter));
-    }
-
-    /// The calling thread is told when it is to look again.
-    fn let_wait(&mut self) {
-        let me = thread::current();
-        if self.waiters.iter().all(|waiter| waiter.id() != me.id()) {
-            self.waiters.push(me);
-        }
     }
 
     /// Whether nothing runs, nothing is left, and none of the threads is needed any more.
@@ -151,7 +138,7 @@ impl Crew {
         let mut members = self.members();
         let is_quiet = members.started == 0 || members.ended || members.are_quiet(&has_mail);
         if !is_quiet {
-            members.let_wait();
+            members.waiters.enter();
         }
         is_quiet
     }
@@ -162,7 +149,7 @@ impl Crew {
         let mut members = self.members();
         let is_gone = members.gone == members.started;
         if !is_gone {
-            members.let_wait();
+            members.waiters.enter();
         }
         is_gone
     }
@@ -172,7 +159,7 @@ impl Crew {
         let mut members = self.members();
         members.gone += 1;
         if members.gone == members.started && !mutant("gone_wakes") {
-            members.tell_waiters();
+            members.waiters.tell_all();
         }
     }
 
@@ -182,7 +169,7 @@ impl Crew {
         let mut members = self.members();
         members.quiet += 1;
         if members.quiet == members.started && !mutant("quiet_wakes") {
-            members.tell_waiters();
+            members.waiters.tell_all();
         }
         members.ended = members.are_over(has_mail);
         Due::when(members.ended)
@@ -234,7 +221,6 @@ impl Crew {
         let mut members = self.members();
         members.started -= 1;
         members.ended = self.is_closing() && members.are_over(has_mail);
-        members.tell_waiters();
         Due::when(members.ended)
     }
 
@@ -262,6 +248,7 @@ impl Crew {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::prim::thread;
 
     #[test]
     fn of_a_pool_that_nobody_joins_no_handle_is_kept() {

@@ -21,6 +21,7 @@ use std::cell::Cell;
 
 use crate::machine::prim::thread::{self, Thread};
 use crate::machine::prim::{Condvar, Mutex, mutant, wait_while};
+use crate::machine::waiters::Waiters;
 
 pub(crate) struct Lending {
     stacks: Mutex<Stacks>,
@@ -36,7 +37,7 @@ struct Stacks {
     /// Somebody has asked for an index.
     is_asked: bool,
     /// Threads that have found no place for a job, and park until there may be one.
-    wanting: Vec<Thread>,
+    wanting: Waiters,
 }
 
 /// Those who have an index.
@@ -107,7 +108,7 @@ impl Stacks {
     /// Somebody waits, or has ended, and a job may have its place there.
     fn tell_wanting(&mut self) {
         if !mutant("lending_tells_who_wants") {
-            self.wanting.drain(..).for_each(|thread| thread.unpark());
+            self.wanting.tell_all();
         }
     }
 
@@ -196,10 +197,7 @@ impl Lending {
         let free = all.filter(|(_, stack)| !stack.top().runs);
         let Some((worker, stack)) = free.min_by_key(|(_, stack)| stack.all.len()) else {
             if stacks.is_asked {
-                let me = thread::current();
-                if stacks.wanting.iter().all(|thread| thread.id() != me.id()) {
-                    stacks.wanting.push(me);
-                }
+                stacks.wanting.enter();
             }
             return Err(!stacks.is_asked);
         };

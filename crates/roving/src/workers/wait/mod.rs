@@ -9,4 +9,4 @@ mod worker_side;
 
 pub(crate) use wait_loop::Taken;
 pub use wait_loop::{CHAIN_MAX, THEFT_COST};
-pub(crate) use worker_side::Wait;
+pub(crate) use worker_side::{Wait, wait_here};

@@ -125,6 +125,22 @@ impl Waiter<'static> for Worker {
     }
 }
 
+/// Returns when `done`, whatever the calling thread is: whoever makes it true unparks the thread. A
+/// worker runs meanwhile what may run on top of any wait, as its part of a broadcast.
+pub(crate) fn wait_here(done: impl Fn() -> bool) {
+    if done() {
+        return;
+    }
+    Worker::with_waiting(|worker| match worker {
+        Some(worker) => Wait(worker).park_for(Why::Event, done),
+        None => {
+            while !done() {
+                park();
+            }
+        }
+    });
+}
+
 /// The waits of a worker, for a task that a thief has or for something else.
 #[derive(Clone, Copy)]
 pub(crate) struct Wait<'w>(pub(crate) &'w Worker);
