@@ -8,17 +8,17 @@
 //!
 //! A pool with more workers than cores yields, as long as they are its own. What wants the core is
 //! a worker that has work then, and to wake one that has parked is a system call of such a worker:
-//! more calls than there are cores for what they call. Whether other programs compute shows where
-//! workers got their cores back late, and again soon: this process has used less than a third of
-//! the cores meanwhile. Then all workers of the pool keep their cores for a while: each of them
-//! would pay for what one has found out.
+//! more calls than there are cores for what they call. Whether other programs compute shows where a
+//! worker got its core back late, and again soon: this process has used less than a third of the
+//! cores meanwhile. Then all workers of the pool keep their cores for a while: each of them would
+//! pay for what one has found out.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use crate::machine::meeting_points::{At, meet, now};
 use crate::machine::os::ProcessorTime;
-use crate::machine::prim::{AtomicU64, Mutex, Ordering, thread};
+use crate::machine::prim::{AtomicU64, Ordering, thread};
 
 /// Pauses get twice as long after each so many rounds.
 const ROUNDS_PER_DOUBLING: usize = 32;
@@ -58,10 +58,9 @@ impl Return {
 
 /// Whether a process that has work for all of so many cores, and had them for `used` in all, has
 /// not had them because others have: it had less than a third of them. (Half of two cores is what a
-/// part of it takes that only one thread can run.) A time in which two cores came back from one
-/// delay says nothing.
+/// part of it takes that only one thread can run.)
 fn leaves_cores_to_others(time: Duration, used: Duration, cores: usize) -> bool {
-    (LATE..=SOON).contains(&time) && used.as_nanos() * 3 < time.as_nanos() * cores as u128
+    time <= SOON && used.as_nanos() * 3 < time.as_nanos() * cores as u128
 }
 
 /// The findings of a pool's workers, which share cores, about other programs.
@@ -69,8 +68,6 @@ pub(crate) struct Others {
     began: Instant,
     /// Until when workers keep their cores, in nanoseconds since then; zero when they do not.
     keeps: AtomicU64,
-    /// When a core last came back late.
-    late: Mutex<Option<Return>>,
 }
 
 impl Others {
@@ -78,7 +75,6 @@ impl Others {
         Others {
             began: now(),
             keeps: AtomicU64::new(0),
-            late: Mutex::new(None),
         }
     }
 
@@ -102,20 +98,10 @@ impl Others {
         }
     }
 
-    /// One of so many cores came back late: the workers keep them from now on if that is not this
-    /// program's doing.
-    #[cold]
-    fn judge(&self, at: Instant, cores: usize) {
-        let back = ProcessorTime::now().map(|used| Return { at, used });
-        let mut late = self.late.lock();
-        let shows_others = |back: Return| late.is_some_and(|one| back.shows_others(one, cores));
-        if back.is_none_or(shows_others) {
-            // Ordering: Relaxed; a hint.
-            self.keeps.store(self.nanos(at + KEEPS), Ordering::Relaxed);
-        }
-        if late.is_none_or(|one| at.saturating_duration_since(one.at) >= LATE) {
-            *late = back;
-        }
+    /// They do, it has been found.
+    fn note(&self, at: Instant) {
+        // Ordering: Relaxed; a hint.
+        self.keeps.store(self.nanos(at + KEEPS), Ordering::Relaxed);
     }
 }
 
@@ -123,12 +109,14 @@ impl Others {
 pub(crate) struct Patience {
     /// When it last began to look around in vain.
     since: Cell<Instant>,
+    /// When it last got its core back late.
+    late: Cell<Option<Return>>,
 }
 
 impl Default for Patience {
     fn default() -> Patience {
-        let since = Cell::new(now());
-        Patience { since }
+        let (since, late) = (Cell::new(now()), Cell::new(None));
+        Patience { since, late }
     }
 }
 
@@ -147,18 +135,26 @@ impl Patience {
         }
         meet(At::Poll);
         match manner.shared {
-            Some(cores) if !others.compute() => give_way(cores, others),
+            Some(cores) if !others.compute() => self.give_way(cores, others),
             _ => spin(round),
         }
     }
-}
 
-fn give_way(cores: usize, others: &Others) {
-    let gave = now();
-    thread::yield_now();
-    let at = now();
-    if at.saturating_duration_since(gave) > LATE {
-        others.judge(at, cores);
+    fn give_way(&self, cores: usize, others: &Others) {
+        let gave = now();
+        thread::yield_now();
+        let at = now();
+        if at.saturating_duration_since(gave) > LATE && self.shows_others(at, cores) {
+            others.note(at);
+        }
+    }
+
+    /// The core came back late: whether that was not this program's doing.
+    #[cold]
+    fn shows_others(&self, at: Instant, cores: usize) -> bool {
+        let back = ProcessorTime::now().map(|used| Return { at, used });
+        let before = self.late.replace(back);
+        back.is_none_or(|back| before.is_some_and(|one| back.shows_others(one, cores)))
     }
 }
 
@@ -174,7 +170,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use super::{KEEPS, LATE, Manner, Others, Patience, SOON, leaves_cores_to_others};
+    use super::{Manner, Others, Patience, SOON, leaves_cores_to_others};
     use crate::machine::meeting_points::now;
 
     /// A worker that loses its core between two looks gets it back when the system likes. Then it
@@ -208,29 +204,24 @@ mod tests {
             !leaves_cores_to_others(SOON * 2, time, cores),
             "this process may have had nothing to do meanwhile"
         );
-        assert!(
-            !leaves_cores_to_others(LATE / 2, Duration::ZERO, cores),
-            "two cores may have come back from one delay"
-        );
     }
 
-    /// Two cores that come back late one after the other tell all workers of the pool; two from one
-    /// delay, or from two that are far apart, tell nobody.
+    /// A core that comes back late twice, soon after each other, tells all workers of the pool, for
+    /// a while.
     #[test]
     #[cfg(all(target_os = "linux", not(miri)))]
     fn what_one_worker_finds_out_the_others_know() {
-        let after = |times: [Duration; 2]| {
-            let (others, began) = (Others::new(), now());
-            times
-                .iter()
-                .for_each(|&time| others.judge(began + time, usize::MAX));
-            others.compute()
+        let shows = |between: Duration| {
+            let (one, at) = (Patience::default(), now());
+            assert!(!one.shows_others(at, usize::MAX));
+            one.shows_others(at + between, usize::MAX)
         };
-        assert!(after([LATE, LATE * 3]));
-        assert!(!after([LATE, LATE * 3 / 2]));
-        assert!(!after([LATE, LATE * 3 + SOON]));
-        let long_ago = Others::new();
-        long_ago.keeps.store(1, super::Ordering::Relaxed);
-        assert!(!long_ago.compute() && KEEPS > SOON);
+        assert!(shows(SOON / 2) && !shows(SOON * 2));
+        let (others, at) = (Others::new(), now());
+        assert!(!others.compute());
+        others.note(at);
+        assert!(others.compute());
+        others.keeps.store(1, super::Ordering::Relaxed);
+        assert!(!others.compute(), "it is over");
     }
 }
