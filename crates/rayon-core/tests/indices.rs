@@ -522,8 +522,8 @@ fn and_so_they_are_with_threads_of_the_users_own() {
     });
 }
 
-/// A compensation thread rests when its pool is dropped, and the pool's only thread is at work: jobs
-/// that wait still get its index.
+/// A compensation thread rests when its pool is dropped, and the only thread is at work: jobs that
+/// wait still get its index.
 #[test]
 fn jobs_of_a_dropped_pool_have_an_index_of_it() {
     watched(|| {
