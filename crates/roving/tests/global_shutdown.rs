@@ -322,3 +322,22 @@ fn workers_that_wait_for_its_end_take_part_in_broadcasts() {
         }
     });
 }
+
+/// A worker waits for the end of the global pool, and a part of a broadcast on top of that shuts it
+/// down as well: it cannot wait for the frame beneath.
+#[test]
+fn it_is_shut_down_on_top_of_a_wait_for_its_end() {
+    let _turn = alone();
+    watched(|| {
+        for _ in 0..tries(20) {
+            let ours = common::pool(1);
+            roving::spawn(|| thread::sleep(Duration::from_millis(2)));
+            let shut_down = || ours.broadcast(|_| roving::embed::shutdown_global().is_ok());
+            let (one, other) = thread::scope(|s| {
+                let other = s.spawn(shut_down);
+                (shut_down(), other.join().unwrap())
+            });
+            assert!(one[0] || other[0], "who is beneath has waited for the end");
+        }
+    });
+}

@@ -21,7 +21,8 @@ use super::{Pool, PoolBuilder};
 use crate::inherit::timer;
 use crate::machine::lease::{Entry, Key, Shell, Shells};
 use crate::machine::os;
-use crate::machine::prim::{Mutex, MutexGuard, process_wide, thread};
+use crate::machine::prim::thread::{self, ThreadId};
+use crate::machine::prim::{Mutex, MutexGuard, process_wide};
 use crate::machine::waiters::Waiters;
 use crate::observe::diagnostics;
 use crate::workers::Worker;
@@ -93,8 +94,8 @@ enum Fate {
     Used,
     /// It ends by itself; whoever wants to wait for that takes it.
     Left(Pool),
-    /// Somebody waits for its end.
-    Ending,
+    /// That thread waits for its end.
+    Ending(ThreadId),
     /// With all its threads?
     Over(bool),
 }
@@ -106,16 +107,18 @@ impl Ended {
         waiters.tell_all();
     }
 
-    /// The fate, with which the pool goes to the caller if it is left; none as long as somebody
-    /// else decides it: then the calling thread is unparked later.
+    /// The fate, with which the pool goes to the caller if it is left; none until another thread
+    /// has decided it: then the calling one is unparked.
     fn take(&self) -> Option<Fate> {
+        let me = thread::current().id();
         let (fate, waiters) = &mut *self.fate.lock();
         match fate {
-            Fate::Used | Fate::Ending => {
+            Fate::Ending(thread) if *thread == me => Some(Fate::Ending(me)),
+            Fate::Used | Fate::Ending(_) => {
                 waiters.enter();
                 None
             }
-            Fate::Left(_) => Some(mem::replace(fate, Fate::Ending)),
+            Fate::Left(_) => Some(mem::replace(fate, Fate::Ending(me))),
             Fate::Over(is_final) => Some(Fate::Over(*is_final)),
         }
     }
@@ -125,9 +128,10 @@ impl Ended {
         self.set(Fate::Left(pool));
     }
 
-    /// Returns when the pool has ended, and whether with all its threads.
+    /// Returns when the pool has ended, and whether with all its threads; at once, with none, if
+    /// the calling thread waits for that further out, beneath what it runs on top of its wait.
     #[inline]
-    fn wait(&self) -> bool {
+    fn wait(&self) -> Option<bool> {
         let taken = Cell::new(None);
         wait_here(|| {
             let fate = self.take();
@@ -135,15 +139,16 @@ impl Ended {
             taken.set(fate);
             is_decided
         });
-        match taken.into_inner() {
-            Some(Fate::Left(pool)) => {
+        match taken.into_inner()? {
+            Fate::Left(pool) => {
                 let is_final = pool.end();
                 // Before anybody hears that it has ended.
                 drop(pool);
                 self.set(Fate::Over(is_final));
-                is_final
+                Some(is_final)
             }
-            over => matches!(over, Some(Fate::Over(true))),
+            Fate::Over(is_final) => Some(is_final),
+            Fate::Used | Fate::Ending(_) => None,
         }
     }
 }
@@ -176,7 +181,7 @@ impl Closed {
         if is_own || LEASES.get() > 0 {
             return None;
         }
-        Some(self.ended.wait())
+        self.ended.wait()
     }
 
     /// Whether nobody has to wait for it any more; in a forked child, for a pool of the parent.

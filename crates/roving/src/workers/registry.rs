@@ -280,15 +280,15 @@ impl Registry {
     }
 
     /// Whether that has been done. If not, the calling thread is unparked later.
+    ///
+    /// What is left may need the adopted thread's index: then nobody waits for it.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.crew.is_quiet(|| self.has_mail())
+        self.spares.borrow_indices() || self.crew.is_quiet(|| self.has_mail())
     }
 
-    /// Whether the pool is closed, and no worker will come to a job: their threads are gone, or
-    /// one that the pool has adopted goes its own way.
+    /// Whether no worker will come to a job, because their threads are gone.
     pub(crate) fn has_lost_its_workers(&self) -> bool {
-        let own = usize::from(self.crew.has_adopted());
-        self.crew.is_closing() && (own..self.workers()).all(|seat| self.seats[seat].is_vacant())
+        self.crew.is_closing() && (0..self.workers()).all(|seat| self.seats[seat].is_vacant())
     }
 
     /// Whether that seat's thread sleeps for want of work, as far as can be told by looking.

@@ -3,6 +3,8 @@
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use crate::machine::meeting_points::park;
 use crate::machine::os;
@@ -24,6 +26,9 @@ use crate::workers::wait::Wait;
 
 /// One look in so many goes to the injector first, so that stealing without end starves no job.
 const JOB_EVERY: usize = 61;
+
+/// How often a compensation thread of a closed pool looks whether there is an index for it.
+const CLOSING_LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// A worker's thread at its seat, when nothing is left of what it was told to do.
 #[derive(Clone, Copy)]
@@ -53,9 +58,10 @@ impl Turn<'_> {
         let (shown, lending) = (&self.0.shown_index, &self.0.registry().lending);
         if !shown.borrow(lending) && !self.0.registry().has_lost_its_workers() {
             // Nobody lends an index: who does so unparks this thread, and so does who closes the
-            // pool.
-            if !self.0.registry().crew.is_closing() {
-                park();
+            // pool. From then on workers may run the job and go quiet, and nobody says so.
+            match self.0.registry().crew.is_closing() {
+                false => park(),
+                true => thread::park_timeout(CLOSING_LOOK_EVERY),
             }
             return false;
         }

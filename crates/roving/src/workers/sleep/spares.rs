@@ -167,6 +167,11 @@ impl Spares {
         }
     }
 
+    /// Whether a job may have to wait for a worker's index.
+    pub(crate) fn borrow_indices(&self) -> bool {
+        self.stand_in == StandIn::ForJobs
+    }
+
     /// Whether somebody takes every task of a worker that waits, where thieves leave fewer than
     /// `least` alone: a compensation thread for tasks takes whatever they take. As a job a task
     /// would run in any case.

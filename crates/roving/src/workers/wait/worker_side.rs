@@ -20,6 +20,7 @@ use crate::workers::job::Job;
 use crate::workers::job_runs::Jobs;
 use crate::workers::lent_thread::with_core_given;
 use crate::workers::priority::Priority;
+use crate::workers::sleep::sleep_loop::Sleeper;
 use crate::workers::steal::Thief;
 use crate::workers::steal::restraint::Theft;
 use crate::workers::watched_parks::Why;
@@ -126,13 +127,21 @@ impl Waiter<'static> for Worker {
 }
 
 /// Returns when `done`, whatever the calling thread is: whoever makes it true unparks the thread. A
-/// worker runs meanwhile what may run on top of any wait, as its part of a broadcast.
+/// worker takes part in broadcasts meanwhile, and is on call for nothing else: who drops a pool may
+/// hold a lock, and does not expect more than that.
 pub(crate) fn wait_here(done: impl Fn() -> bool) {
     if done() {
         return;
     }
     Worker::with_waiting(|worker| match worker {
-        Some(worker) => Wait(worker).park_for(Why::Event, done),
+        Some(worker) => Wait(worker).blocking_for(Why::Event, &mut || {
+            while !done() {
+                if !worker.serve_parked() {
+                    Sleeper::count_park(worker);
+                    park();
+                }
+            }
+        }),
         None => {
             while !done() {
                 park();
