@@ -28,8 +28,8 @@ use crate::workers::on_demand::OnDemand;
 /// It is `None` if the thread is neither, and in a region that [blocks](crate::blocking). No two
 /// threads that run get the same index at a time. It is below the number of workers, but for a job
 /// that began on a compensation thread before anybody in the pool had asked for an index, if that
-/// worker goes on before the job asks, and for one that begins there when the threads of all workers
-/// are gone: then it is no worker's.
+/// worker goes on before the job asks, and for one that begins there when the threads of all
+/// workers are gone: then it is no worker's.
 #[inline]
 pub fn lent_index() -> Option<usize> {
     Worker::with_current(|worker| {

@@ -280,10 +280,9 @@ impl Registry {
     }
 
     /// Whether that has been done. If not, the calling thread is unparked later.
-    ///
-    /// What is left may need the adopted thread's index: then nobody waits for it.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.spares.borrow_indices() || self.crew.is_quiet(|| self.has_mail())
+        self.spares
+            .are_awaited(|| self.crew.is_quiet(|| self.has_mail()))
     }
 
     /// Whether no worker will come to a job, because their threads are gone.

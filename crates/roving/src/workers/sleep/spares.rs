@@ -167,9 +167,14 @@ impl Spares {
         }
     }
 
-    /// Whether a job may have to wait for a worker's index.
-    pub(crate) fn borrow_indices(&self) -> bool {
-        self.stand_in == StandIn::ForJobs
+    /// Who drops a pool waits for compensation threads to do what is left, as `is_quiet` says it
+    /// is, beside the adopted thread. True if the wait is over. Where they may need the index of
+    /// that thread, which can be elsewhere, nobody waits for them.
+    pub(crate) fn are_awaited(&self, is_quiet: impl FnOnce() -> bool) -> bool {
+        match self.stand_in {
+            StandIn::ForJobs => true,
+            StandIn::ForAll | StandIn::Nobody => is_quiet(),
+        }
     }
 
     /// Whether somebody takes every task of a worker that waits, where thieves leave fewer than
