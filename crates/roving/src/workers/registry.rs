@@ -282,7 +282,7 @@ impl Registry {
     /// Whether that has been done. If not, the calling thread is unparked later.
     pub(crate) fn is_quiet(&self) -> bool {
         self.spares
-            .are_awaited(|| self.crew.is_quiet(|| self.has_mail()))
+            .is_wait_over(|| self.crew.is_quiet(|| self.has_mail()))
     }
 
     /// Whether no worker will come to a job, because their threads are gone.

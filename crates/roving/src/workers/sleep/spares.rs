@@ -167,10 +167,10 @@ impl Spares {
         }
     }
 
-    /// Who drops a pool waits for compensation threads to do what is left, as `is_quiet` says it
-    /// is, beside the adopted thread. True if the wait is over. Where they may need the index of
-    /// that thread, which can be elsewhere, nobody waits for them.
-    pub(crate) fn are_awaited(&self, is_quiet: impl FnOnce() -> bool) -> bool {
+    /// Whether who drops a pool beside its adopted thread has waited for long enough: until what is
+    /// left has been done, as `is_quiet` says. Not at all where compensation threads may need the
+    /// index of that thread, which can be elsewhere.
+    pub(crate) fn is_wait_over(&self, is_quiet: impl FnOnce() -> bool) -> bool {
         match self.stand_in {
             StandIn::ForJobs => true,
             StandIn::ForAll | StandIn::Nobody => is_quiet(),
