@@ -80,6 +80,26 @@ fn workers_with_a_core_each_give_none_away() {
     });
 }
 
+/// Of four workers one is left, where there is one core.
+#[test]
+fn workers_that_are_left_with_a_core_each_give_none_away() {
+    counting(|| {
+        let pool = crowded_pool();
+        pool.resize(1).unwrap();
+        // The others may be looking around until they have run something, or parked.
+        let round = |_| drop(pool.spawn(|| ()).join());
+        (0..tries(100)).for_each(round);
+        thread::sleep(Duration::from_millis(5));
+        YIELDS.store(0, SeqCst);
+        (0..tries(100)).for_each(round);
+        assert_eq!(YIELDS.load(SeqCst), 0);
+        pool.resize(4).unwrap();
+        while YIELDS.load(SeqCst) == 0 {
+            wait_and_look(&pool);
+        }
+    });
+}
+
 #[test]
 fn workers_that_share_cores_give_them_to_each_other() {
     counting(|| {

@@ -9,7 +9,6 @@ mod reports;
 
 use std::any::Any;
 use std::fmt;
-use std::time::Duration;
 
 use super::Pool;
 use super::error::{self, BuildError, Reason};
@@ -27,30 +26,9 @@ use crate::workers::registry::Plan;
 use crate::workers::settings::{Debt, IndexHandler, PanicHandler, SPARES_MAX, Settings};
 use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::amount::Amount;
-use crate::workers::steal::patience::Manner;
 
 /// Slots of one task stack. What goes beyond runs in place. Miri follows each of them.
 const SLOTS: usize = if cfg!(miri) { 1 << 5 } else { 1 << 13 };
-/// How long a worker looks around in vain before it parks: a few times what a wake-up costs. Miri
-/// has less of it, since it follows each look for long.
-pub const PATIENCE: Duration = Duration::from_micros(if cfg!(miri) { 2 } else { 40 });
-/// Patience on a machine with fewer cores than workers: an idle worker makes room soon. Where tasks
-/// block, the cores are free only as long as those that look for work leave them so.
-const PATIENCE_CROWDED: Duration = Duration::from_micros(if cfg!(miri) { 1 } else { 10 });
-
-/// How long one of so many workers looks around where that many cores are there for them.
-pub fn patience(workers: usize, cores: usize) -> Duration {
-    manner(workers, cores).limit
-}
-
-fn manner(workers: usize, cores: usize) -> Manner {
-    let (limit, shared) = match workers > cores {
-        true => (PATIENCE_CROWDED, Some(cores)),
-        false => (PATIENCE, None),
-    };
-    Manner { limit, shared }
-}
-
 /// Makes the kind of a deterministic pool with so many workers.
 type Replays = fn(Schedule, usize) -> Box<dyn PoolKind>;
 
@@ -347,11 +325,8 @@ impl PoolBuilder {
             // A schedule that is drawn is the same on any machine.
             (Some(_), true) => Pins::alone(allowed),
         };
-        let patience = match self.replayed.is_some() {
-            // Who looks around does it once: how long is no matter of time.
-            true => Manner::default(),
-            false => manner(workers, shared),
-        };
+        // Who looks around in a replay does it once: how long is no matter of time.
+        let cores = self.replayed.is_none().then_some(shared);
         let kind = self.kind(given, schedule, workers);
         let settings = Apart::new(Box::new(Settings {
             workers,
@@ -361,7 +336,7 @@ impl PoolBuilder {
             spares: SPARES_MAX,
             stand_in: self.stand_in,
             slots: self.slots,
-            patience,
+            cores,
             amount: self.amount,
             spawn_order: self.spawn_order,
             migrate: self.migrate,
@@ -430,21 +405,17 @@ mod tests {
         a + b
     }
 
-    /// Also where it is told of more cores: to look around takes one that is there.
+    /// To look around takes a core that is there, whatever the pool is told.
     #[test]
-    fn workers_that_share_cores_yield_and_park_sooner() {
+    fn a_pool_counts_on_no_more_cores_than_there_are() {
         let allowed = os::allowed_processors().len();
-        let patience = |workers, cores| {
-            let pool = Pool::builder().workers(workers).assume_cores(cores).build();
-            let manner = pool.unwrap().registry.settings.patience;
-            (manner.limit, manner.shared)
+        let cores = |assumed| {
+            let pool = Pool::builder().assume_cores(assumed).build();
+            pool.unwrap().registry.settings.cores
         };
-        assert_eq!(patience(2, 1), (PATIENCE_CROWDED, Some(1)));
-        assert_eq!(patience(1, 1), (PATIENCE, None));
+        assert_eq!(cores(1), Some(1));
         if allowed > 0 {
-            let more = allowed + 1;
-            assert_eq!(patience(more, more), (PATIENCE_CROWDED, Some(allowed)));
-            assert_eq!(patience(allowed, more), (PATIENCE, None));
+            assert_eq!(cores(allowed + 1), Some(allowed));
         }
     }
 

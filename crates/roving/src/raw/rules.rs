@@ -44,12 +44,12 @@
 //! assert!(WAKES_PER_CLAIM < WORKERS_LIMIT && SPARES_MAX < WORKERS_LIMIT);
 //! ```
 
-pub use crate::pool::builder::{PATIENCE, patience};
 pub use crate::stack::policy::{
     About, CREDIT_MAX, CREDIT_TIME, Shown, credit, split_spawned, split_taken_back, wakes,
 };
 pub use crate::workers::settings::{SPARES_MAX, WORKERS_LIMIT};
 pub use crate::workers::sleep::parts::WAKES_PER_CLAIM;
 pub use crate::workers::steal::amount::{AMOUNT_MAX, least_of, taken_of};
+pub use crate::workers::steal::patience::{PATIENCE, patience};
 pub use crate::workers::steal::restraint::{look_away, was_worth};
 pub use crate::workers::wait::{CHAIN_MAX, THEFT_COST};

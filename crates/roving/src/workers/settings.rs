@@ -17,7 +17,6 @@ use crate::workers::pins::Pins;
 use crate::workers::sleep::lending::IndexUse;
 use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::amount::Amount;
-use crate::workers::steal::patience::Manner;
 
 /// Most compensation threads of a pool.
 pub const SPARES_MAX: usize = if cfg!(miri) { 16 } else { 256 };
@@ -40,7 +39,8 @@ pub(crate) struct Settings {
     pub(crate) spares: usize,
     pub(crate) stand_in: StandIn,
     pub(crate) slots: usize,
-    pub(crate) patience: Manner,
+    /// How many cores the workers have to themselves; none where that is no matter of time.
+    pub(crate) cores: Option<usize>,
     pub(crate) amount: Amount,
     pub(crate) spawn_order: SpawnOrder,
     pub(crate) migrate: bool,

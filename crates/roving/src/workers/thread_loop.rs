@@ -112,13 +112,7 @@ impl Turn<'_> {
                 // Goes on to tire, and to sleep.
                 Search::GotLittle => {}
                 Search::Busy => Thief(self.0).pause(0),
-                Search::Empty
-                    if !self.0.patience.is_over(
-                        round,
-                        registry.settings.patience.limit,
-                        registry.crew.is_closing(),
-                    ) =>
-                {
+                Search::Empty if !Thief(self.0).is_tired(round) => {
                     if round >= ROUNDS_BEFORE_WANT && !is_reserve {
                         self.0.looking.begin(registry.lookers());
                     }

@@ -6,6 +6,7 @@ pub(crate) mod restraint;
 pub(crate) mod victim;
 
 use self::amount::{AMOUNT_MAX, Amount};
+use self::patience::Manner;
 use self::restraint::Theft;
 use crate::machine::meeting_points::{At, meet, now};
 use crate::stack::thief::Claim;
@@ -47,11 +48,26 @@ pub(crate) const ROUNDS_BEFORE_WANT: usize = 8;
 pub(crate) struct Thief<'w>(pub(crate) &'w Worker);
 
 impl Thief<'_> {
+    /// How it looks around in vain at present.
+    fn manner(self) -> Manner {
+        let registry = self.0.registry();
+        let workers = registry.size.roster.size();
+        let cores = registry.settings.cores;
+        cores.map_or(Manner::default(), |cores| Manner::of(workers, cores))
+    }
+
     /// Lets some time pass before the next look around.
     pub(crate) fn pause(self, round: usize) {
-        let registry = self.0.registry();
-        let manner = registry.settings.patience;
-        self.0.patience.pause(round, manner, &registry.others);
+        let others = &self.0.registry().others;
+        self.0.patience.pause(round, self.manner(), others);
+    }
+
+    /// Whether it has looked around in vain for long enough, and had better park.
+    pub(crate) fn is_tired(self, round: usize) -> bool {
+        let is_closing = self.0.registry().crew.is_closing();
+        self.0
+            .patience
+            .is_over(round, self.manner().limit, is_closing)
     }
 
     /// Looks into every other stack once, and runs what it can take.

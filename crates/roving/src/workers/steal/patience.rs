@@ -25,6 +25,18 @@ const ROUNDS_PER_DOUBLING: usize = 32;
 /// The longest pause is two to the power of this many hints to the processor.
 const PAUSE_BITS_MAX: usize = 5;
 
+/// How long a worker looks around in vain before it parks: a few times what a wake-up costs. Miri
+/// has less of it, since it follows each look for long.
+pub const PATIENCE: Duration = Duration::from_micros(if cfg!(miri) { 2 } else { 40 });
+/// Patience where there are fewer cores than workers: an idle worker makes room soon. Where tasks
+/// block, the cores are free only as long as those that look for work leave them so.
+const PATIENCE_CROWDED: Duration = Duration::from_micros(if cfg!(miri) { 1 } else { 10 });
+
+/// How long one of so many workers looks around where that many cores are there for them.
+pub fn patience(workers: usize, cores: usize) -> Duration {
+    Manner::of(workers, cores).limit
+}
+
 /// After a yield that took longer than this a core has come back late.
 const LATE: Duration = Duration::from_millis(1);
 /// Two such yields tell of what went on between them if they are no farther apart.
@@ -39,6 +51,17 @@ pub(crate) struct Manner {
     pub(crate) limit: Duration,
     /// The cores that they share; none where there is one for each.
     pub(crate) shared: Option<usize>,
+}
+
+impl Manner {
+    /// Of so many workers that work, where that many cores are there for them.
+    pub(crate) fn of(workers: usize, cores: usize) -> Manner {
+        let (limit, shared) = match workers > cores {
+            true => (PATIENCE_CROWDED, Some(cores)),
+            false => (PATIENCE, None),
+        };
+        Manner { limit, shared }
+    }
 }
 
 /// When a core came back late, and for how long this process had had cores by then.
@@ -170,7 +193,9 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use super::{Manner, Others, Patience, SOON, leaves_cores_to_others};
+    use super::{
+        Manner, Others, PATIENCE, PATIENCE_CROWDED, Patience, SOON, leaves_cores_to_others,
+    };
     use crate::machine::meeting_points::now;
 
     /// A worker that loses its core between two looks gets it back when the system likes. Then it
@@ -196,10 +221,20 @@ mod tests {
     }
 
     #[test]
+    fn workers_that_share_cores_yield_and_park_sooner() {
+        let of = |workers, cores| {
+            let Manner { limit, shared } = Manner::of(workers, cores);
+            (limit, shared)
+        };
+        assert_eq!(of(2, 1), (PATIENCE_CROWDED, Some(1)));
+        assert_eq!(of(2, 2), (PATIENCE, None));
+    }
+
+    #[test]
     fn others_compute_if_two_thirds_of_the_cores_were_theirs() {
         let (time, cores) = (SOON / 2, 4);
         assert!(leaves_cores_to_others(time, time, cores));
-        assert!(!leaves_cores_to_others(time, time * 4 / 3, cores));
+        assert!(!leaves_cores_to_others(time, time * 3 / 2, cores));
         assert!(
             !leaves_cores_to_others(SOON * 2, time, cores),
             "this process may have had nothing to do meanwhile"

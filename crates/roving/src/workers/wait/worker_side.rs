@@ -100,9 +100,7 @@ impl Waiter<'static> for Worker {
     }
 
     fn is_tired(&self, round: usize) -> bool {
-        let registry = self.registry();
-        let (limit, closing) = (registry.settings.patience.limit, registry.crew.is_closing());
-        self.patience.is_over(round, limit, closing) && !self.restraint.holds()
+        Thief(self).is_tired(round) && !self.restraint.holds()
     }
 
     fn park_until(&self, done: impl Fn() -> bool) {
