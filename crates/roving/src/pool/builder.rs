@@ -396,6 +396,7 @@ impl fmt::Debug for PoolBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workers::steal::patience::{Manner, PATIENCE, PATIENCE_CROWDED};
 
     fn fib(n: u64) -> u64 {
         if n < 2 {
@@ -405,17 +406,23 @@ mod tests {
         a + b
     }
 
-    /// To look around takes a core that is there, whatever the pool is told.
+    /// Also where it is told of more cores: to look around takes one that is there.
     #[test]
-    fn a_pool_counts_on_no_more_cores_than_there_are() {
+    fn workers_that_share_cores_yield_and_park_sooner() {
         let allowed = os::allowed_processors().len();
-        let cores = |assumed| {
-            let pool = Pool::builder().assume_cores(assumed).build();
-            pool.unwrap().registry.settings.cores
+        let patience = |workers, cores| {
+            let pool = Pool::builder().workers(workers).assume_cores(cores).build();
+            let pool = pool.unwrap();
+            let cores = pool.registry.settings.cores.expect("it is no replay");
+            let manner = Manner::of(pool.workers(), cores);
+            (manner.limit, manner.shared)
         };
-        assert_eq!(cores(1), Some(1));
+        assert_eq!(patience(2, 1), (PATIENCE_CROWDED, Some(1)));
+        assert_eq!(patience(1, 1), (PATIENCE, None));
         if allowed > 0 {
-            assert_eq!(cores(allowed + 1), Some(allowed));
+            let more = allowed + 1;
+            assert_eq!(patience(more, more), (PATIENCE_CROWDED, Some(allowed)));
+            assert_eq!(patience(allowed, more), (PATIENCE, None));
         }
     }
 

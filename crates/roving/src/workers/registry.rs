@@ -287,7 +287,7 @@ impl Registry {
 
     /// Whether no worker will come to a job, because their threads are gone.
     pub(crate) fn has_lost_its_workers(&self) -> bool {
-        self.crew.is_closing() && (0..self.workers()).all(|seat| self.seats[seat].is_vacant())
+        self.crew.is_closing() && roster::manned(self).next().is_none()
     }
 
     /// Whether that seat's thread sleeps for want of work, as far as can be told by looking.

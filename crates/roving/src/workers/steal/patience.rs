@@ -30,7 +30,8 @@ const PAUSE_BITS_MAX: usize = 5;
 pub const PATIENCE: Duration = Duration::from_micros(if cfg!(miri) { 2 } else { 40 });
 /// Patience where there are fewer cores than workers: an idle worker makes room soon. Where tasks
 /// block, the cores are free only as long as those that look for work leave them so.
-const PATIENCE_CROWDED: Duration = Duration::from_micros(if cfg!(miri) { 1 } else { 10 });
+pub(crate) const PATIENCE_CROWDED: Duration =
+    Duration::from_micros(if cfg!(miri) { 1 } else { 10 });
 
 /// How long one of so many workers looks around where that many cores are there for them.
 pub fn patience(workers: usize, cores: usize) -> Duration {
@@ -193,9 +194,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use super::{
-        Manner, Others, PATIENCE, PATIENCE_CROWDED, Patience, SOON, leaves_cores_to_others,
-    };
+    use super::{Manner, Others, Patience, SOON, leaves_cores_to_others};
     use crate::machine::meeting_points::now;
 
     /// A worker that loses its core between two looks gets it back when the system likes. Then it
@@ -218,16 +217,6 @@ mod tests {
             !patience.is_over(0, limit, false),
             "it has found something meanwhile"
         );
-    }
-
-    #[test]
-    fn workers_that_share_cores_yield_and_park_sooner() {
-        let of = |workers, cores| {
-            let Manner { limit, shared } = Manner::of(workers, cores);
-            (limit, shared)
-        };
-        assert_eq!(of(2, 1), (PATIENCE_CROWDED, Some(1)));
-        assert_eq!(of(2, 2), (PATIENCE, None));
     }
 
     #[test]
