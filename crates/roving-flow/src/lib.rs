@@ -62,96 +62,42 @@
 //
 // | module | reason |
 // |---|---|
+// | `machine::prim` | one processor instruction |
+// | `state::process_waker` | a waker in one word |
+// | `channel` | the memory that producer and consumer share; a pointer to a channel, in a word that also holds other things |
+// | `process` | polls its body in place, and times that; lends a waker, and finds the poll that a thread is in |
+// | `port::ports` | each port is the only one at its end |
+// | `port::loom_tests` | wakers and ports of its own |
+// | `network::build` | makes ports and the network's own references to channels |
+// | `network::launch` | lends processes the word with their place |
+// | `network::pending_starts` | closures of any types in one memory |
 // | `raw` | makes ports for an end whose own port is gone |
-// | `channel` | the memory that producer and consumer share |
-// | `meter` | polls the process that it times in place |
-// | `port` | each port is the only one at its end |
-// | `network` | makes ports and the network's own references to channels |
-// | `launch` | lends processes the word with their place |
-// | `pending_starts` | closures of any types in one memory |
-// | `process_waker` | a waker in one word |
-// | `process` | polls its body in place |
-// | `process_poll` | lends a waker, and finds the poll that a thread is in |
-// | `process_word` | a pointer to a channel, in a word that also holds other things |
-// | `prim` | one processor instruction |
-// | `loom_tests` | wakers and ports of its own |
 #![deny(unsafe_code)]
 
 #[cfg(all(loom, not(feature = "loom")))]
 compile_error!("`--cfg loom` needs the feature `loom`: see `cargo xtask loom`");
 
-#[cfg(not(loom))]
-mod accounting;
-mod all_counts;
-mod below;
-mod blocking;
-#[cfg(not(loom))]
-mod cancel;
 #[allow(unsafe_code)]
 mod channel;
 mod deadlock;
 #[cfg(not(loom))]
-mod error;
-#[cfg(not(loom))]
-mod explain;
-#[cfg(not(loom))]
 mod export;
+mod machine;
 #[cfg(not(loom))]
-#[allow(unsafe_code)]
-mod launch;
-#[cfg(not(loom))]
-mod live;
-#[cfg(all(test, loom))]
-#[allow(unsafe_code)]
-mod loom_tests;
-mod merge;
-#[cfg(not(loom))]
-#[allow(unsafe_code)]
-mod meter;
-mod names;
-#[cfg(not(loom))]
-#[allow(unsafe_code)]
 mod network;
 #[cfg(not(loom))]
-#[allow(unsafe_code)]
-mod pending_starts;
-#[cfg(not(loom))]
 mod placement;
-#[allow(unsafe_code)]
 mod port;
-mod port_sets;
-#[allow(unsafe_code)]
-mod prim;
 #[allow(unsafe_code)]
 mod process;
-#[allow(unsafe_code)]
-mod process_poll;
-#[allow(unsafe_code)]
-mod process_waker;
-#[allow(unsafe_code)]
-mod process_word;
 #[cfg(not(loom))]
 #[allow(unsafe_code)] // for `pub mod`, whose reason is in the list above
 pub mod raw;
 #[cfg(not(loom))]
-mod repeat;
-#[cfg(not(loom))]
 mod report;
 #[cfg(not(loom))]
-mod run;
-mod shared;
-#[cfg(not(loom))]
-mod sources;
-#[cfg(not(loom))]
-mod stage;
-#[cfg(not(loom))]
-mod steps;
-mod thread_counts;
-#[cfg(not(loom))]
-mod timeout;
-#[cfg(not(loom))]
-mod unheld_port;
-mod unwind;
+mod stages;
+mod state;
 
 /// The crate that partitions the graph of a network, whose types [`Placement`] takes.
 ///
@@ -162,21 +108,17 @@ mod unwind;
 /// ```
 pub use roving_partition as partition;
 
+pub use port::{In, Merge, Out, Ports, Receiving, SendError, Sending, TryRecvError, TrySendError};
 #[cfg(not(loom))]
 pub use {
-    cancel::Canceller,
-    error::{Blocked, Error, Operation, Payload},
-    live::{Live, Queue, Snapshot, State},
     network::Network,
+    network::cancel::Canceller,
+    network::live::{Live, Queue, Snapshot, State},
+    network::repeat::Repeat,
     placement::{Moved, Placement},
-    repeat::Repeat,
+    report::error::{Blocked, Error, Operation, Payload},
     report::{
         ChannelAccount, ChannelReport, Growth, Name, ProcessAccount, ProcessReport, Report,
         StageReport,
     },
-};
-pub use {
-    merge::Merge,
-    port::{In, Out, Receiving, SendError, Sending, TryRecvError, TrySendError},
-    port_sets::Ports,
 };

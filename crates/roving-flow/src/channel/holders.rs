@@ -3,12 +3,10 @@
 use std::ptr::NonNull;
 use std::task::Waker;
 
-use super::Channel;
+use super::shared::Shared;
 use super::words::{Claim, End, Words};
-use crate::prim::{Arc, AtomicU32, Mutex, OnceLock, Ordering, lock, ord};
-use crate::process_poll::Turn;
-use crate::shared::Shared;
-use crate::unwind::{Payload, go_on};
+use crate::machine::prim::{Arc, AtomicU32, Mutex, OnceLock, Ordering, lock, ord};
+use crate::machine::unwind::{Payload, go_on};
 
 /// The fields of a channel that rarely change.
 pub(crate) struct Meta {
@@ -44,46 +42,26 @@ struct Outsider {
 /// Called each time that something was done at the other end, by who did it.
 pub(crate) type Hook = Box<dyn Fn() + Send + Sync>;
 
-struct VTable {
+/// The functions for a channel whose messages may be of any type.
+pub(super) struct VTable {
     /// Returns what the first message panicked with that did so in its drop.
-    clear: unsafe fn(NonNull<Words>) -> Option<Payload>,
-    free: unsafe fn(NonNull<Words>),
-    message_bytes: usize,
+    pub(super) clear: unsafe fn(NonNull<Words>) -> Option<Payload>,
+    pub(super) free: unsafe fn(NonNull<Words>),
+    pub(super) message_bytes: usize,
 }
 
-impl<T> Channel<T> {
-    const VTABLE: &'static VTable = &VTable {
-        clear: clear::<T>,
-        free: free::<T>,
-        message_bytes: size_of::<T>(),
-    };
-}
-
-/// # Safety
-/// As [`Channel::clear`]; the words are those of a `Channel<T>`.
-unsafe fn clear<T>(words: NonNull<Words>) -> Option<Payload> {
-    // SAFETY: the caller's promise.
-    unsafe { words.cast::<Channel<T>>().as_ref().clear() }
-}
-
-/// # Safety
-/// Nobody uses the channel any more, it was made by [`open`], and held messages of type `T`.
-unsafe fn free<T>(words: NonNull<Words>) {
-    // SAFETY: the caller's promise.
-    unsafe { Channel::<T>::free(words.cast()) };
-}
-
-/// A new channel with three references: its two ports and the network.
-pub(crate) fn open<T>(shared: &Arc<Shared>, index: u32, capacity: u32) -> NonNull<Channel<T>> {
-    let meta = Meta {
-        shared: Arc::clone(shared),
-        vtable: Channel::<T>::VTABLE,
-        index,
-        references: AtomicU32::new(3),
-        ports: AtomicU32::new(2),
-        sends: AtomicU32::new(OUTSIDE),
-    };
-    Channel::new(capacity, meta)
+impl Meta {
+    /// Of a channel with three references: its two ports and the network.
+    pub(super) fn new(shared: &Arc<Shared>, vtable: &'static VTable, index: u32) -> Meta {
+        Meta {
+            shared: Arc::clone(shared),
+            vtable,
+            index,
+            references: AtomicU32::new(3),
+            ports: AtomicU32::new(2),
+            sends: AtomicU32::new(OUTSIDE),
+        }
+    }
 }
 
 /// A reference to a channel that is no port.
@@ -272,19 +250,9 @@ impl Words {
         let _is_woken = self.wake_now(end);
     }
 
-    /// Somebody was seen to wait at that end, who is woken. Whoever has stopped to wait meanwhile
-    /// may wait again without having seen what it would be told, because there was no fence after
-    /// that was published: so it is looked at again after one.
-    #[inline(never)]
-    pub(crate) fn wake_seen(&self, end: End) {
-        if !self.wake_now(end) {
-            look_again(self, end);
-        }
-    }
-
     /// Whether there was somebody.
     #[inline(always)]
-    fn wake_now(&self, end: End) -> bool {
+    pub(crate) fn wake_now(&self, end: End) -> bool {
         let shared = self.shared();
         let line = shared.lines.mine();
         match self.claim(end, line.index) {
@@ -313,11 +281,4 @@ impl Words {
             hook();
         }
     }
-}
-
-/// Out of the way of who wakes somebody.
-#[cold]
-#[inline(never)]
-fn look_again(words: &Words, end: End) {
-    Turn::owe(words, end);
 }

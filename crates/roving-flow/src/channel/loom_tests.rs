@@ -6,14 +6,14 @@ use std::ptr::NonNull;
 use loom::sync::Arc;
 use loom::thread;
 
-use super::holders::open;
+use super::shared::Shared;
+use super::statement::Statement;
 use super::window::Window;
 use super::words::{Claim, End, Resumed, UNBOUNDED};
-use super::{Channel, Empty, Full};
-use crate::prim::{DataCell, explore};
-use crate::process_word::{AtomicWord, Word};
-use crate::shared::Shared;
-use crate::thread_counts::{Line, are_quiet};
+use super::{Channel, Empty, Full, open};
+use crate::machine::prim::{DataCell, explore};
+use crate::state::process_word::AtomicWord;
+use crate::state::thread_counts::{Line, are_quiet};
 
 /// A channel of which no port is dropped.
 struct Open(NonNull<Channel<Box<u32>>>);
@@ -359,13 +359,13 @@ fn loom_who_sees_that_a_process_waits_for_any_sees_all_its_waits() {
         let looked_at = (Arc::clone(&one), Arc::clone(&two), Arc::clone(&word));
         let thread = thread::spawn(move || {
             let (one, two, word) = looked_at;
-            if word.get() == Word::Many {
+            if word.get() == Statement::Many {
                 assert!(one.words.is_process_waiting(End::Reader));
                 assert!(two.words.is_process_waiting(End::Reader));
             }
         });
         assert!(one.words.wait(End::Reader) && two.words.wait(End::Reader));
-        word.set(Word::Many);
+        word.set(Statement::Many);
         thread.join().unwrap();
         clear(&one);
         clear(&two);
@@ -379,20 +379,20 @@ fn loom_who_looks_twice_sees_that_a_process_runs() {
         let (one, two) = (channel(1), channel(1));
         let word = Arc::new(AtomicWord::new());
         assert!(one.words.wait(End::Reader) && two.words.wait(End::Reader));
-        word.set(Word::Many);
+        word.set(Statement::Many);
         assert_eq!(one.words.claim(End::Reader, 0), Claim::Process);
         let looked_at = (Arc::clone(&one), Arc::clone(&two), Arc::clone(&word));
         let thread = thread::spawn(move || {
             let (one, two, word) = looked_at;
             let waits_at_two_alone = || {
-                let waits = word.get() == Word::Many;
+                let waits = word.get() == Statement::Many;
                 waits
                     && !one.words.is_process_due(End::Reader)
                     && two.words.is_process_waiting(End::Reader)
             };
             assert!(!(waits_at_two_alone() && waits_at_two_alone()));
         });
-        word.set(Word::Runs);
+        word.set(Statement::Runs);
         assert_eq!(one.words.resume(End::Reader), Resumed::Claimed(0));
         let _whatever_it_was = two.words.resume(End::Reader);
         thread.join().unwrap();
@@ -432,7 +432,7 @@ fn loom_quiet_is_seen_after_a_process_was_polled_elsewhere() {
             are_quiet(there.iter())
         });
         lines[0].leave();
-        crate::prim::fence(crate::prim::Ordering::SeqCst);
+        crate::machine::prim::fence(crate::machine::prim::Ordering::SeqCst);
         let here = lines[0].is_quiet() && are_quiet(lines.iter());
         assert!(thread.join().unwrap() || here);
     });

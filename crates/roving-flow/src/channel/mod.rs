@@ -1,29 +1,34 @@
-//! Channels: one producer, one consumer, no lock, and no memory but what lies in them.
+//! Channels: one producer, one consumer, no lock, and no memory but what lies in them; and what all
+//! channels and processes of a network share.
 //!
 //! `words` is what the two ends share and how one waits for the other, `ring` where messages lie,
-//! `window` what is left of a channel here whose consumer is elsewhere.
+//! `window` what is left of a channel here whose consumer is elsewhere. `op` and `statement` are
+//! what a process waits for, `shared` is the network as its channels and processes know it.
 
-pub(crate) mod window;
-pub(crate) mod words;
-
+mod holders;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod op;
 mod ring;
+pub(crate) mod shared;
+pub(crate) mod statement;
+pub(crate) mod window;
+pub(crate) mod words;
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 
+use holders::{Meta, VTable};
 use ring::Ring;
+use shared::Shared;
 use words::{Local, Words};
 
-use crate::unwind::{Payload, to_the_end};
+use crate::machine::prim::Arc;
+use crate::machine::unwind::{Payload, to_the_end};
 
-mod holders;
-mod op;
-use holders::Elsewhere;
-pub(crate) use holders::{Handle, Meta, OUTSIDE, drop_port, open, reopen_port};
+pub(crate) use holders::{Handle, OUTSIDE, drop_port, reopen_port};
 pub(crate) use op::{At, Op, Waits};
 
 /// A channel of messages of type `T`.
@@ -272,4 +277,32 @@ impl<T> Channel<T> {
         }
         panicked
     }
+}
+
+impl<T> Channel<T> {
+    const VTABLE: &'static VTable = &VTable {
+        clear: clear::<T>,
+        free: free::<T>,
+        message_bytes: size_of::<T>(),
+    };
+}
+
+/// # Safety
+/// As [`Channel::clear`]; the words are those of a `Channel<T>`.
+unsafe fn clear<T>(words: NonNull<Words>) -> Option<Payload> {
+    // SAFETY: the caller's promise.
+    unsafe { words.cast::<Channel<T>>().as_ref().clear() }
+}
+
+/// # Safety
+/// Nobody uses the channel any more, it was made by [`open`], and held messages of type `T`.
+unsafe fn free<T>(words: NonNull<Words>) {
+    // SAFETY: the caller's promise.
+    unsafe { Channel::<T>::free(words.cast()) };
+}
+
+/// A new channel with three references: its two ports and the network.
+pub(crate) fn open<T>(shared: &Arc<Shared>, index: u32, capacity: u32) -> NonNull<Channel<T>> {
+    let meta = Meta::new(shared, Channel::<T>::VTABLE, index);
+    Channel::new(capacity, meta)
 }

@@ -12,7 +12,7 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr::NonNull;
 
-use crate::prim::{AtomicPtr, AtomicU64, DataCell, Ordering};
+use crate::machine::prim::{AtomicPtr, AtomicU64, DataCell, Ordering};
 
 /// Slots of a channel's first ring with any, unless its capacity is less. Loom sees rings follow
 /// each other with few messages.

@@ -1,7 +1,9 @@
 //! The words that the two ends of a channel share.
 
-use super::{Elsewhere, Meta, OUTSIDE};
-use crate::prim::{AtomicU32, AtomicU64, Cell, OnceLock, Ordering, fence, ord, swap_and_fence};
+use super::holders::{Elsewhere, Meta, OUTSIDE};
+use crate::machine::prim::{
+    AtomicU32, AtomicU64, Cell, OnceLock, Ordering, fence, ord, swap_and_fence,
+};
 
 /// Capacity of a channel without a bound.
 pub(crate) const UNBOUNDED: u32 = u32::MAX;

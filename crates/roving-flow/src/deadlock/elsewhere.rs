@@ -4,8 +4,8 @@
 use super::graph::{Edge, Graph};
 use super::resolve::{self, Verdict};
 use crate::channel::OUTSIDE;
+use crate::channel::shared::{Growth, Shared, Wait};
 use crate::channel::words::Count;
-use crate::shared::{Growth, Shared, Wait};
 
 /// A channel that a suspended process waits for; a process that waits for any of several channels
 /// has several.

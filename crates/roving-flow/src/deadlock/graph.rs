@@ -1,9 +1,9 @@
 //! The graph of which process waits for which, as it was read at one time.
 
 use crate::channel::Handle;
+use crate::channel::shared::{Shared, Wait};
+use crate::channel::statement::Statement;
 use crate::channel::words::{Count, End, Words};
-use crate::process_word::Word;
-use crate::shared::{Shared, Wait};
 
 /// A wait, with whom it is for, and the counts of the channel that it is at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,10 +55,10 @@ impl Graph {
         let channels = shared.channels();
         for process in processes {
             graph.processes.push(process);
-            match shared.control(process).word() {
-                Word::One(op) => graph.edges.extend(edge(process, op.words(), op.end)),
-                Word::Many => graph.add_many(&channels, process),
-                Word::Runs | Word::Ended | Word::Outside => {}
+            match shared.control(process).word.get() {
+                Statement::One(op) => graph.edges.extend(edge(process, op.words(), op.end)),
+                Statement::Many => graph.add_many(&channels, process),
+                Statement::Runs | Statement::Ended | Statement::Outside => {}
             }
             graph.starts.push(graph.edges.len() as u32);
         }

@@ -16,19 +16,21 @@
 //!    itself, [`STEPS`] of them. So the usual cycle is found by the process that closes it.
 //! 2. So many suspensions later, [`PERIOD`] or as many as there are processes, the whole network is
 //!    looked at: for longer cycles, and for processes that wait for any of several channels.
-//! 3. No process can go on any more ([`are_quiet`](crate::thread_counts::are_quiet)): the whole
-//!    network is looked at. While no process has waited for room, this is the only occasion, and a
-//!    suspension costs next to nothing.
+//! 3. No process can go on any more ([`are_quiet`]): the whole network is looked at. While no
+//!    process has waited for room, this is the only occasion, and a suspension costs next to
+//!    nothing.
+//!
+//! [`are_quiet`]: crate::state::thread_counts::are_quiet
 
 mod elsewhere;
 mod graph;
 mod resolve;
 
 use crate::channel::OUTSIDE;
-use crate::prim::{Ordering, fence, lock, ord};
-use crate::process_word::Word;
-use crate::shared::{Shared, Wait};
-use crate::thread_counts::Line;
+use crate::channel::shared::{Shared, Wait};
+use crate::channel::statement::Statement;
+use crate::machine::prim::{Ordering, fence, lock, ord};
+use crate::state::thread_counts::Line;
 pub(crate) use elsewhere::{Waiting, grow, stuck, verdicts_of, waits};
 use graph::Graph;
 pub(crate) use resolve::Verdict;
@@ -89,7 +91,7 @@ pub(crate) fn after_end(shared: &Shared, line: &Line) {
 /// Where a process is suspended, if it is, and waits for one thing only.
 #[inline]
 fn single_wait(shared: &Shared, process: u32) -> Option<(Wait, u32)> {
-    let Word::One(op) = shared.control(process).word() else {
+    let Statement::One(op) = shared.control(process).word.get() else {
         return None;
     };
     let words = op.words();

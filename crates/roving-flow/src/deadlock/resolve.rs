@@ -1,9 +1,9 @@
 //! The decision about processes that wait for each other only.
 
 use super::graph::{Edge, Graph};
+use crate::channel::shared::{Failure, Growth, Shared, Wait};
 use crate::channel::words::{End, UNBOUNDED};
-use crate::prim::{Ordering, lock};
-use crate::shared::{Failure, Growth, Shared, Wait};
+use crate::machine::prim::{Ordering, lock};
 
 /// Lets the processes of `graph` go on, which are thought to wait for each other only. False when
 /// that is not so, or not any more.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{Drawing, heat};
+use super::drawing::{Drawing, heat, ink};
 
 /// Within quotes.
 fn quoted(text: &str) -> String {
@@ -57,7 +57,7 @@ pub(super) fn write(drawing: &Drawing) -> String {
             edge.from,
             edge.to,
             quoted(&edge.label),
-            super::svg::ink(edge.load),
+            ink(edge.load),
             1.0 + 3.0 * edge.load
         );
     }
@@ -66,7 +66,7 @@ pub(super) fn write(drawing: &Drawing) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::drawing;
+    use super::super::drawing::tests::drawing;
     use super::*;
 
     #[test]

@@ -2,21 +2,14 @@
 
 use std::fmt::Write;
 
+use super::drawing::{Drawing, heat, ink};
 use super::layout::Layout;
-use super::{Drawing, heat};
 
 const WIDTH: usize = 140;
 const HEIGHT: usize = 40;
 const GAP_ACROSS: usize = 110;
 const GAP_DOWN: usize = 40;
 const MARGIN: usize = 60;
-
-/// Colour of a channel: from grey to red.
-pub(super) fn ink(load: f64) -> String {
-    let fade = |from: f64, to: f64| (from + (to - from) * load.clamp(0.0, 1.0)).round() as u8;
-    let [red, green, blue] = [fade(150.0, 214.0), fade(150.0, 40.0), fade(150.0, 30.0)];
-    format!("#{red:02x}{green:02x}{blue:02x}")
-}
 
 fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
@@ -114,7 +107,7 @@ fn way(from: (usize, usize), to: (usize, usize), number: usize) -> (String, (usi
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::drawing;
+    use super::super::drawing::tests::drawing;
     use super::*;
 
     #[test]

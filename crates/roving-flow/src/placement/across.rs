@@ -7,7 +7,7 @@ use super::Placement;
 use super::partitioned::Partitioned;
 use super::policy::Policy;
 use super::snapshot::{Seen, Shape};
-use crate::meter::Spent;
+use crate::state::meter::Spent;
 
 /// The work of a network since it began to run, and its workers, over all parts.
 #[derive(Clone, Debug, Default)]

@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use super::Placement;
 use super::partitioned::{expect_more, first_parts};
-use super::policy::{ANYWHERE, Change, Policy};
-use super::snapshot::{Seen, Shape};
+use super::policy::{Change, Policy};
+use super::snapshot::{ANYWHERE, Seen, Shape};
 use roving_partition::Distances;
 
 /// After a trial that failed, the first time.

@@ -6,8 +6,8 @@
 
 use super::Placement;
 use super::snapshot::{Network, Shape, inside, is_moved};
-use crate::meter::{Meter, Spent};
-use crate::shared::Shared;
+use crate::channel::shared::Shared;
+use crate::state::meter::{Meter, Spent};
 
 /// Networks with more processes are placed by groups.
 const PROCESSES_MAX: usize = 100_000;

@@ -218,7 +218,7 @@ pub(super) fn first_parts(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meter::Spent;
+    use crate::state::meter::Spent;
 
     fn policy(processes: usize, channels: &[(usize, usize)]) -> Partitioned {
         let shape = Shape {

@@ -4,9 +4,6 @@ use std::time::Duration;
 
 use super::snapshot::Seen;
 
-/// The place of a process that any worker may run.
-pub(super) const ANYWHERE: u32 = u32::MAX;
-
 /// New places for all processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Change {

@@ -2,12 +2,14 @@
 
 use roving::raw::tasks::Place;
 
-use super::policy::ANYWHERE;
+use crate::channel::shared::Shared;
 use crate::channel::words::{End, Words};
 use crate::channel::{Handle, OUTSIDE};
-use crate::meter::{Meter, Spent};
-use crate::shared::Shared;
+use crate::state::meter::{Meter, Spent};
 use roving_partition::{Load, Traffic};
+
+/// The place of a process that any worker may run.
+pub(super) const ANYWHERE: u32 = u32::MAX;
 
 /// The processes and channels of a network.
 #[derive(Clone, Debug, Default)]
@@ -130,7 +132,7 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::{Seen, Shape};
-    use crate::meter::Spent;
+    use crate::state::meter::Spent;
 
     #[test]
     fn a_load_is_what_was_done_in_between() {

@@ -13,7 +13,7 @@ use super::adaptive::Adaptive;
 use super::partitioned::Partitioned;
 use super::policy::Policy;
 use super::snapshot::{Network, Seen, Shape};
-use crate::meter::Meter;
+use crate::state::meter::Meter;
 
 /// An occasion on which processes were placed anew.
 ///
@@ -73,7 +73,8 @@ impl Placer {
         })
     }
 
-    /// Returns the meter that times each process; see [`Metered`](crate::meter::Metered).
+    /// Returns the meter that times each process: see
+    /// [`Metered`](crate::process::metered::Metered).
     pub(crate) fn meter(&self) -> &Arc<Meter> {
         &self.meter
     }
@@ -170,8 +171,8 @@ mod tests {
     use roving::raw::tasks::Place;
 
     use super::*;
-    use crate::meter::Spent;
     use crate::placement::snapshot::is_moved;
+    use crate::state::meter::Spent;
     use roving_partition::MigrationCost;
 
     /// Two pairs, and nothing passes. Counts how often somebody looks.

@@ -6,11 +6,11 @@ use std::time::Duration;
 use roving::raw::tasks::spawn_kept;
 
 use super::Waiting;
+use crate::channel::shared::{Growth, Shared};
 use crate::deadlock;
-use crate::error::Error;
+use crate::machine::prim::Ordering;
 use crate::network::Network;
-use crate::prim::Ordering;
-use crate::shared::{Growth, Shared};
+use crate::report::error::Error;
 
 /// Adds a task that runs alongside the processes, on the same workers, and is no process: the run
 /// also waits for its end. It begins even where the network is cancelled before.

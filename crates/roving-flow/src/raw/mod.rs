@@ -113,11 +113,11 @@ mod inside;
 mod verdict;
 
 use crate::channel::words::End;
-use crate::port_sets::Ports;
-use crate::port_sets::sealed::Visitor;
+use crate::port::Ports;
+use crate::port::sealed::Visitor;
 
+pub use crate::machine::prim::fence;
 pub use crate::placement::{Across, Figures};
-pub use crate::prim::fence;
 pub use ends::{Bridge, Egress, Ingress, bridged, forget_room, take_unread};
 pub use inside::{Inside, at_rest, beside, inside, metered};
 pub use verdict::{Verdict, Waiting, stuck, verdicts};

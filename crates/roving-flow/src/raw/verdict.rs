@@ -1,9 +1,9 @@
 //! How processes that wait for each other are judged, wherever they are.
 
 use super::Side;
+use crate::channel::shared::Wait;
 use crate::channel::words::UNBOUNDED;
 use crate::deadlock;
-use crate::shared::Wait;
 
 /// A channel that a suspended process waits for; a process that waits for any of several channels
 /// has several.

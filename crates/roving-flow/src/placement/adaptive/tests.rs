@@ -1,5 +1,5 @@
 use super::*;
-use crate::meter::Spent;
+use crate::state::meter::Spent;
 
 /// A network that moves so many messages a millisecond, by how it is placed.
 struct Model {

@@ -1,0 +1,7 @@
+//! The ground: the door to what is shared between threads, what networks use of the runtime while
+//! they run, and what is done with panics.
+
+#[allow(unsafe_code)]
+pub(crate) mod prim;
+pub(crate) mod runtime;
+pub(crate) mod unwind;

@@ -1,0 +1,27 @@
+//! The parts of the runtime that networks use while they run. Loom explores networks without
+//! workers, and without this module.
+
+#[cfg(not(loom))]
+pub(crate) use roving::{CancelledError, is_cancelled, raw::tasks::Place};
+
+#[cfg(loom)]
+pub(crate) use nothing::{CancelledError, Place, is_cancelled};
+
+#[cfg(loom)]
+mod nothing {
+    /// Processes run anywhere.
+    pub(crate) struct Place;
+
+    impl Place {
+        pub(crate) fn new(_: Option<usize>) -> Place {
+            Place
+        }
+    }
+
+    /// Nothing is cancelled from above.
+    pub(crate) type CancelledError = std::convert::Infallible;
+
+    pub(crate) fn is_cancelled() -> bool {
+        false
+    }
+}

@@ -1,0 +1,586 @@
+//! Networks under loom: real processes, ports, looks for deadlocks and ends. In the place of a
+//! worker, each process has a thread.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
+
+use loom::sync::Notify;
+use loom::thread;
+
+use super::merge::Merge;
+use super::ports::{self, In, Out};
+use crate::channel::shared::{Failure, Shared};
+use crate::channel::words::{End, UNBOUNDED};
+use crate::channel::{self, Handle, reopen_port};
+use crate::deadlock;
+use crate::machine::prim::{Arc, AtomicBool, AtomicUsize, DataCell, Ordering, explore_within};
+use crate::process::Process;
+use crate::process::poll::Turn;
+use crate::state::names::Plan;
+use crate::state::process_waker::{self, Tasks};
+
+/// So often one thread takes another's place where a process takes part: of its steps there are
+/// many.
+const PREEMPTIONS: Option<usize> = Some(2);
+
+/// A task as its wakers see it. They say so when the last of them is gone, and loom complains of
+/// one that is used then.
+struct Task {
+    bell: Notify,
+    wakers: AtomicUsize,
+    there: DataCell<()>,
+}
+
+static TASK: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_waker);
+
+fn task(at: *const ()) -> &'static Task {
+    // SAFETY: the data of each of these wakers is a task, which is never freed.
+    unsafe { &*at.cast::<Task>() }
+}
+
+unsafe fn clone(at: *const ()) -> RawWaker {
+    // Ordering: Relaxed; the caller has a waker.
+    task(at).wakers.fetch_add(1, Ordering::Relaxed);
+    RawWaker::new(at, &TASK)
+}
+
+unsafe fn wake(at: *const ()) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        wake_by_ref(at);
+        drop_waker(at);
+    }
+}
+
+unsafe fn wake_by_ref(at: *const ()) {
+    task(at).there.with(|_| ());
+    task(at).bell.notify();
+}
+
+unsafe fn drop_waker(at: *const ()) {
+    // Ordering: AcqRel, as for any count of references: the last one comes after all uses.
+    if task(at).wakers.fetch_sub(1, Ordering::AcqRel) == 1 {
+        task(at).there.with_mut(|_| ());
+    }
+}
+
+/// A process with the task that polls it.
+struct Worker<F: Future<Output = ()>> {
+    process: Pin<Box<Process<F>>>,
+    task: &'static Task,
+    waker: Waker,
+}
+
+impl Task {
+    /// A new one, with its first waker.
+    fn leak() -> (&'static Task, Waker) {
+        let task: &'static Task = Box::leak(Box::new(Task {
+            bell: Notify::new(),
+            wakers: AtomicUsize::new(1),
+            there: DataCell::new(()),
+        }));
+        let data: *const Task = task;
+        // SAFETY: the functions keep the contract of wakers.
+        let waker = unsafe { Waker::from_raw(RawWaker::new(data.cast(), &TASK)) };
+        (task, waker)
+    }
+}
+
+impl<F: Future<Output = ()>> Worker<F> {
+    fn new(shared: &Arc<Shared>, process: u32, body: F) -> Worker<F> {
+        let (task, waker) = Task::leak();
+        let process = Box::pin(Process::new(shared, process, body));
+        Worker {
+            process,
+            task,
+            waker,
+        }
+    }
+
+    fn poll(&mut self) -> Poll<()> {
+        self.process
+            .as_mut()
+            .poll(&mut Context::from_waker(&self.waker))
+    }
+
+    /// Polls it to its end, and sleeps in between.
+    fn work(mut self) {
+        while self.poll().is_pending() {
+            self.task.bell.wait();
+        }
+    }
+}
+
+/// A network that is built: its channels.
+struct Net {
+    shared: Arc<Shared>,
+    channels: Vec<Handle>,
+}
+
+impl Net {
+    fn new() -> Net {
+        Net {
+            shared: Arc::new(Shared::new()),
+            channels: Vec::new(),
+        }
+    }
+
+    fn channel<T>(&mut self, capacity: u32) -> (Out<T>, In<T>) {
+        let channel = channel::open::<T>(&self.shared, self.channels.len() as u32, capacity);
+        // SAFETY: it came with three references.
+        unsafe {
+            self.channels.push(Handle::new(channel.cast()));
+            ports::pair(channel)
+        }
+    }
+
+    fn begin(self, processes: usize) -> Arc<Shared> {
+        self.shared.begin(Plan::default(), self.channels, processes);
+        self.shared
+    }
+}
+
+/// The port belongs to that process.
+fn give_in<T>(port: &In<T>, process: u32) {
+    port.words().set_process(End::Reader, process);
+}
+
+fn give_out<T>(port: &Out<T>, process: u32) {
+    port.words().set_process(End::Writer, process);
+}
+
+/// Models the end of `run`, when all processes have ended.
+fn end(shared: &Shared) -> Option<Failure> {
+    assert!(shared.is_over());
+    let failure = shared.take_failure();
+    shared.end();
+    failure
+}
+
+/// A thread that has stopped the network wakes a process, wherever that is.
+#[test]
+fn loom_who_wakes_a_process_sees_its_task() {
+    explore_within(PREEMPTIONS, || {
+        let processes = Arc::new((
+            Tasks::new(),
+            process_waker::Task::new(),
+            process_waker::Task::new(),
+        ));
+        // Else the functions, which come with the first, would bring its task along.
+        processes.1.set(&processes.0, &Task::leak().1);
+        let there = Arc::clone(&processes);
+        // The one that loom runs later: it lets loads see older values.
+        let thread = thread::spawn(move || there.2.wake(&there.0));
+        let (task, waker) = Task::leak();
+        task.there.with_mut(|_| ());
+        processes.2.set(&processes.0, &waker);
+        thread.join().unwrap();
+    });
+}
+
+/// A thread outside has claimed a process, which then ends by its other input, as its network does.
+#[test]
+fn loom_who_claims_a_process_may_wake_it_after_its_end() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut first, one) = net.channel(1);
+        let (mut second, two) = net.channel(1);
+        let shared = net.begin(1);
+        let mut merge = Merge::new([one, two]);
+        let mut worker = Worker::new(&shared, 0, async move {
+            assert!(merge.recv().await.is_some());
+        });
+        let waits = worker.poll().is_pending();
+        let thread = thread::spawn(move || {
+            let _it_may_have_ended = first.try_send(1);
+        });
+        if waits {
+            let _it_may_have_ended = second.try_send(2);
+            worker.work();
+        }
+        assert!(end(&shared).is_none());
+        drop((second, shared));
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_no_outside_receiver_sleeps_for_ever() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut out, mut input) = net.channel(1);
+        let shared = net.begin(1);
+        let thread = thread::spawn(move || {
+            assert_eq!(input.recv_blocking(), Some(7));
+            assert_eq!(input.recv_blocking(), None);
+        });
+        let body = async move { out.send(7).await.unwrap() };
+        Worker::new(&shared, 0, body).work();
+        thread.join().unwrap();
+        assert!(end(&shared).is_none());
+    });
+}
+
+#[test]
+fn loom_no_outside_sender_sleeps_for_ever() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut out, mut input) = net.channel(1);
+        let shared = net.begin(1);
+        out.try_send(1).unwrap();
+        let thread = thread::spawn(move || out.send_blocking(2).unwrap());
+        let body = async move {
+            assert_eq!(input.recv().await, Some(1));
+            assert_eq!(input.recv().await, Some(2));
+        };
+        Worker::new(&shared, 0, body).work();
+        thread.join().unwrap();
+        assert!(end(&shared).is_none());
+    });
+}
+
+/// The process does not close its port at its end, which would wake the receiver as well.
+#[test]
+fn loom_a_process_that_ends_has_woken_who_waits() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut out, mut input) = net.channel(1);
+        let shared = net.begin(1);
+        let thread = thread::spawn(move || assert_eq!(input.recv_blocking(), Some(7)));
+        let lent = &mut out;
+        Worker::new(&shared, 0, async move { lent.send(7).await.unwrap() }).work();
+        thread.join().unwrap();
+        drop(out);
+        assert!(end(&shared).is_none());
+    });
+}
+
+#[test]
+fn loom_a_process_that_waits_for_the_outside_has_woken_who_waits() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut out, mut input) = net.channel(1);
+        let shared = net.begin(1);
+        let thread = thread::spawn(move || assert_eq!(input.recv_blocking(), Some(7)));
+        let mut is_first = true;
+        let mut worker = Worker::new(&shared, 0, async move {
+            out.send(7).await.unwrap();
+            poll_fn(|_| match std::mem::take(&mut is_first) {
+                true => Poll::Pending,
+                false => Poll::Ready(()),
+            })
+            .await;
+        });
+        assert!(worker.poll().is_pending());
+        thread.join().unwrap();
+        assert!(worker.poll().is_ready());
+        drop(worker);
+        assert!(end(&shared).is_none());
+    });
+}
+
+#[test]
+fn loom_a_network_that_is_cancelled_ends() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (_outside, mut input) = net.channel::<u32>(1);
+        let shared = net.begin(1);
+        let canceller = Arc::clone(&shared);
+        let thread = thread::spawn(move || canceller.stop(Failure::Cancelled));
+        let body = async move { assert_eq!(input.recv().await, None) };
+        Worker::new(&shared, 0, body).work();
+        thread.join().unwrap();
+        assert!(matches!(end(&shared), Some(Failure::Cancelled)));
+    });
+}
+
+/// The process that fails has sent half of what it was to send.
+#[test]
+fn loom_half_a_stream_is_not_taken_for_the_whole() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut out, mut input) = net.channel(1);
+        let shared = net.begin(2);
+        let failing = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            let of = Arc::clone(&failing);
+            let body = async move {
+                out.send(1).await.unwrap();
+                let mut out = Some(out);
+                poll_fn(|_| Turn::closing_late(|| Poll::Ready(drop(out.take())))).await;
+                of.stop(Failure::returned(0, io::Error::other("half").into()));
+            };
+            Worker::new(&failing, 0, body).work();
+        });
+        let body = async move {
+            while input.recv().await.is_some() {}
+            panic!("that was no end");
+        };
+        Worker::new(&shared, 1, body).work();
+        thread.join().unwrap();
+        assert!(matches!(end(&shared), Some(Failure::Failed(0, _))));
+    });
+}
+
+#[test]
+fn loom_a_deadlock_is_found_by_who_closes_it() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (to_b, mut from_a) = net.channel::<u32>(1);
+        let (to_a, mut from_b) = net.channel::<u32>(1);
+        give_out(&to_b, 0);
+        give_in(&from_b, 0);
+        give_out(&to_a, 1);
+        give_in(&from_a, 1);
+        let shared = net.begin(2);
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            let body = async move { drop((from_a.recv().await, to_a)) };
+            Worker::new(&other, 1, body).work();
+        });
+        let body = async move { drop((from_b.recv().await, to_b)) };
+        Worker::new(&shared, 0, body).work();
+        thread.join().unwrap();
+        let failure = end(&shared);
+        assert!(matches!(failure, Some(Failure::Deadlock(cycle)) if cycle.len() == 2));
+    });
+}
+
+/// One process wakes the other and ends; the other is polled and then waits for itself. Either may
+/// be the last.
+#[test]
+fn loom_a_deadlock_is_found_by_who_waits_or_ends_last() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut to_b, mut from_a) = net.channel(1);
+        let (to_itself, mut from_itself) = net.channel::<u32>(1);
+        give_out(&to_b, 0);
+        give_in(&from_a, 1);
+        give_out(&to_itself, 1);
+        give_in(&from_itself, 1);
+        let shared = net.begin(2);
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            let body = async move { to_b.send(7).await.unwrap() };
+            Worker::new(&other, 0, body).work();
+        });
+        let body = async move {
+            assert_eq!(from_a.recv().await, Some(7));
+            drop((from_itself.recv().await, to_itself));
+        };
+        Worker::new(&shared, 1, body).work();
+        thread.join().unwrap();
+        assert!(matches!(end(&shared), Some(Failure::Deadlock(_))));
+    });
+}
+
+/// A thread outside wakes a process, which goes on before the thread has counted that, and waits
+/// for itself. Either may be the last to act.
+#[test]
+fn loom_a_deadlock_is_found_by_a_thread_outside_that_has_woken_who_waits() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut to_it, mut from_outside) = net.channel(1);
+        let (to_itself, mut from_itself) = net.channel::<u32>(1);
+        give_in(&from_outside, 0);
+        give_out(&to_itself, 0);
+        give_in(&from_itself, 0);
+        let shared = net.begin(1);
+        let thread = thread::spawn(move || {
+            to_it.send_blocking(7).unwrap();
+            to_it
+        });
+        let body = async move {
+            assert_eq!(from_outside.recv().await, Some(7));
+            drop((from_itself.recv().await, to_itself));
+        };
+        Worker::new(&shared, 0, body).work();
+        // Its end would wake as well.
+        drop(thread.join().unwrap());
+        assert!(matches!(end(&shared), Some(Failure::Deadlock(_))));
+    });
+}
+
+/// While somebody waits for room, deadlocks are looked for when they form.
+#[test]
+fn loom_a_look_forgets_no_process_that_waits_for_room() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut out, mut input) = net.channel(1);
+        out.try_send(1).unwrap();
+        let shared = net.begin(2);
+        // Ordering: Relaxed; before there are other threads.
+        shared.writers.store(true, Ordering::Relaxed);
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || deadlock::look(&other));
+        let body = async move { out.send(2).await.unwrap() };
+        let mut worker = Worker::new(&shared, 0, body);
+        assert!(worker.poll().is_pending());
+        thread.join().unwrap();
+        // Ordering: Relaxed; the other thread has been joined.
+        assert!(shared.writers.load(Ordering::Relaxed));
+        assert_eq!(input.take_silently().ok(), Some(1));
+        assert!(worker.poll().is_ready());
+        drop(worker);
+        shared.end();
+    });
+}
+
+/// One sends twice where there is room for one message, and the other wants something else first.
+#[test]
+fn loom_a_full_channel_of_a_circle_grows() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut much, mut of_much) = net.channel(1);
+        let (mut last, mut of_last) = net.channel(1);
+        give_out(&much, 0);
+        give_out(&last, 0);
+        give_in(&of_much, 1);
+        give_in(&of_last, 1);
+        let shared = net.begin(2);
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            let body = async move {
+                assert_eq!(of_last.recv().await, Some(3));
+                assert_eq!(of_much.recv().await, Some(1));
+                assert_eq!(of_much.recv().await, Some(2));
+            };
+            Worker::new(&other, 1, body).work();
+        });
+        let body = async move {
+            much.send(1).await.unwrap();
+            much.send(2).await.unwrap();
+            last.send(3).await.unwrap();
+        };
+        Worker::new(&shared, 0, body).work();
+        thread.join().unwrap();
+        assert!(end(&shared).is_none());
+    });
+}
+
+/// It waits for itself, but a waker of it is outside: that is no deadlock, whenever the waker is
+/// used.
+#[test]
+fn loom_a_process_with_a_waker_outside_is_in_no_deadlock() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (out, mut input) = net.channel::<u32>(1);
+        give_out(&out, 0);
+        give_in(&input, 0);
+        let shared = net.begin(1);
+        let is_told = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&is_told);
+        let mut thread = None;
+        let body = async {
+            let _own = out;
+            poll_fn(|context| {
+                // Ordering: Acquire; whoever tells has done so before.
+                if is_told.load(Ordering::Acquire) {
+                    return Poll::Ready(());
+                }
+                if thread.is_none() {
+                    let (waker, told) = (context.waker().clone(), Arc::clone(&told));
+                    thread = Some(thread::spawn(move || {
+                        // Ordering: Release; for the one above.
+                        told.store(true, Ordering::Release);
+                        waker.wake();
+                    }));
+                }
+                assert!(pin!(input.recv()).poll(context).is_pending());
+                Poll::Pending
+            })
+            .await;
+        };
+        let mut worker = Worker::new(&shared, 0, body);
+        // The second time it is polled for something else.
+        if worker.poll().is_pending() && worker.poll().is_pending() {
+            worker.work();
+        } else {
+            drop(worker);
+        }
+        thread.unwrap().join().unwrap();
+        assert!(end(&shared).is_none());
+    });
+}
+
+/// Says when the channel that keeps it is freed.
+struct Kept(DataCell<()>);
+
+// SAFETY: it holds nothing, and loom watches who touches it when.
+unsafe impl Sync for Kept {}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.0.with_mut(|_| ());
+    }
+}
+
+#[test]
+fn loom_a_channel_is_freed_after_its_last_use() {
+    explore_within(None, || {
+        let mut net = Net::new();
+        let (out, input) = net.channel::<u32>(1);
+        let kept = Kept(DataCell::new(()));
+        let hook = Box::new(move || kept.0.with(|_| ()));
+        input.words().put_hook(End::Reader, hook);
+        drop(input);
+        let shared = net.begin(0);
+        // It closes the channel, and calls the function.
+        let thread = thread::spawn(move || drop(out));
+        shared.end();
+        drop(shared);
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_the_last_port_takes_over_what_the_other_has_left() {
+    explore_within(None, || {
+        let mut net = Net::new();
+        let (mut out, mut input) = net.channel(UNBOUNDED);
+        let shared = net.begin(0);
+        let messages = [(); 2].map(|()| Kept(DataCell::new(())));
+        let thread = thread::spawn(move || {
+            for message in messages {
+                let _nobody_may_want_it = out.try_send(message);
+            }
+        });
+        drop(input.try_recv());
+        drop(input);
+        thread.join().unwrap();
+        shared.end();
+    });
+}
+
+/// Of the two ports of a channel one is dropped; who has kept the channel makes another one for
+/// that end.
+#[test]
+fn loom_a_port_that_comes_back_goes_on_where_the_last_one_was() {
+    explore_within(None, || {
+        let mut net = Net::new();
+        let (mut out, mut input) = net.channel(UNBOUNDED);
+        (1..=3).for_each(|message| out.try_send(message).unwrap());
+        let channel = net.channels[0].clone();
+        let shared = net.begin(0);
+        let thread = thread::spawn(move || {
+            // SAFETY: the handle keeps the channel, this thread alone does this, and makes one
+            // port.
+            if unsafe { reopen_port(&channel, End::Reader) } {
+                let words = std::ptr::NonNull::from(&*channel);
+                // SAFETY: the channel was opened for such messages; one of the two ports has its
+                // reference, and the other one is forgotten.
+                let (other, mut input) = unsafe { ports::pair::<i32>(words.cast()) };
+                std::mem::forget(other);
+                out.try_send(4).unwrap();
+                assert!(matches!(input.take_silently(), Ok(4)));
+            }
+        });
+        // As a process does that leaves for another place: what it has not read goes with it.
+        (1..=3).for_each(|message| assert!(input.take_silently() == Ok(message)));
+        drop(input);
+        thread.join().unwrap();
+        shared.end();
+    });
+}

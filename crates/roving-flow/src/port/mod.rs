@@ -1,0 +1,22 @@
+//! The ends of channels, as processes and other threads hold them.
+
+mod blocking;
+mod merge;
+#[allow(unsafe_code)]
+mod ports;
+mod sets;
+#[cfg(not(loom))]
+mod timeout;
+
+#[cfg(all(test, loom))]
+#[allow(unsafe_code)]
+mod loom_tests;
+
+pub(crate) use merge::ready;
+pub(crate) use ports::pair;
+pub(crate) use sets::sealed;
+pub use {
+    merge::Merge,
+    ports::{In, Out, Receiving, SendError, Sending, TryRecvError, TrySendError},
+    sets::Ports,
+};

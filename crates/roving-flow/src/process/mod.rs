@@ -1,0 +1,275 @@
+//! A process: the body that its author wrote, and what the network needs around it.
+
+#[cfg(not(loom))]
+pub(crate) mod metered;
+pub(crate) mod poll;
+
+use std::panic::{self, AssertUnwindSafe};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use crate::channel::shared::{Failure, Shared};
+use crate::channel::statement::Statement;
+use crate::channel::words::{End, Resumed};
+use crate::channel::{At, Op, Waits};
+use crate::deadlock;
+use crate::machine::prim::{Arc, OnceLock, Ordering, fence, ord};
+use crate::state::control::Control;
+use crate::state::thread_counts::Line;
+use poll::{Outside, Turn};
+
+/// So many times in one poll a process goes on at once when what it waits for has come just then.
+const TURNS_MAX: u32 = 64;
+
+/// The future of a process, or what is around it.
+pub(crate) trait OfProcess: Future<Output = ()> {
+    /// The state that the process shares with its network, and keeps; and its index. Not by a
+    /// shared reference, which would be one to what the body borrows from itself.
+    fn process(self: Pin<&mut Self>) -> (*const Shared, u32);
+}
+
+/// The future that a process's task polls.
+pub(crate) struct Process<F> {
+    shared: Arc<Shared>,
+    index: u32,
+    is_started: bool,
+    /// Its turns are spans of a trace, under its name.
+    is_traced: bool,
+    waits: Waits,
+    outside: OnceLock<Arc<Outside>>,
+    /// Pinned. None when it has ended.
+    body: Option<F>,
+}
+
+/// How a turn ended.
+enum Turned {
+    Ended,
+    Suspended,
+    /// The event that it waits for has come meanwhile.
+    Again,
+}
+
+impl<F: Future<Output = ()>> Process<F> {
+    pub(crate) fn new(shared: &Arc<Shared>, index: u32, body: F) -> Process<F> {
+        Process {
+            shared: Arc::clone(shared),
+            index,
+            is_started: false,
+            is_traced: keeps_trace(),
+            waits: Waits::NOWHERE,
+            outside: OnceLock::new(),
+            body: Some(body),
+        }
+    }
+
+    /// It is polled: it waits nowhere any more.
+    #[inline(always)]
+    fn resume(&mut self, line: &Line) {
+        if !self.is_started {
+            self.is_started = true;
+            self.shared.process_started();
+        }
+        let waits = std::mem::replace(&mut self.waits, Waits::NOWHERE);
+        if let At::Any(_) = waits.at() {
+            self.shared.control(self.index).word.set(Statement::Runs);
+        }
+        resume(&waits, &self.shared, line);
+        if let Some(outside) = self.outside.get() {
+            outside.reset();
+        }
+    }
+
+    /// One turn.
+    #[inline(always)]
+    fn turn(&mut self, line: &Line, task: &Waker) -> Turned {
+        let Some(body) = &mut self.body else {
+            return Turned::Ended;
+        };
+        if self.shared.is_stopped() {
+            return Turned::Ended;
+        }
+        let turn = Turn::new(&self.shared, self.index, task, &self.outside);
+        // SAFETY: the process is pinned while it is polled, and its body is never moved.
+        let body = unsafe { Pin::new_unchecked(body) };
+        let polled =
+            turn.with(|context| panic::catch_unwind(AssertUnwindSafe(|| body.poll(context))));
+        match polled {
+            Ok(Poll::Pending) => {
+                turn.close_all();
+                let (waits, owed) = turn.end();
+                let may_wake = self.outside.get_mut().is_some_and(Outside::may_wake);
+                let control = self.shared.suspends(self.index, task);
+                self.waits = waits;
+                let suspended = begin(&self.waits, control, line, may_wake);
+                // After a fence.
+                owed.pay();
+                if suspended && !self.shared.is_stopped() {
+                    return Turned::Suspended;
+                }
+                line.enter();
+                self.resume(line);
+                Turned::Again
+            }
+            Ok(Poll::Ready(())) => {
+                turn.close_all();
+                turn.pay_at_the_end();
+                Turned::Ended
+            }
+            Err(payload) => {
+                self.shared.stop(Failure::unwound(self.index, payload));
+                turn.close_all();
+                Turned::Ended
+            }
+        }
+    }
+
+    /// It has ended, or is to end: its ports are closed.
+    #[inline(never)]
+    fn end(&mut self, line: &Line) {
+        // SAFETY: as in `turn`; it is dropped where it is.
+        let body = unsafe { Pin::new_unchecked(&mut self.body) };
+        let dropped = panic::catch_unwind(AssertUnwindSafe(|| {
+            let mut body = body;
+            body.set(None);
+        }));
+        if let Err(payload) = dropped {
+            self.shared.stop(Failure::Panicked(self.index, payload));
+        }
+        self.outside = OnceLock::new();
+        self.shared.control(self.index).word.set(Statement::Ended);
+        line.leave();
+        deadlock::after_end(&self.shared, line);
+    }
+}
+
+#[cfg(not(loom))]
+fn keeps_trace() -> bool {
+    roving::raw::reports::keeps_trace()
+}
+
+/// Loom explores networks that nobody watches.
+#[cfg(loom)]
+fn keeps_trace() -> bool {
+    false
+}
+
+impl<F: Future<Output = ()>> Future for Process<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        // SAFETY: nothing is moved out; the body is treated as pinned.
+        let this = unsafe { self.get_unchecked_mut() };
+        if this.is_traced {
+            return this.go_on_traced(context);
+        }
+        this.go_on(context)
+    }
+}
+
+impl<F: Future<Output = ()>> Process<F> {
+    /// Goes on, as a span of the trace.
+    #[cold]
+    #[inline(never)]
+    fn go_on_traced(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        #[cfg(not(loom))]
+        let _span = {
+            let names = self.shared.plan.get().map(|plan| &plan.processes);
+            let name = names.map_or("process", |names| names.get(self.index as usize));
+            roving::trace::span(name.to_owned())
+        };
+        self.go_on(context)
+    }
+
+    /// Goes on until it waits, ends, or others are next.
+    #[inline(always)]
+    fn go_on(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let this = self;
+        let shared = Arc::as_ptr(&this.shared);
+        // SAFETY: the process keeps it, and is borrowed for longer than it is used.
+        let line = unsafe { &*shared }.lines.mine();
+        line.enter();
+        this.resume(line);
+        for _ in 0..TURNS_MAX {
+            match this.turn(line, context.waker()) {
+                Turned::Again => {}
+                Turned::Suspended => {
+                    let waits_to_write = waits_to_write(&this.waits);
+                    deadlock::after_suspension(&this.shared, line, this.index, waits_to_write);
+                    return Poll::Pending;
+                }
+                Turned::Ended => {
+                    this.end(line);
+                    return Poll::Ready(());
+                }
+            }
+        }
+        // It has gone on for long enough; the others of this worker are next.
+        context.waker().wake_by_ref();
+        line.leave();
+        Poll::Pending
+    }
+}
+
+impl<F: Future<Output = ()>> OfProcess for Process<F> {
+    #[inline(always)]
+    fn process(self: Pin<&mut Self>) -> (*const Shared, u32) {
+        // SAFETY: nothing is moved out.
+        let this = unsafe { self.get_unchecked_mut() };
+        (Arc::as_ptr(&this.shared), this.index)
+    }
+}
+
+fn waits_to_write(waits: &Waits) -> bool {
+    match waits.at() {
+        At::Nowhere => false,
+        At::One(op) => op.end == End::Writer,
+        At::Any(ops) => ops.iter().any(|op| op.end == End::Writer),
+    }
+}
+
+/// The process waits there from now on, and this is a fence. False when something has come
+/// meanwhile: then it does not wait everywhere, and is to be resumed.
+#[inline(always)]
+fn begin(waits: &Waits, control: &Control, line: &Line, may_wake: bool) -> bool {
+    let says = |word: Statement| {
+        control
+            .word
+            .set(if may_wake { Statement::Outside } else { word });
+        line.leave();
+    };
+    match waits.at() {
+        At::Nowhere => {
+            says(Statement::Outside);
+            // Ordering: the fence that `Words::wait` is otherwise. Pairs with [wait] and [quiet].
+            fence(ord("outside_fence", Ordering::SeqCst));
+            true
+        }
+        At::One(op) => {
+            says(Statement::One(op));
+            op.words().wait(op.end)
+        }
+        At::Any(ops) => {
+            says(Statement::Runs);
+            let waits = ops.iter().all(|op| op.words().wait(op.end));
+            if waits && !may_wake {
+                control.word.set(Statement::Many);
+            }
+            waits
+        }
+    }
+}
+
+/// The process waits there no more.
+#[inline(always)]
+fn resume(waits: &Waits, shared: &Shared, line: &Line) {
+    let resume = |op: &Op| {
+        if let Resumed::Claimed(by) = op.words().resume(op.end) {
+            shared.lines.started(line, by);
+        }
+    };
+    match waits.at() {
+        At::Nowhere => {}
+        At::One(op) => resume(&op),
+        At::Any(ops) => ops.iter().for_each(resume),
+    }
+}

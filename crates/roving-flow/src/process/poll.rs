@@ -1,0 +1,414 @@
+//! One poll of a process: what its channel operations find out, and leave to its end.
+
+use std::cell::Cell;
+use std::mem::ManuallyDrop;
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr::{self, NonNull};
+use std::task::{Context, RawWaker, RawWakerVTable, Waker};
+
+use crate::channel::shared::{Failure, Shared};
+use crate::channel::words::{End, Words};
+use crate::channel::{Op, Waits, drop_port};
+use crate::machine::prim::{Arc, AtomicBool, OnceLock, Ordering, fence, ord, per_thread};
+
+/// Ends of channels.
+type Closing = Vec<(NonNull<Words>, End)>;
+
+/// One poll of a process, on the native stack of its worker.
+pub(crate) struct Turn<'p> {
+    shared: &'p Arc<Shared>,
+    process: u32,
+    /// The waker of the process's task.
+    task: &'p Waker,
+    /// A handle for wakers that leave the poll; see [`Outside`].
+    outside: &'p OnceLock<Arc<Outside>>,
+    /// The operations that have to wait.
+    waits: Cell<Waits>,
+    /// Ports that a panic has dropped, to be closed.
+    closing: Cell<Option<Box<Closing>>>,
+    /// Ports that are dropped now are to be closed later.
+    is_late: Cell<bool>,
+    owed: Owed,
+}
+
+/// Channels in which something was done without a fence after it: where something was taken, and
+/// where something was sent.
+#[must_use]
+pub(crate) struct Owed([Cell<*const Words>; 2]);
+
+impl Owed {
+    fn none() -> Owed {
+        Owed([Cell::new(ptr::null()), Cell::new(ptr::null())])
+    }
+
+    /// Wakes whoever began to wait just when something was done. After a fence.
+    #[inline(always)]
+    pub(crate) fn pay(&self) {
+        for end in [End::Reader, End::Writer] {
+            let words = self.0[end as usize].replace(ptr::null());
+            // SAFETY: as in `owe_another`.
+            if let Some(words) = unsafe { words.as_ref() } {
+                words.wake(end);
+            }
+        }
+    }
+}
+
+/// The target of a process's wakers outside our channels: while there is one, the process may be
+/// woken from outside.
+pub(crate) struct Outside {
+    waker: Waker,
+    woken: AtomicBool,
+}
+
+impl Outside {
+    /// Whether there is such a waker, or one has woken since [`Self::reset`].
+    pub(crate) fn may_wake(this: &mut Arc<Outside>) -> bool {
+        match Arc::get_mut(this) {
+            None => true,
+            // Ordering: Relaxed; whoever gave a waker up came before, as `Arc::get_mut` sees to.
+            Some(alone) => alone.woken.load(Ordering::Relaxed),
+        }
+    }
+
+    /// A poll begins. It finds what a wake-up before this was for; one after this is not forgotten.
+    pub(crate) fn reset(&self) {
+        // Ordering: Acquire. Pairs with [outside]: this poll sees what it was woken for, even if
+        // that wake-up is not what has brought it here. Else the wake-up would be forgotten, and
+        // the process thought to wait. A read-modify-write, as in `wake`: of the two, the later one
+        // sees the other.
+        let order = ord("see_outside", Ordering::Acquire);
+        self.woken.swap(false, order);
+    }
+
+    fn wake(&self) {
+        self.mark();
+        self.waker.wake_by_ref();
+    }
+
+    /// The process is about to be woken.
+    fn mark(&self) {
+        // Ordering: Edge [outside]: Release hands over what the process is woken for.
+        self.woken.swap(true, ord("outside", Ordering::Release));
+    }
+}
+
+per_thread! {
+    /// The turn of the process that this thread polls; null where it polls none.
+    static CURRENT: Cell<*const Turn<'static>> = Cell::new(ptr::null());
+}
+
+impl<'p> Turn<'p> {
+    #[inline(always)]
+    pub(crate) fn new(
+        shared: &'p Arc<Shared>,
+        process: u32,
+        task: &'p Waker,
+        outside: &'p OnceLock<Arc<Outside>>,
+    ) -> Turn<'p> {
+        Turn {
+            shared,
+            process,
+            task,
+            outside,
+            waits: Cell::new(Waits::NOWHERE),
+            closing: Cell::new(None),
+            is_late: Cell::new(false),
+            owed: Owed::none(),
+        }
+    }
+
+    /// Calls `f` with a context for the process's body, as part of this turn.
+    #[inline(always)]
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
+        struct Restore(*const Turn<'static>);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                CURRENT.with(|current| current.set(self.0));
+            }
+        }
+        let this: *const Turn<'p> = self;
+        let _restore = Restore(CURRENT.with(|current| current.replace(this.cast())));
+        let raw = RawWaker::new(this.cast(), &LENT);
+        // SAFETY: the functions keep the contract of wakers; the turn outlives the context, and
+        // clones do not point to it.
+        let lent = ManuallyDrop::new(unsafe { Waker::from_raw(raw) });
+        f(&mut Context::from_waker(&lent))
+    }
+
+    /// Calls `f` with the turn that the calling thread is in.
+    #[inline(always)]
+    fn with_current<R>(f: impl FnOnce(Option<&Turn<'_>>) -> R) -> R {
+        let current = CURRENT.with(Cell::get);
+        // SAFETY: set while `with` runs on this thread, during which the turn is borrowed.
+        f(unsafe { current.as_ref() })
+    }
+
+    /// Whether the calling thread polls a process.
+    pub(crate) fn is_current() -> bool {
+        CURRENT.with(|current| !current.get().is_null())
+    }
+
+    /// Whether the calling thread polls a process of that network.
+    pub(crate) fn is_of(shared: &Arc<Shared>) -> bool {
+        Turn::with_current(|turn| turn.is_some_and(|turn| Arc::ptr_eq(turn.shared, shared)))
+    }
+
+    /// An operation at that end of a channel has to wait. True when the process sees to it at the
+    /// end of its turn. False when there is no such turn, or the context is not the process's own:
+    /// then a waker has to be left with the channel.
+    #[inline]
+    pub(crate) fn note(words: &Words, end: End, context: &Context<'_>) -> bool {
+        Turn::with_current(|turn| {
+            let Some(turn) = turn else { return false };
+            let this: *const Turn<'_> = turn;
+            let waker = context.waker();
+            let is_own = ptr::eq(waker.data(), this.cast()) && ptr::eq(waker.vtable(), &LENT);
+            if !is_own || !Arc::ptr_eq(turn.shared, words.shared()) {
+                return false;
+            }
+            if words.process(end) != turn.process {
+                words.set_process(end, turn.process);
+            }
+            let waits = turn.waits.replace(Waits::NOWHERE);
+            turn.waits.set(waits.and(Op::new(words, end)));
+            true
+        })
+    }
+
+    /// The operation at that end is given up: the process waits there no more, though it has said
+    /// so in this turn. Else the search for deadlocks would take it for one that waits for either.
+    #[cfg(not(loom))]
+    pub(crate) fn forget(words: &Words, end: End) {
+        Turn::with_current(|turn| {
+            let Some(turn) = turn else { return };
+            let waits = turn.waits.replace(Waits::NOWHERE);
+            turn.waits.set(waits.without(Op::new(words, end)));
+        });
+    }
+
+    /// Something has been sent or taken: wakes who waits at the other end, which is `end`. Whether
+    /// it began to wait at this very moment is looked at again before the calling process does
+    /// anything of that kind with another channel, or is suspended.
+    #[inline(always)]
+    pub(crate) fn tell(words: &Words, end: End) {
+        if words.is_waiting(end) {
+            wake_seen(words, end);
+        } else {
+            Turn::owe(words, end);
+        }
+    }
+
+    /// Something was done in a channel of which whoever waits at `end` may have to hear, and there
+    /// was no fence after it.
+    #[inline(always)]
+    pub(crate) fn owe(words: &Words, end: End) {
+        Turn::with_current(|turn| {
+            let Some(turn) = turn else {
+                pay(words, end);
+                return;
+            };
+            if !Arc::ptr_eq(turn.shared, words.shared()) {
+                pay(words, end);
+                return;
+            }
+            let cell = &turn.owed.0[end as usize];
+            if !ptr::eq(cell.get(), words) {
+                turn.owe_another(words, end);
+            }
+        });
+    }
+
+    #[inline(never)]
+    fn owe_another(&self, words: &Words, end: End) {
+        let before = self.owed.0[end as usize].replace(words);
+        // SAFETY: a channel of this network, which keeps it while this process is there.
+        if let Some(before) = unsafe { before.as_ref() } {
+            pay(before, end);
+        }
+    }
+
+    /// Pays the turn's wake-ups where no wait, which would be a fence, follows.
+    pub(crate) fn pay_at_the_end(&self) {
+        // Ordering: a fence between what was done and the look at who waits. Pairs with [wait].
+        fence(ord("done_fence", Ordering::SeqCst));
+        self.owed.pay();
+    }
+
+    /// Calls `f`, which may end with the failure of its process: ports that it drops are closed at
+    /// the end of the turn.
+    pub(crate) fn closing_late<R>(f: impl FnOnce() -> R) -> R {
+        let set = |is_late: bool| {
+            Turn::with_current(|turn| turn.is_some_and(|turn| turn.is_late.replace(is_late)))
+        };
+        let outer = set(true);
+        let result = f();
+        set(outer);
+        result
+    }
+
+    /// A port is dropped. True when the calling thread unwinds out of a process of its network, or
+    /// is in that one's [`Self::closing_late`]: then the port is closed at the end of the turn,
+    /// when it is known whether the process has failed. For else another process could take half of
+    /// a stream for the whole.
+    ///
+    /// # Safety
+    /// The caller is that port, and does not use the channel afterwards if this is true.
+    #[must_use]
+    pub(crate) unsafe fn close_late(channel: NonNull<Words>, end: End) -> bool {
+        Turn::with_current(|turn| {
+            let Some(turn) = turn else { return false };
+            if !turn.is_late.get() && !std::thread::panicking() {
+                return false;
+            }
+            // SAFETY: the caller is a port, which keeps its channel.
+            let of = unsafe { channel.as_ref() }.shared();
+            // A process may run another network meanwhile, to which its own end says nothing.
+            if !Arc::ptr_eq(turn.shared, of) {
+                return false;
+            }
+            let mut closing = turn.closing.take().unwrap_or_default();
+            closing.push((channel, end));
+            turn.closing.set(Some(closing));
+            true
+        })
+    }
+
+    /// Closes the ports that were dropped while a panic went through the process.
+    #[inline(always)]
+    pub(crate) fn close_all(&self) {
+        if let Some(closing) = self.closing.take() {
+            self.close_each(*closing);
+        }
+    }
+
+    /// Whatever messages do when they are dropped, all of these are closed; and what one of them
+    /// panics with, the process has panicked with.
+    #[cold]
+    fn close_each(&self, closing: Closing) {
+        for (channel, end) in closing {
+            // SAFETY: that port has left it to this turn.
+            let closed = AssertUnwindSafe(|| unsafe { drop_port(channel, end) });
+            if let Err(payload) = panic::catch_unwind(closed) {
+                self.shared.stop(Failure::unwound(self.process, payload));
+            }
+        }
+    }
+
+    /// Hands over the operations that have to wait, and the channels that are owed a look.
+    #[inline(always)]
+    pub(crate) fn end(self) -> (Waits, Owed) {
+        (self.waits.into_inner(), self.owed)
+    }
+
+    /// Whether the calling thread polls the process that is woken by it.
+    fn is_outside_of_current(outside: *const Outside) -> bool {
+        Turn::with_current(|turn| {
+            let own = turn.and_then(|turn| turn.outside.get());
+            own.is_some_and(|own| ptr::eq(Arc::as_ptr(own), outside))
+        })
+    }
+
+    fn to_outside(&self) -> Arc<Outside> {
+        let outside = self.outside.get_or_init(|| {
+            Arc::new(Outside {
+                waker: self.task.clone(),
+                woken: AtomicBool::new(false),
+            })
+        });
+        Arc::clone(outside)
+    }
+}
+
+/// Somebody was seen to wait at that end, who is woken. Whoever has stopped to wait meanwhile may
+/// wait again without having seen what it would be told, because there was no fence after that was
+/// published: so it is looked at again after one.
+#[inline(never)]
+fn wake_seen(words: &Words, end: End) {
+    if !words.wake_now(end) {
+        look_again(words, end);
+    }
+}
+
+/// Out of the way of who wakes somebody.
+#[cold]
+#[inline(never)]
+fn look_again(words: &Words, end: End) {
+    Turn::owe(words, end);
+}
+
+#[inline(never)]
+fn pay(words: &Words, end: End) {
+    if words.is_waiting_after_all(end) {
+        words.wake(end);
+    }
+}
+
+/// Of the waker that is lent to a process's body. A static, not a constant: its address is how it
+/// is recognised.
+static LENT: RawWakerVTable = RawWakerVTable::new(clone_lent, wake_lent, wake_lent, drop_lent);
+static LEFT: RawWakerVTable =
+    RawWakerVTable::new(clone_left, wake_left, wake_left_by_ref, drop_left);
+
+/// # Safety
+/// `at` is the data of a lent waker.
+unsafe fn clone_lent(at: *const ()) -> RawWaker {
+    // SAFETY: it is a turn, which outlives what was lent. Another thread may have it by reference:
+    // it touches nothing here but the task's waker and the `OnceLock`.
+    let outside = unsafe { (*at.cast::<Turn<'_>>()).to_outside() };
+    RawWaker::new(Arc::into_raw(outside).cast(), &LEFT)
+}
+
+/// # Safety
+/// As [`clone_lent`].
+unsafe fn wake_lent(at: *const ()) {
+    // SAFETY: `at` is a turn, which outlives its lent wakers. Another thread touches only the
+    // task's waker and the `OnceLock` in it.
+    unsafe { (*at.cast::<Turn<'_>>()).to_outside() }.wake();
+}
+
+/// # Safety
+/// None.
+unsafe fn drop_lent(_: *const ()) {}
+
+/// # Safety
+/// `at` is the data of a waker that has left its turn.
+unsafe fn clone_left(at: *const ()) -> RawWaker {
+    // SAFETY: it is a counted pointer.
+    unsafe { Arc::increment_strong_count(at.cast::<Outside>()) };
+    RawWaker::new(at, &LEFT)
+}
+
+/// # Safety
+/// As [`clone_left`], and the waker is given up.
+unsafe fn wake_left(at: *const ()) {
+    // SAFETY: `at` is a counted pointer, and the caller gives its count up.
+    let outside = unsafe { Arc::from_raw(at.cast::<Outside>()) };
+    outside.mark();
+    let waker = outside.waker.clone();
+    // Before the process is woken, not after: it may come to its next wait before this thread goes
+    // on, and would be thought to wait for a wake-up from outside that nobody can give.
+    drop(outside);
+    waker.wake();
+}
+
+/// # Safety
+/// As [`clone_left`].
+unsafe fn wake_left_by_ref(at: *const ()) {
+    // SAFETY: it is a counted pointer.
+    unsafe { (*at.cast::<Outside>()).wake() };
+}
+
+/// # Safety
+/// As [`clone_left`], and the waker is given up.
+unsafe fn drop_left(at: *const ()) {
+    if Turn::is_outside_of_current(at.cast()) {
+        // SAFETY: `at` is a counted pointer, and the caller gives its count up.
+        drop(unsafe { Arc::from_raw(at.cast::<Outside>()) });
+        return;
+    }
+    // Elsewhere than in its process's own turn: that one may have come to its wait already, and was
+    // taken for one that may be woken from outside. It looks again.
+    // SAFETY: as this function.
+    unsafe { wake_left(at) };
+}
