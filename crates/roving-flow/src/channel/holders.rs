@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 use std::task::Waker;
 
 use super::shared::Shared;
-use super::words::{Claim, End, Words};
+use super::words::{ChannelEnd, Claim, Words};
 use crate::machine::prim::{Arc, AtomicU32, Mutex, OnceLock, Ordering, lock, ord};
 use crate::machine::unwind::{Payload, go_on};
 
@@ -129,14 +129,14 @@ unsafe fn release(words: NonNull<Words>) {
 ///
 /// # Safety
 /// The caller is that port, and does not use the channel afterwards.
-pub(crate) unsafe fn drop_port(words: NonNull<Words>, end: End) {
+pub(crate) unsafe fn drop_port(words: NonNull<Words>, end: ChannelEnd) {
     // SAFETY: the port keeps the channel.
     unsafe {
         let this = words.as_ref();
         this.leave(end);
         this.wake(match end {
-            End::Reader => End::Writer,
-            End::Writer => End::Reader,
+            ChannelEnd::Reader => ChannelEnd::Writer,
+            ChannelEnd::Writer => ChannelEnd::Reader,
         });
         // Ordering: Edge [last_port]: Release hands this end's side to who clears the channel;
         // Acquire takes the other's over.
@@ -156,10 +156,10 @@ pub(crate) unsafe fn drop_port(words: NonNull<Words>, end: End) {
 /// The caller keeps the channel, is alone in calling this for that end, and makes one port when
 /// this is true.
 #[must_use]
-pub(crate) unsafe fn reopen_port(words: &Words, end: End) -> bool {
+pub(crate) unsafe fn reopen_port(words: &Words, end: ChannelEnd) -> bool {
     let is_gone = match end {
-        End::Reader => words.taken().is_gone(),
-        End::Writer => words.sent().is_gone(),
+        ChannelEnd::Reader => words.taken().is_gone(),
+        ChannelEnd::Writer => words.sent().is_gone(),
     };
     if !is_gone {
         return false;
@@ -191,35 +191,35 @@ impl Words {
         self.meta.vtable.message_bytes
     }
 
-    fn holder(&self, end: End) -> &AtomicU32 {
+    fn holder(&self, end: ChannelEnd) -> &AtomicU32 {
         match end {
-            End::Reader => &self.receives,
-            End::Writer => &self.meta.sends,
+            ChannelEnd::Reader => &self.receives,
+            ChannelEnd::Writer => &self.meta.sends,
         }
     }
 
     /// The process that has that end, or [`OUTSIDE`].
-    pub(crate) fn process(&self, end: End) -> u32 {
+    pub(crate) fn process(&self, end: ChannelEnd) -> u32 {
         // Ordering: Relaxed; where it matters, what it belongs to is acquired with [wait].
         self.holder(end).load(Ordering::Relaxed)
     }
 
-    pub(crate) fn set_process(&self, end: End, process: u32) {
+    pub(crate) fn set_process(&self, end: ChannelEnd, process: u32) {
         // Ordering: Relaxed, as above.
         self.holder(end).store(process, Ordering::Relaxed);
     }
 
-    fn elsewhere(&self, end: End) -> &Outsider {
+    fn elsewhere(&self, end: ChannelEnd) -> &Outsider {
         let slots = self.elsewhere.get_or_init(Box::default);
         match end {
-            End::Reader => &slots.reader,
-            End::Writer => &slots.writer,
+            ChannelEnd::Reader => &slots.reader,
+            ChannelEnd::Writer => &slots.writer,
         }
     }
 
     /// Has that waker woken when the end is ready. False when it is ready already.
     #[must_use]
-    pub(crate) fn put_waker(&self, end: End, waker: &Waker) -> bool {
+    pub(crate) fn put_waker(&self, end: ChannelEnd, waker: &Waker) -> bool {
         let mut slot = lock(&self.elsewhere(end).waker);
         if !slot.as_ref().is_some_and(|old| old.will_wake(waker)) {
             *slot = Some(waker.clone());
@@ -231,28 +231,28 @@ impl Words {
     /// Has that function called, from now on, whenever the end has become ready; perhaps also when
     /// it has not. No process waits at that end, now or later. The first function stays for as long
     /// as the channel.
-    pub(crate) fn put_hook(&self, end: End, hook: Hook) {
+    pub(crate) fn put_hook(&self, end: ChannelEnd, hook: Hook) {
         let _a_second_one = self.elsewhere(end).hook.set(hook);
         self.hook_is_there(end);
     }
 
     /// Wakes whoever waits at that end. After a fence.
     #[inline]
-    pub(crate) fn wake(&self, end: End) {
+    pub(crate) fn wake(&self, end: ChannelEnd) {
         if self.is_waiting(end) {
             self.wake_after_fence(end);
         }
     }
 
     #[inline(never)]
-    fn wake_after_fence(&self, end: End) {
+    fn wake_after_fence(&self, end: ChannelEnd) {
         // Whoever has stopped to wait meanwhile sees what it would be told before it waits again.
         let _is_woken = self.wake_now(end);
     }
 
     /// Whether there was somebody.
     #[inline(always)]
-    pub(crate) fn wake_now(&self, end: End) -> bool {
+    pub(crate) fn wake_now(&self, end: ChannelEnd) -> bool {
         let shared = self.shared();
         let line = shared.lines.mine();
         match self.claim(end, line.index) {
@@ -268,7 +268,7 @@ impl Words {
     }
 
     #[inline(never)]
-    fn wake_elsewhere(&self, end: End) {
+    fn wake_elsewhere(&self, end: ChannelEnd) {
         let waker = lock(&self.elsewhere(end).waker).take();
         if let Some(waker) = waker {
             waker.wake();
@@ -276,7 +276,7 @@ impl Words {
     }
 
     #[inline(never)]
-    fn call_hook(&self, end: End) {
+    fn call_hook(&self, end: ChannelEnd) {
         if let Some(hook) = self.elsewhere(end).hook.get() {
             hook();
         }

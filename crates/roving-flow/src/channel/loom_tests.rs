@@ -9,7 +9,7 @@ use loom::thread;
 use super::shared::Shared;
 use super::statement::Statement;
 use super::window::Window;
-use super::words::{Claim, End, Resumed, UNBOUNDED};
+use super::words::{ChannelEnd, Claim, Resumed, UNBOUNDED};
 use super::{Channel, Empty, Full, open};
 use crate::machine::prim::{DataCell, explore};
 use crate::state::process_word::AtomicWord;
@@ -60,7 +60,7 @@ fn pop(channel: &Channel<Box<u32>>) -> Result<u32, Empty> {
 }
 
 /// Models a port after it has sent or taken a message, when it has no other wake-up to pay.
-fn tell(channel: &Channel<Box<u32>>, end: End) -> bool {
+fn tell(channel: &Channel<Box<u32>>, end: ChannelEnd) -> bool {
     let words = &channel.words;
     let waits = words.is_waiting(end) || words.is_waiting_after_all(end);
     waits && words.claim(end, 0) == Claim::Process
@@ -120,9 +120,9 @@ fn loom_no_reader_sleeps_on_a_message() {
         let sender = Arc::clone(&channel);
         let thread = thread::spawn(move || {
             assert!(push(&sender, 1));
-            tell(&sender, End::Reader)
+            tell(&sender, ChannelEnd::Reader)
         });
-        let waits = pop(&channel).is_err() && channel.words.wait(End::Reader);
+        let waits = pop(&channel).is_err() && channel.words.wait(ChannelEnd::Reader);
         let was_woken = thread.join().unwrap();
         assert!(was_woken || !waits);
         clear(&channel);
@@ -137,11 +137,11 @@ fn loom_no_writer_sleeps_on_room() {
         let receiver = Arc::clone(&channel);
         let thread = thread::spawn(move || {
             assert_eq!(pop(&receiver), Ok(1));
-            tell(&receiver, End::Writer)
+            tell(&receiver, ChannelEnd::Writer)
         });
         // SAFETY: this thread sends.
         let full = unsafe { channel.has_room() } == Err(Full::Yet);
-        let waits = full && channel.words.wait(End::Writer);
+        let waits = full && channel.words.wait(ChannelEnd::Writer);
         let was_woken = thread.join().unwrap();
         assert!(was_woken || !waits);
         clear(&channel);
@@ -156,11 +156,11 @@ fn loom_no_writer_sleeps_on_a_channel_that_grew() {
         let other = Arc::clone(&channel);
         let thread = thread::spawn(move || {
             other.words.set_capacity(2);
-            other.words.claim(End::Writer, 0) == Claim::Process
+            other.words.claim(ChannelEnd::Writer, 0) == Claim::Process
         });
         // SAFETY: this thread sends.
         let full = unsafe { channel.has_room() } == Err(Full::Yet);
-        let waits = full && channel.words.wait(End::Writer);
+        let waits = full && channel.words.wait(ChannelEnd::Writer);
         let was_woken = thread.join().unwrap();
         assert!(was_woken || !waits);
         clear(&channel);
@@ -180,12 +180,12 @@ fn loom_no_writer_sleeps_because_a_message_was_taken_out_beside_it() {
             window.lower(&other.words);
             assert_eq!(pop(&other), Ok(1));
             window.reopen(&other.words);
-            other.words.claim(End::Writer, 0) == Claim::Process
+            other.words.claim(ChannelEnd::Writer, 0) == Claim::Process
         });
         // SAFETY: this thread sends. For loom, the first ring has one slot, so that it looks for
         // room.
         let full = unsafe { channel.has_room() } == Err(Full::Yet);
-        let waits = full && channel.words.wait(End::Writer);
+        let waits = full && channel.words.wait(ChannelEnd::Writer);
         let was_woken = thread.join().unwrap();
         assert!(was_woken || !waits);
         assert!(push(&channel, 2), "of two, one is under way");
@@ -203,14 +203,14 @@ fn loom_no_reader_sleeps_on_a_closed_channel() {
         let sender = Arc::clone(&channel);
         let thread = thread::spawn(move || {
             assert!(push(&sender, 1));
-            sender.words.leave(End::Writer);
-            sender.words.claim(End::Reader, 0) == Claim::Process
+            sender.words.leave(ChannelEnd::Writer);
+            sender.words.claim(ChannelEnd::Reader, 0) == Claim::Process
         });
         let mut got = pop(&channel);
         if got.is_ok() {
             got = pop(&channel);
         }
-        let waits = got == Err(Empty::Yet) && channel.words.wait(End::Reader);
+        let waits = got == Err(Empty::Yet) && channel.words.wait(ChannelEnd::Reader);
         let was_woken = thread.join().unwrap();
         assert!(was_woken || !waits);
         clear(&channel);
@@ -231,7 +231,7 @@ fn loom_end_of_a_channel_comes_after_its_messages() {
             }
         });
         let note = push(&channel, 5);
-        channel.words.leave(End::Writer);
+        channel.words.leave(ChannelEnd::Writer);
         let got = thread.join().unwrap();
         assert!(note && matches!(got, None | Some(5)));
         assert_eq!(
@@ -255,9 +255,9 @@ fn loom_who_claims_a_waker_sees_it() {
         let thread = thread::spawn(move || {
             // SAFETY: not read before this thread says that it waits.
             written.with_mut(|slot| unsafe { *slot = 7 });
-            receiver.words.wait_elsewhere(End::Reader)
+            receiver.words.wait_elsewhere(ChannelEnd::Reader)
         });
-        if channel.words.claim(End::Reader, 0) == Claim::Elsewhere {
+        if channel.words.claim(ChannelEnd::Reader, 0) == Claim::Elsewhere {
             // SAFETY: the waiter has written it before it said that it waits.
             assert_eq!(slot.with(|slot| unsafe { *slot }), 7);
         }
@@ -275,13 +275,14 @@ fn loom_who_finds_a_hook_sees_it() {
         let thread = thread::spawn(move || {
             // SAFETY: not read before this thread says that it is there.
             written.with_mut(|slot| unsafe { *slot = 7 });
-            receiver.words.hook_is_there(End::Reader);
-            receiver.words.is_ready(End::Reader)
+            receiver.words.hook_is_there(ChannelEnd::Reader);
+            receiver.words.is_ready(ChannelEnd::Reader)
         });
         assert!(push(&channel, 1));
         let words = &channel.words;
-        let is_there = words.is_waiting(End::Reader) || words.is_waiting_after_all(End::Reader);
-        let is_called = is_there && words.claim(End::Reader, 0) == Claim::Hook;
+        let is_there =
+            words.is_waiting(ChannelEnd::Reader) || words.is_waiting_after_all(ChannelEnd::Reader);
+        let is_called = is_there && words.claim(ChannelEnd::Reader, 0) == Claim::Hook;
         if is_called {
             // SAFETY: who put the hook there has written it before.
             assert_eq!(slot.with(|slot| unsafe { *slot }), 7);
@@ -301,14 +302,14 @@ fn loom_who_claims_sees_what_the_waiter_wrote() {
         let thread = thread::spawn(move || {
             // SAFETY: the waiter has written it before it said that it waits.
             let look = || read.with(|note| unsafe { *note });
-            match sender.words.claim(End::Reader, 0) {
+            match sender.words.claim(ChannelEnd::Reader, 0) {
                 Claim::Process => Some(look()),
                 _ => None,
             }
         });
         // SAFETY: not read before this thread says that it waits.
         note.with_mut(|note| unsafe { *note = 7 });
-        assert!(channel.words.wait(End::Reader));
+        assert!(channel.words.wait(ChannelEnd::Reader));
         assert!(matches!(thread.join().unwrap(), None | Some(7)));
         clear(&channel);
     });
@@ -319,10 +320,11 @@ fn loom_of_two_claims_one_holds() {
     explore(|| {
         let channel = channel(1);
         assert!(push(&channel, 1));
-        assert!(channel.words.wait(End::Writer));
+        assert!(channel.words.wait(ChannelEnd::Writer));
         let other = Arc::clone(&channel);
-        let thread = thread::spawn(move || other.words.claim(End::Writer, 1) == Claim::Process);
-        let here = channel.words.claim(End::Writer, 2) == Claim::Process;
+        let thread =
+            thread::spawn(move || other.words.claim(ChannelEnd::Writer, 1) == Claim::Process);
+        let here = channel.words.claim(ChannelEnd::Writer, 2) == Claim::Process;
         let there = thread.join().unwrap();
         assert!(here != there);
         clear(&channel);
@@ -338,13 +340,16 @@ fn loom_who_sees_a_wait_sees_the_counts_before_it() {
         let looked_at = Arc::clone(&channel);
         let thread = thread::spawn(move || {
             let words = &looked_at.words;
-            assert!(!words.is_process_due(End::Reader), "nothing is there");
-            if words.is_process_waiting(End::Reader) {
+            assert!(
+                !words.is_process_due(ChannelEnd::Reader),
+                "nothing is there"
+            );
+            if words.is_process_waiting(ChannelEnd::Reader) {
                 assert_eq!(words.taken().number(), 1);
             }
         });
         assert_eq!(pop(&channel), Ok(1));
-        assert!(channel.words.wait(End::Reader));
+        assert!(channel.words.wait(ChannelEnd::Reader));
         thread.join().unwrap();
         clear(&channel);
     });
@@ -360,11 +365,11 @@ fn loom_who_sees_that_a_process_waits_for_any_sees_all_its_waits() {
         let thread = thread::spawn(move || {
             let (one, two, word) = looked_at;
             if word.get() == Statement::Many {
-                assert!(one.words.is_process_waiting(End::Reader));
-                assert!(two.words.is_process_waiting(End::Reader));
+                assert!(one.words.is_process_waiting(ChannelEnd::Reader));
+                assert!(two.words.is_process_waiting(ChannelEnd::Reader));
             }
         });
-        assert!(one.words.wait(End::Reader) && two.words.wait(End::Reader));
+        assert!(one.words.wait(ChannelEnd::Reader) && two.words.wait(ChannelEnd::Reader));
         word.set(Statement::Many);
         thread.join().unwrap();
         clear(&one);
@@ -378,23 +383,23 @@ fn loom_who_looks_twice_sees_that_a_process_runs() {
     explore(|| {
         let (one, two) = (channel(1), channel(1));
         let word = Arc::new(AtomicWord::new());
-        assert!(one.words.wait(End::Reader) && two.words.wait(End::Reader));
+        assert!(one.words.wait(ChannelEnd::Reader) && two.words.wait(ChannelEnd::Reader));
         word.set(Statement::Many);
-        assert_eq!(one.words.claim(End::Reader, 0), Claim::Process);
+        assert_eq!(one.words.claim(ChannelEnd::Reader, 0), Claim::Process);
         let looked_at = (Arc::clone(&one), Arc::clone(&two), Arc::clone(&word));
         let thread = thread::spawn(move || {
             let (one, two, word) = looked_at;
             let waits_at_two_alone = || {
                 let waits = word.get() == Statement::Many;
                 waits
-                    && !one.words.is_process_due(End::Reader)
-                    && two.words.is_process_waiting(End::Reader)
+                    && !one.words.is_process_due(ChannelEnd::Reader)
+                    && two.words.is_process_waiting(ChannelEnd::Reader)
             };
             assert!(!(waits_at_two_alone() && waits_at_two_alone()));
         });
         word.set(Statement::Runs);
-        assert_eq!(one.words.resume(End::Reader), Resumed::Claimed(0));
-        let _whatever_it_was = two.words.resume(End::Reader);
+        assert_eq!(one.words.resume(ChannelEnd::Reader), Resumed::Claimed(0));
+        let _whatever_it_was = two.words.resume(ChannelEnd::Reader);
         thread.join().unwrap();
         clear(&one);
         clear(&two);
@@ -450,7 +455,7 @@ fn loom_quiet_is_seen_by_who_wakes_from_outside_a_process_that_has_ended() {
         let (there, sender) = (Arc::clone(&lines), Arc::clone(&channel));
         let thread = thread::spawn(move || {
             assert!(push(&sender, 1));
-            if tell(&sender, End::Reader) {
+            if tell(&sender, ChannelEnd::Reader) {
                 there[0].woke();
             }
             there[0].has_to_ask() && are_quiet(there.iter())
@@ -460,12 +465,12 @@ fn loom_quiet_is_seen_by_who_wakes_from_outside_a_process_that_has_ended() {
         let mut is_quiet = false;
         if pop(&channel).is_err() {
             lines[1].leave();
-            if words.wait(End::Reader) {
+            if words.wait(ChannelEnd::Reader) {
                 // It is suspended: who has woken it, or who polls it then, asks.
                 is_woken = true;
             } else {
                 lines[1].enter();
-                if let Resumed::Claimed(by) = words.resume(End::Reader) {
+                if let Resumed::Claimed(by) = words.resume(ChannelEnd::Reader) {
                     lines[1].started(&lines[by as usize]);
                 }
                 assert_eq!(pop(&channel), Ok(1));

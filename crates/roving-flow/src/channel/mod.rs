@@ -23,7 +23,7 @@ use std::ptr::{self, NonNull};
 use holders::{Meta, VTable};
 use ring::Ring;
 use shared::Shared;
-use words::{Local, Words};
+use words::{EndCells, Words};
 
 use crate::machine::prim::Arc;
 use crate::machine::unwind::{Payload, to_the_end};
@@ -42,11 +42,11 @@ pub(crate) struct Channel<T> {
     marker: PhantomData<*mut T>,
 }
 
-// SAFETY: messages go from one thread to the other, hence `T: Send`. The `Local` of each end is
+// SAFETY: messages go from one thread to the other, hence `T: Send`. The `EndCells` of each end is
 // touched by that end alone; all else is atomic, or a slot of a ring, and those are handed over
 // with [sent] and [taken].
 unsafe impl<T: Send> Send for Channel<T> {}
-// SAFETY: through a shared channel each end touches its own `Local`, and slots as handed over
+// SAFETY: through a shared channel each end touches its own `EndCells`, and slots as handed over
 // with [sent] and [taken]; all else is atomic, and messages are `Send`.
 unsafe impl<T: Send> Sync for Channel<T> {}
 
@@ -135,7 +135,7 @@ impl<T> Channel<T> {
 
     /// The ring that an end is at.
     #[inline(always)]
-    fn ring_of(local: &Local) -> NonNull<Ring<T>> {
+    fn ring_of(local: &EndCells) -> NonNull<Ring<T>> {
         // SAFETY: from the beginning on there is one.
         unsafe { NonNull::new_unchecked(local.ring.get().cast()) }
     }

@@ -2,13 +2,13 @@
 
 use std::ptr::{self, NonNull};
 
-use super::words::{End, Words};
+use super::words::{ChannelEnd, Words};
 
 /// An operation that could not be done at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Op {
     words: NonNull<Words>,
-    pub(crate) end: End,
+    pub(crate) end: ChannelEnd,
 }
 
 // SAFETY: the words are made for several threads, and the network keeps its channels while any of
@@ -18,7 +18,7 @@ unsafe impl Send for Op {}
 impl Op {
     /// By a process that keeps the channel.
     #[inline(always)]
-    pub(crate) fn new(words: &Words, end: End) -> Op {
+    pub(crate) fn new(words: &Words, end: ChannelEnd) -> Op {
         let words = NonNull::from(words);
         Op { words, end }
     }
@@ -39,8 +39,8 @@ impl Op {
     /// The pointer was packed, and the channel's network still runs.
     pub(crate) unsafe fn unpack(packed: *mut Words) -> Op {
         let end = match packed.addr() & 1 {
-            0 => End::Reader,
-            _ => End::Writer,
+            0 => ChannelEnd::Reader,
+            _ => ChannelEnd::Writer,
         };
         // SAFETY: what was packed is not null.
         let words = unsafe { NonNull::new_unchecked(packed.map_addr(|at| at & !1)) };

@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 use std::task::Waker;
 
 use super::holders::Handle;
-use super::words::End;
+use super::words::ChannelEnd;
 use crate::machine::prim::{
     Arc, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering,
     RwLock, RwLockReadGuard, fence, lock, ord,
@@ -17,42 +17,42 @@ use crate::machine::unwind::drop_quietly;
 use crate::state::all_counts::Lines;
 use crate::state::control::Control;
 use crate::state::meter::Meter;
-use crate::state::names::Plan;
+use crate::state::names::NetworkPlan;
 use crate::state::process_waker::Tasks;
 
 /// One process of a cycle, and what it waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Wait {
+pub(crate) struct ChannelWait {
     pub(crate) process: u32,
     pub(crate) channel: u32,
-    pub(crate) end: End,
+    pub(crate) end: ChannelEnd,
 }
 
 /// A channel that was made larger.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Growth {
+pub(crate) struct GrownChannel {
     pub(crate) channel: u32,
     pub(crate) from: u32,
     pub(crate) to: u32,
 }
 
 /// How a network failed.
-pub(crate) enum Failure {
+pub(crate) enum NetworkFailure {
     Panicked(u32, Box<dyn Any + Send>),
     Failed(u32, Box<dyn std::error::Error + Send + Sync>),
-    Deadlock(Vec<Wait>),
-    Full(Vec<Wait>, u32),
+    Deadlock(Vec<ChannelWait>),
+    Full(Vec<ChannelWait>, u32),
     Cancelled,
 }
 
 /// Where the whole network is being cancelled, some of what a process awaits may end as cancelled
 /// before the network is told: that is no failure of the process.
-impl Failure {
+impl NetworkFailure {
     /// A process has unwound with that.
-    pub(crate) fn unwound(process: u32, payload: Box<dyn Any + Send>) -> Failure {
+    pub(crate) fn unwound(process: u32, payload: Box<dyn Any + Send>) -> NetworkFailure {
         match payload.is::<CancelledError>() && is_cancelled() {
-            true => Failure::Cancelled,
-            false => Failure::Panicked(process, payload),
+            true => NetworkFailure::Cancelled,
+            false => NetworkFailure::Panicked(process, payload),
         }
     }
 
@@ -60,10 +60,10 @@ impl Failure {
     pub(crate) fn returned(
         process: u32,
         error: Box<dyn std::error::Error + Send + Sync>,
-    ) -> Failure {
+    ) -> NetworkFailure {
         match error.is::<CancelledError>() && is_cancelled() {
-            true => Failure::Cancelled,
-            false => Failure::Failed(process, error),
+            true => NetworkFailure::Cancelled,
+            false => NetworkFailure::Failed(process, error),
         }
     }
 }
@@ -76,13 +76,13 @@ pub(crate) struct Shared {
     tasks: Tasks,
     /// The channels, from when the network runs until it has ended.
     pub(crate) channels: RwLock<Vec<Handle>>,
-    pub(crate) plan: OnceLock<Plan>,
+    pub(crate) plan: OnceLock<NetworkPlan>,
     /// Processes that have not been polled yet.
     unstarted: AtomicUsize,
     /// Processes that have not ended.
     running: AtomicUsize,
     stopped: AtomicBool,
-    pub(crate) failure: Mutex<Option<Failure>>,
+    pub(crate) failure: Mutex<Option<NetworkFailure>>,
     /// How many messages each channel had sent and received when the network failed. Afterwards
     /// its processes drop their ports, and with them what they have not received.
     pub(crate) at_failure: OnceLock<Box<[(u64, u64)]>>,
@@ -91,7 +91,7 @@ pub(crate) struct Shared {
     pub(crate) writers: AtomicBool,
     /// Held by who looks at the network.
     pub(crate) detector: Mutex<()>,
-    pub(crate) growths: Mutex<Vec<Growth>>,
+    pub(crate) growths: Mutex<Vec<GrownChannel>>,
     /// The largest capacity to which a channel may grow.
     pub(crate) capacity_max: AtomicU32,
     /// A process has done what makes the outcome depend on who is faster.
@@ -134,7 +134,7 @@ impl Shared {
     }
 
     /// The network is about to run.
-    pub(crate) fn begin(&self, plan: Plan, channels: Vec<Handle>, processes: usize) {
+    pub(crate) fn begin(&self, plan: NetworkPlan, channels: Vec<Handle>, processes: usize) {
         // Ordering: Relaxed; what the processes are handed over with orders it.
         self.unstarted.store(processes, Ordering::Relaxed);
         self.running.store(processes, Ordering::Relaxed);
@@ -250,12 +250,12 @@ impl Shared {
 
     /// The network ends with that; the first failure counts. But a panic counts before a request to
     /// end, which a process that computes may not have heard of: it would be lost.
-    pub(crate) fn stop(&self, failure: Failure) {
+    pub(crate) fn stop(&self, failure: NetworkFailure) {
         {
             let mut first = lock(&self.failure);
             match (&*first, &failure) {
                 (None, _) => {}
-                (Some(Failure::Cancelled), Failure::Panicked(..)) => {
+                (Some(NetworkFailure::Cancelled), NetworkFailure::Panicked(..)) => {
                     *first = Some(failure);
                     return;
                 }
@@ -294,7 +294,7 @@ impl Shared {
         drop(gone);
     }
 
-    pub(crate) fn take_failure(&self) -> Option<Failure> {
+    pub(crate) fn take_failure(&self) -> Option<NetworkFailure> {
         lock(&self.failure).take()
     }
 }

@@ -8,18 +8,18 @@ use crate::machine::prim::{
 /// Capacity of a channel without a bound.
 pub(crate) const UNBOUNDED: u32 = u32::MAX;
 
-impl End {
-    pub(crate) fn other(self) -> End {
+impl ChannelEnd {
+    pub(crate) fn other(self) -> ChannelEnd {
         match self {
-            End::Reader => End::Writer,
-            End::Writer => End::Reader,
+            ChannelEnd::Reader => ChannelEnd::Writer,
+            ChannelEnd::Writer => ChannelEnd::Reader,
         }
     }
 }
 
 /// One of the two ends, as far as somebody waits there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum End {
+pub(crate) enum ChannelEnd {
     /// The consumer, which waits for a message.
     Reader,
     /// The producer, which waits for room.
@@ -58,30 +58,30 @@ pub(crate) struct Words {
     sent: AtomicU64,
     writer: AtomicU32,
     capacity: AtomicU32,
-    pub(super) producer: Local,
+    pub(super) producer: EndCells,
     pub(super) meta: Meta,
     // The consumer's.
     taken: AtomicU64,
     reader: AtomicU32,
     /// The process at the end of the consumer.
     pub(super) receives: AtomicU32,
-    pub(super) consumer: Local,
+    pub(super) consumer: EndCells,
     /// Of futures that wait here and are not processes polled directly, and of ends that are in
     /// another place.
     pub(super) elsewhere: OnceLock<Box<Elsewhere>>,
 }
 
 /// The private cells of one end.
-pub(super) struct Local {
+pub(super) struct EndCells {
     /// Producer: numbers below this have room. Consumer: numbers below this are there.
     pub(super) limit: Cell<u64>,
     /// The ring that this end is at.
     pub(super) ring: Cell<*mut ()>,
 }
 
-impl Local {
-    fn new(first: *mut ()) -> Local {
-        Local {
+impl EndCells {
+    fn new(first: *mut ()) -> EndCells {
+        EndCells {
             limit: Cell::new(0),
             ring: Cell::new(first),
         }
@@ -144,20 +144,20 @@ impl Words {
             sent: AtomicU64::new(0),
             writer: AtomicU32::new(NOBODY),
             capacity: AtomicU32::new(capacity),
-            producer: Local::new(first),
+            producer: EndCells::new(first),
             meta,
             taken: AtomicU64::new(0),
             reader: AtomicU32::new(NOBODY),
             receives: AtomicU32::new(OUTSIDE),
-            consumer: Local::new(first),
+            consumer: EndCells::new(first),
             elsewhere: OnceLock::new(),
         }
     }
 
-    fn waiting(&self, end: End) -> &AtomicU32 {
+    fn waiting(&self, end: ChannelEnd) -> &AtomicU32 {
         match end {
-            End::Reader => &self.reader,
-            End::Writer => &self.writer,
+            ChannelEnd::Reader => &self.reader,
+            ChannelEnd::Writer => &self.writer,
         }
     }
 
@@ -206,10 +206,10 @@ impl Words {
     }
 
     /// One end is gone. Whoever waits at the other is to be woken.
-    pub(super) fn leave(&self, end: End) {
+    pub(super) fn leave(&self, end: ChannelEnd) {
         let word = match end {
-            End::Reader => &self.taken,
-            End::Writer => &self.sent,
+            ChannelEnd::Reader => &self.taken,
+            ChannelEnd::Writer => &self.sent,
         };
         // Ordering: Relaxed; written by this end alone.
         let count = word.load(Ordering::Relaxed);
@@ -219,10 +219,10 @@ impl Words {
     }
 
     /// A new port of that end, which was gone, takes its place. By who makes that port.
-    pub(super) fn come_back(&self, end: End) {
+    pub(super) fn come_back(&self, end: ChannelEnd) {
         let word = match end {
-            End::Reader => &self.taken,
-            End::Writer => &self.sent,
+            ChannelEnd::Reader => &self.taken,
+            ChannelEnd::Writer => &self.sent,
         };
         // Ordering: Relaxed, both; written by this end alone, which the caller is. What it says is
         // less than what [sent] or [taken] has handed over before.
@@ -262,11 +262,11 @@ impl Words {
 
     /// Whether who waits at that end could go on. By the process that waits there, or by anybody
     /// who will look twice.
-    pub(crate) fn is_ready(&self, end: End) -> bool {
+    pub(crate) fn is_ready(&self, end: ChannelEnd) -> bool {
         let (sent, taken) = (self.sent(), self.taken());
         match end {
-            End::Reader => sent.number() != taken.number() || sent.is_gone(),
-            End::Writer => sent.number() < self.room(taken) || taken.is_gone(),
+            ChannelEnd::Reader => sent.number() != taken.number() || sent.is_gone(),
+            ChannelEnd::Writer => sent.number() < self.room(taken) || taken.is_gone(),
         }
     }
 
@@ -275,7 +275,7 @@ impl Words {
     ///
     /// The caller has written down for whom to look beforehand.
     #[must_use]
-    pub(crate) fn wait(&self, end: End) -> bool {
+    pub(crate) fn wait(&self, end: ChannelEnd) -> bool {
         // Ordering: Edge [wait]: Release hands to the one who claims it what the process has
         // written down about itself.
         swap_and_fence(self.waiting(end), WAITS, ord("wait", Ordering::SeqCst));
@@ -284,7 +284,7 @@ impl Words {
 
     /// A waker has been put into the channel for that end. False when there is no need to wait.
     #[must_use]
-    pub(crate) fn wait_elsewhere(&self, end: End) -> bool {
+    pub(crate) fn wait_elsewhere(&self, end: ChannelEnd) -> bool {
         // Ordering: as above; Edge [wait] carries the waker.
         swap_and_fence(
             self.waiting(end),
@@ -296,14 +296,14 @@ impl Words {
 
     /// A function has been put into the channel for that end, where no process ever waits. What
     /// came before is for the caller to look at.
-    pub(crate) fn hook_is_there(&self, end: End) {
+    pub(crate) fn hook_is_there(&self, end: ChannelEnd) {
         // Ordering: Edge [hook]: in the manner of Dekker, the caller looks at what was done before,
         // or who did it finds the function; and Release, for what that keeps.
         swap_and_fence(self.waiting(end), HOOKED, ord("hook", Ordering::SeqCst));
     }
 
     /// The process that waited there is polled again, or has found that it need not wait.
-    pub(crate) fn resume(&self, end: End) -> Resumed {
+    pub(crate) fn resume(&self, end: ChannelEnd) -> Resumed {
         let word = self.waiting(end);
         // Ordering: Relaxed; what it was woken for is acquired with the counts.
         let mut phase = word.load(Ordering::Relaxed);
@@ -327,7 +327,7 @@ impl Words {
 
     /// Whether somebody waits at that end; a hint without a fence before it.
     #[inline(always)]
-    pub(crate) fn is_waiting(&self, end: End) -> bool {
+    pub(crate) fn is_waiting(&self, end: ChannelEnd) -> bool {
         // Ordering: Relaxed; a claim decides.
         matches!(
             self.waiting(end).load(Ordering::Relaxed),
@@ -336,7 +336,7 @@ impl Words {
     }
 
     /// Whether somebody waits at that end who did not see what the caller has published before.
-    pub(crate) fn is_waiting_after_all(&self, end: End) -> bool {
+    pub(crate) fn is_waiting_after_all(&self, end: ChannelEnd) -> bool {
         // Ordering: a fence between what was published and the look at who waits. Pairs with
         // [wait], which is a fence as well: one side sees the other.
         fence(ord("tell_fence", Ordering::SeqCst));
@@ -344,13 +344,13 @@ impl Words {
     }
 
     /// Whether the process of that end is suspended there. For who follows the graph of waits.
-    pub(crate) fn is_process_waiting(&self, end: End) -> bool {
+    pub(crate) fn is_process_waiting(&self, end: ChannelEnd) -> bool {
         // Ordering: Acquire. Pairs with [wait]: the counts are looked at after this.
         self.waiting(end).load(ord("see_wait", Ordering::Acquire)) == WAITS
     }
 
     /// Whether the process of that end goes on soon: it has been woken there, or will be.
-    pub(crate) fn is_process_due(&self, end: End) -> bool {
+    pub(crate) fn is_process_due(&self, end: ChannelEnd) -> bool {
         // Ordering: Acquire. Pairs with [wait]: the counts are looked at after this; and with
         // [resumed].
         match self.waiting(end).load(ord("see_due", Ordering::Acquire)) {
@@ -361,7 +361,7 @@ impl Words {
     }
 
     /// The right to wake whoever waits at that end, for the thread with that line.
-    pub(crate) fn claim(&self, end: End, line: u32) -> Claim {
+    pub(crate) fn claim(&self, end: ChannelEnd, line: u32) -> Claim {
         let word = self.waiting(end);
         // Ordering: Relaxed; the compare-and-swap decides.
         let phase = word.load(Ordering::Relaxed);

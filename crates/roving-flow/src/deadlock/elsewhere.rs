@@ -4,14 +4,14 @@
 use super::graph::{Edge, Graph};
 use super::resolve::{self, Verdict};
 use crate::channel::OUTSIDE;
-use crate::channel::shared::{Growth, Shared, Wait};
+use crate::channel::shared::{ChannelWait, GrownChannel, Shared};
 use crate::channel::words::Count;
 
 /// A channel that a suspended process waits for; a process that waits for any of several channels
 /// has several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Waiting {
-    pub(crate) wait: Wait,
+    pub(crate) wait: ChannelWait,
     /// The process at the other end, if it is one of the same network.
     pub(crate) target: Option<u32>,
     pub(crate) capacity: u32,
@@ -63,7 +63,7 @@ pub(crate) fn verdicts_of(stuck: &[Waiting], limit: u32) -> Vec<Verdict> {
 }
 
 /// Makes a channel of this network larger, if it still has the capacity that it is to grow from.
-pub(crate) fn grow(shared: &Shared, growth: Growth) {
+pub(crate) fn grow(shared: &Shared, growth: GrownChannel) {
     let channels = shared.channels();
     let capacity = channels
         .get(growth.channel as usize)

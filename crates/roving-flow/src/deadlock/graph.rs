@@ -1,14 +1,14 @@
 //! The graph of which process waits for which, as it was read at one time.
 
 use crate::channel::Handle;
-use crate::channel::shared::{Shared, Wait};
+use crate::channel::shared::{ChannelWait, Shared};
 use crate::channel::statement::Statement;
-use crate::channel::words::{Count, End, Words};
+use crate::channel::words::{ChannelEnd, Count, Words};
 
 /// A wait, with whom it is for, and the counts of the channel that it is at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Edge {
-    pub(super) wait: Wait,
+    pub(super) wait: ChannelWait,
     /// No process of the network when that end is held outside.
     pub(super) target: u32,
     pub(super) capacity: u32,
@@ -28,10 +28,10 @@ pub(super) struct Graph {
 }
 
 /// The wait of that process at that end, if it is suspended there.
-fn edge(process: u32, words: &Words, end: End) -> Option<Edge> {
+fn edge(process: u32, words: &Words, end: ChannelEnd) -> Option<Edge> {
     let waits = words.process(end) == process && words.is_process_waiting(end);
     let edge = Edge {
-        wait: Wait {
+        wait: ChannelWait {
             process,
             channel: words.index() as u32,
             end,
@@ -70,7 +70,7 @@ impl Graph {
     fn add_many(&mut self, channels: &[Handle], process: u32) {
         let start = self.edges.len();
         for words in channels {
-            for end in [End::Reader, End::Writer] {
+            for end in [ChannelEnd::Reader, ChannelEnd::Writer] {
                 if words.process(end) == process && words.is_process_due(end) {
                     self.edges.truncate(start);
                     return;
@@ -125,7 +125,9 @@ impl Graph {
     }
 
     pub(super) fn has_writers(&self) -> bool {
-        self.edges.iter().any(|edge| edge.wait.end == End::Writer)
+        self.edges
+            .iter()
+            .any(|edge| edge.wait.end == ChannelEnd::Writer)
     }
 
     /// Where that process is in this graph.

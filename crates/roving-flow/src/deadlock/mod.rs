@@ -27,7 +27,7 @@ mod graph;
 mod resolve;
 
 use crate::channel::OUTSIDE;
-use crate::channel::shared::{Shared, Wait};
+use crate::channel::shared::{ChannelWait, Shared};
 use crate::channel::statement::Statement;
 use crate::machine::prim::{Ordering, fence, lock, ord};
 use crate::state::thread_counts::Line;
@@ -90,7 +90,7 @@ pub(crate) fn after_end(shared: &Shared, line: &Line) {
 
 /// Where a process is suspended, if it is, and waits for one thing only.
 #[inline]
-fn single_wait(shared: &Shared, process: u32) -> Option<(Wait, u32)> {
+fn single_wait(shared: &Shared, process: u32) -> Option<(ChannelWait, u32)> {
     let Statement::One(op) = shared.control(process).word.get() else {
         return None;
     };
@@ -98,7 +98,7 @@ fn single_wait(shared: &Shared, process: u32) -> Option<(Wait, u32)> {
     let waits = words.is_process_waiting(op.end)
         && words.process(op.end) == process
         && !words.is_ready(op.end);
-    let wait = Wait {
+    let wait = ChannelWait {
         process,
         channel: words.index() as u32,
         end: op.end,

@@ -1,8 +1,8 @@
 //! The decision about processes that wait for each other only.
 
 use super::graph::{Edge, Graph};
-use crate::channel::shared::{Failure, Growth, Shared, Wait};
-use crate::channel::words::{End, UNBOUNDED};
+use crate::channel::shared::{ChannelWait, GrownChannel, NetworkFailure, Shared};
+use crate::channel::words::{ChannelEnd, UNBOUNDED};
 use crate::machine::prim::{Ordering, lock};
 
 /// Lets the processes of `graph` go on, which are thought to wait for each other only. False when
@@ -23,11 +23,11 @@ pub(super) fn resolve(shared: &Shared, graph: &Graph) -> bool {
         match verdict {
             Verdict::Grow(growth) => grow(shared, growth),
             Verdict::Deadlock(cycle) => {
-                shared.stop(Failure::Deadlock(cycle));
+                shared.stop(NetworkFailure::Deadlock(cycle));
                 return true;
             }
             Verdict::Full(cycle, limit) => {
-                shared.stop(Failure::Full(cycle, limit));
+                shared.stop(NetworkFailure::Full(cycle, limit));
                 return true;
             }
         }
@@ -37,11 +37,11 @@ pub(super) fn resolve(shared: &Shared, graph: &Graph) -> bool {
 
 /// A decision about processes that wait for each other only.
 pub(crate) enum Verdict {
-    Grow(Growth),
+    Grow(GrownChannel),
     /// Nothing helps.
-    Deadlock(Vec<Wait>),
+    Deadlock(Vec<ChannelWait>),
     /// A larger channel would help, and none may be.
-    Full(Vec<Wait>, u32),
+    Full(Vec<ChannelWait>, u32),
 }
 
 /// One for each cycle that must be opened; `graph` has processes that wait for each other only.
@@ -56,13 +56,15 @@ pub(super) fn verdicts(graph: &Graph, limit: u32) -> Vec<Verdict> {
 /// Of processes each of which waits, perhaps by way of others, for all of these and for no other.
 fn verdict(graph: &Graph, component: &[usize], limit: u32) -> Verdict {
     let waits = component.iter().flat_map(|&place| graph.waits(place));
-    let full: Vec<&Edge> = waits.filter(|edge| edge.wait.end == End::Writer).collect();
+    let full: Vec<&Edge> = waits
+        .filter(|edge| edge.wait.end == ChannelEnd::Writer)
+        .collect();
     let smallest = full
         .iter()
         .filter(|edge| edge.capacity < limit)
         .min_by_key(|edge| (edge.capacity, edge.wait.channel));
     match smallest {
-        Some(edge) => Verdict::Grow(Growth {
+        Some(edge) => Verdict::Grow(GrownChannel {
             channel: edge.wait.channel,
             from: edge.capacity,
             to: edge
@@ -77,14 +79,14 @@ fn verdict(graph: &Graph, component: &[usize], limit: u32) -> Verdict {
 }
 
 /// Makes a channel larger, and wakes who waits for room there.
-pub(super) fn grow(shared: &Shared, growth: Growth) {
+pub(super) fn grow(shared: &Shared, growth: GrownChannel) {
     let channels = shared.channels();
     let Some(words) = channels.get(growth.channel as usize) else {
         return;
     };
     lock(&shared.growths).push(growth);
     words.set_capacity(growth.to);
-    words.wake(End::Writer);
+    words.wake(ChannelEnd::Writer);
 }
 
 /// The place of whom that wait is for: in the graph, because nothing in it can go on.
@@ -95,7 +97,7 @@ fn target(graph: &Graph, edge: &Edge) -> usize {
 }
 
 /// A cycle of waits within a component.
-fn cycle(graph: &Graph, component: &[usize]) -> Vec<Wait> {
+fn cycle(graph: &Graph, component: &[usize]) -> Vec<ChannelWait> {
     let mut order: Vec<usize> = Vec::new();
     let mut at = component[0];
     loop {

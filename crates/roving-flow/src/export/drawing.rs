@@ -7,11 +7,11 @@ use crate::report::{ChannelReport, ProcessAccount, ProcessReport, Report};
 
 /// A drawing: its nodes and edges.
 pub(super) struct Drawing {
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<DrawnNode>,
     pub(super) edges: Vec<Edge>,
 }
 
-pub(super) struct Node {
+pub(super) struct DrawnNode {
     pub(super) name: String,
     /// More about it, for a second line.
     pub(super) label: String,
@@ -46,7 +46,7 @@ impl Drawing {
         let channels: Vec<ChannelReport> = channels.map(|(_, one)| one).collect();
         let is_opening = |one: &ChannelReport| one.producer.is_none() || one.consumer.is_none();
         if channels.iter().any(is_opening) {
-            nodes.push(Node::new("outside".to_owned(), None, 0.0));
+            nodes.push(DrawnNode::new("outside".to_owned(), None, 0.0));
         }
         let node = |process: Option<usize>| process.map_or(outside, |process| node_of[process]);
         let most = channels.iter().map(|one| one.messages).max().unwrap_or(0);
@@ -70,7 +70,7 @@ impl Drawing {
 /// The nodes of a network: processes and stages.
 #[derive(Default)]
 struct Nodes {
-    nodes: Vec<Node>,
+    nodes: Vec<DrawnNode>,
     /// The node of each process.
     node_of: Vec<usize>,
     /// Channels inside of stages.
@@ -99,13 +99,13 @@ impl Nodes {
                 (Some(stage), _) => {
                     end = stage.processes.end;
                     all.nodes
-                        .push(Node::new(stage.to_string(), stage.account, load));
+                        .push(DrawnNode::new(stage.to_string(), stage.account, load));
                     all.inner.extend(stage.channels);
                 }
                 (None, Some(stage)) if index < end => stage.load = stage.load.max(load),
                 (None, _) => {
                     let name = process.name.to_string();
-                    all.nodes.push(Node::new(name, process.account, load));
+                    all.nodes.push(DrawnNode::new(name, process.account, load));
                 }
             }
             all.node_of.push(all.nodes.len() - 1);
@@ -114,9 +114,9 @@ impl Nodes {
     }
 }
 
-impl Node {
-    fn new(name: String, account: Option<ProcessAccount>, load: f64) -> Node {
-        Node {
+impl DrawnNode {
+    fn new(name: String, account: Option<ProcessAccount>, load: f64) -> DrawnNode {
+        DrawnNode {
             name,
             label: account.map_or(String::new(), |account| format!("{:.1?}", account.busy)),
             load,
@@ -143,7 +143,7 @@ pub(super) mod tests {
 
     pub(in crate::export) fn drawing(edges: &[(usize, usize)]) -> Drawing {
         let count = edges.iter().map(|&(a, b)| a.max(b) + 1).max().unwrap_or(1);
-        let node = |index| Node {
+        let node = |index| DrawnNode {
             name: format!("group/n\"{index}<"),
             label: "1 ms".to_owned(),
             load: 0.5,

@@ -5,16 +5,16 @@
 pub(crate) use roving::{CancelledError, is_cancelled, raw::tasks::Place};
 
 #[cfg(loom)]
-pub(crate) use nothing::{CancelledError, Place, is_cancelled};
+pub(crate) use nothing::{Anywhere as Place, CancelledError, is_cancelled};
 
 #[cfg(loom)]
 mod nothing {
     /// Processes run anywhere.
-    pub(crate) struct Place;
+    pub(crate) struct Anywhere;
 
-    impl Place {
-        pub(crate) fn new(_: Option<usize>) -> Place {
-            Place
+    impl Anywhere {
+        pub(crate) fn new(_: Option<usize>) -> Anywhere {
+            Anywhere
         }
     }
 

@@ -10,16 +10,16 @@ use roving::task::Scope;
 use super::launch::{Setting, start};
 use super::pending_starts::Starts;
 use super::unheld_port;
-use crate::channel::shared::{Failure, Shared};
+use crate::channel::shared::{NetworkFailure, Shared};
 use crate::channel::words::UNBOUNDED;
 use crate::channel::{self, Handle};
 use crate::placement::Placement;
 use crate::port::Ports;
 use crate::port::sealed::Visitor;
 use crate::port::{self, In, Out};
-use crate::process::poll::Turn;
+use crate::process::poll::ProcessTurn;
 use crate::report::Report;
-use crate::state::names::{Plan, Stage};
+use crate::state::names::{NetworkPlan, Stage};
 
 /// Capacity of a channel for which none is given.
 pub(crate) const CAPACITY: usize = 64;
@@ -72,7 +72,7 @@ pub struct Network<'env> {
     /// The report of the run, for the handles that outlive it.
     pub(crate) last: Arc<OnceLock<Report>>,
     pub(crate) starts: Starts<'env>,
-    pub(crate) plan: Plan,
+    pub(crate) plan: NetworkPlan,
     pub(crate) channels: Vec<Handle>,
     /// Work that runs alongside the processes, and is none.
     pub(crate) beside: Vec<Beside<'env>>,
@@ -104,7 +104,7 @@ impl<'env> Network<'env> {
             shared: Arc::new(Shared::new()),
             last: Arc::default(),
             starts: Starts::new(),
-            plan: Plan::default(),
+            plan: NetworkPlan::default(),
             channels: Vec::new(),
             beside: Vec::new(),
             prefix: String::new(),
@@ -262,9 +262,10 @@ impl<'env> Network<'env> {
             async move {
                 // Ports that it drops are closed when it is known whether it has failed.
                 let mut body = pin!(body);
-                let polled = poll_fn(|context| Turn::closing_late(|| body.as_mut().poll(context)));
+                let polled =
+                    poll_fn(|context| ProcessTurn::closing_late(|| body.as_mut().poll(context)));
                 if let Err(error) = polled.await {
-                    shared.stop(Failure::returned(index, error.into()));
+                    shared.stop(NetworkFailure::returned(index, error.into()));
                 }
             }
         });

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::build::Network;
-use crate::channel::shared::{Failure, Shared};
+use crate::channel::shared::{NetworkFailure, Shared};
 
 /// A handle that ends a network from any thread: see [`Network::canceller`].
 ///
@@ -63,7 +63,7 @@ impl Canceller {
     /// assert!(matches!(network.run(&roving::Pool::new(1).unwrap()), Err(Error::Cancelled)));
     /// ```
     pub fn cancel(&self) {
-        self.shared.stop(Failure::Cancelled);
+        self.shared.stop(NetworkFailure::Cancelled);
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::build::Network;
 use crate::channel::OUTSIDE;
-use crate::channel::shared::{Failure, Shared, Wait};
-use crate::channel::words::{End, UNBOUNDED, Words};
+use crate::channel::shared::{ChannelWait, NetworkFailure, Shared};
+use crate::channel::words::{ChannelEnd, UNBOUNDED, Words};
 use crate::machine::prim::{Ordering, lock};
 use crate::placement::Moved;
 use crate::report::accounting::Accounts;
@@ -35,35 +35,35 @@ impl Shared {
     }
 
     /// The failure as an error.
-    pub(crate) fn explain(&self, failure: Failure) -> Error {
+    pub(crate) fn explain(&self, failure: NetworkFailure) -> Error {
         match failure {
-            Failure::Panicked(process, payload) => Error::Panicked {
+            NetworkFailure::Panicked(process, payload) => Error::Panicked {
                 process: self.process_name(process),
                 payload: Payload::new(payload),
             },
-            Failure::Failed(process, error) => Error::Failed {
+            NetworkFailure::Failed(process, error) => Error::Failed {
                 process: self.process_name(process),
                 error,
             },
-            Failure::Deadlock(waits) => Error::Deadlock {
+            NetworkFailure::Deadlock(waits) => Error::Deadlock {
                 cycle: self.blocked(&waits),
             },
-            Failure::Full(waits, limit) => Error::Full {
+            NetworkFailure::Full(waits, limit) => Error::Full {
                 cycle: self.blocked(&waits),
                 limit: limit as usize,
             },
-            Failure::Cancelled => Error::Cancelled,
+            NetworkFailure::Cancelled => Error::Cancelled,
         }
     }
 
     /// The failure of a process, if there is one so far, as an error that keeps its text only.
     pub(crate) fn failed_so_far(&self) -> Option<Error> {
         match &*lock(&self.failure) {
-            Some(Failure::Panicked(process, payload)) => Some(Error::Panicked {
+            Some(NetworkFailure::Panicked(process, payload)) => Some(Error::Panicked {
                 process: self.process_name(*process),
                 payload: Payload::new(copy_of_text(&**payload)),
             }),
-            Some(Failure::Failed(process, error)) => {
+            Some(NetworkFailure::Failed(process, error)) => {
                 let text = catch_unwind(AssertUnwindSafe(|| error.to_string()));
                 Some(Error::Failed {
                     process: self.process_name(*process),
@@ -76,13 +76,13 @@ impl Shared {
         }
     }
 
-    fn blocked(&self, waits: &[Wait]) -> Vec<Blocked> {
+    fn blocked(&self, waits: &[ChannelWait]) -> Vec<Blocked> {
         let channels = self.channels();
         let blocked = waits.iter().map(|wait| {
             let words = &channels[wait.channel as usize];
             let (operation, other) = match wait.end {
-                End::Reader => (Operation::Receive, End::Writer),
-                End::Writer => (Operation::Send, End::Reader),
+                ChannelEnd::Reader => (Operation::Receive, ChannelEnd::Writer),
+                ChannelEnd::Writer => (Operation::Send, ChannelEnd::Reader),
             };
             Blocked {
                 process: self.process_name(wait.process),
@@ -159,8 +159,8 @@ impl Record {
         Record {
             messages,
             received,
-            producer: words.process(End::Writer),
-            consumer: words.process(End::Reader),
+            producer: words.process(ChannelEnd::Writer),
+            consumer: words.process(ChannelEnd::Reader),
             capacity: words.capacity(),
             message_bytes: u32::try_from(words.message_bytes()).unwrap_or(u32::MAX),
         }

@@ -7,10 +7,10 @@ use std::task::Waker;
 use roving::raw::tasks::{Place, spawn_kept, spawn_placed};
 use roving::task::Scope;
 
-use crate::channel::shared::{Failure, Shared};
+use crate::channel::shared::{NetworkFailure, Shared};
 use crate::machine::prim::OnceLock;
 use crate::process::metered::Metered;
-use crate::process::poll::Turn;
+use crate::process::poll::ProcessTurn;
 use crate::process::{OfProcess, Process};
 use crate::report::accounting::{Accounted, Accounts};
 
@@ -38,10 +38,10 @@ pub(crate) fn start<'env, Fut>(
     // Ports that a panic drops are closed when it is known that the process has failed. Nothing
     // here is woken.
     let outside = OnceLock::new();
-    let turn = Turn::new(shared, index, Waker::noop(), &outside);
+    let turn = ProcessTurn::new(shared, index, Waker::noop(), &outside);
     let made = turn
         .with(|_| panic::catch_unwind(AssertUnwindSafe(make)))
-        .map_err(|payload| shared.stop(Failure::unwound(index, payload)));
+        .map_err(|payload| shared.stop(NetworkFailure::unwound(index, payload)));
     turn.close_all();
     turn.pay_at_the_end();
     let Ok(body) = made else {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::build::Network;
 use crate::channel::shared::Shared;
 use crate::channel::statement::Statement;
-use crate::channel::words::{End, UNBOUNDED};
+use crate::channel::words::{ChannelEnd, UNBOUNDED};
 use crate::report::error::Operation;
 use crate::report::{ChannelReport, Report};
 
@@ -179,8 +179,8 @@ impl Live {
                 Statement::Many => State::WaitsForAny,
                 Statement::One(op) if op.words().is_process_waiting(op.end) => {
                     let operation = match op.end {
-                        End::Reader => Operation::Receive,
-                        End::Writer => Operation::Send,
+                        ChannelEnd::Reader => Operation::Receive,
+                        ChannelEnd::Writer => Operation::Send,
                     };
                     State::Waits(operation, op.words().index())
                 }

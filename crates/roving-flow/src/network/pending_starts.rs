@@ -180,15 +180,15 @@ where
 
 impl Drop for Piece<'_> {
     fn drop(&mut self) {
-        struct Free(NonNull<u8>, Layout);
-        impl Drop for Free {
+        struct FreeOnDrop(NonNull<u8>, Layout);
+        impl Drop for FreeOnDrop {
             fn drop(&mut self) {
                 // SAFETY: allocated with that layout, and nobody uses it any more.
                 unsafe { dealloc(self.0.as_ptr(), self.1) };
             }
         }
         // Also when a start panics as it is dropped; those behind it are not dropped then.
-        let _memory = Free(self.memory, Piece::layout(self.bytes));
+        let _memory = FreeOnDrop(self.memory, Piece::layout(self.bytes));
         while self.take(None) {}
     }
 }

@@ -9,8 +9,8 @@ use roving::raw::tasks::OnCancel;
 use super::build::Network;
 use super::launch::Setting;
 use super::unheld_port;
-use crate::channel::shared::{Failure, Shared};
-use crate::placement::{Grouped, Network as Placed, Placer};
+use crate::channel::shared::{NetworkFailure, Shared};
+use crate::placement::{Grouped, PlacedNetwork, Placer};
 use crate::report::Report;
 use crate::report::accounting::Accounts;
 use crate::report::error::Error;
@@ -90,7 +90,9 @@ impl Network<'_> {
         let _at_the_end = GiveUp(Arc::clone(&shared));
         let workers = pool.workers();
         let grouped = Grouped::new(&placement, &shared, workers);
-        let placed = grouped.as_ref().map(|grouped| grouped as &dyn Placed);
+        let placed = grouped
+            .as_ref()
+            .map(|grouped| grouped as &dyn PlacedNetwork);
         let placed = placed.unwrap_or(&*shared);
         let placer = Placer::new(&placement, placed, starts.len(), workers);
         let meter = match &placer {
@@ -109,7 +111,7 @@ impl Network<'_> {
         };
         let accounts = setting.accounts.clone();
         let stopped = Arc::clone(&shared);
-        let cancels = OnCancel::new(pool, move || stopped.stop(Failure::Cancelled));
+        let cancels = OnCancel::new(pool, move || stopped.stop(NetworkFailure::Cancelled));
         let hint = unheld_port::start(&shared);
         let began = Instant::now();
         let run = || {

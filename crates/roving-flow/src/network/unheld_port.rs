@@ -11,7 +11,7 @@ use roving::raw::reports::{self, Lookout};
 
 use crate::channel::OUTSIDE;
 use crate::channel::shared::Shared;
-use crate::channel::words::{End, Words};
+use crate::channel::words::{ChannelEnd, Words};
 use crate::deadlock;
 
 /// How long nothing moves before a debug build says so.
@@ -48,21 +48,23 @@ pub(crate) fn start(shared: &Arc<Shared>) -> Option<Lookout> {
 }
 
 /// The ends of a channel that no process was given, and whose ports are still held.
-pub(crate) fn outside(words: &Words) -> impl Iterator<Item = End> + '_ {
-    [End::Writer, End::Reader].into_iter().filter(|&end| {
-        let is_gone = match end {
-            End::Writer => words.sent().is_gone(),
-            End::Reader => words.taken().is_gone(),
-        };
-        words.process(end) == OUTSIDE && !is_gone
-    })
+pub(crate) fn outside(words: &Words) -> impl Iterator<Item = ChannelEnd> + '_ {
+    [ChannelEnd::Writer, ChannelEnd::Reader]
+        .into_iter()
+        .filter(|&end| {
+            let is_gone = match end {
+                ChannelEnd::Writer => words.sent().is_gone(),
+                ChannelEnd::Reader => words.taken().is_gone(),
+            };
+            words.process(end) == OUTSIDE && !is_gone
+        })
 }
 
 /// The kind of the port at that end, in a word.
-pub(crate) fn port(end: End) -> &'static str {
+pub(crate) fn port(end: ChannelEnd) -> &'static str {
     match end {
-        End::Writer => "sending",
-        End::Reader => "receiving",
+        ChannelEnd::Writer => "sending",
+        ChannelEnd::Reader => "receiving",
     }
 }
 
@@ -87,8 +89,8 @@ fn tell(shared: &Weak<Shared>, patience: Duration) {
     for one in waits {
         let end = one.wait.end;
         let does = match end {
-            End::Reader => "waits for a message in",
-            End::Writer => "waits for room in",
+            ChannelEnd::Reader => "waits for a message in",
+            ChannelEnd::Writer => "waits for room in",
         };
         let _ = writeln!(
             text,

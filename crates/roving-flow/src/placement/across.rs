@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Placement;
 use super::partitioned::Partitioned;
 use super::policy::Policy;
-use super::snapshot::{Seen, Shape};
+use super::snapshot::{NetworkFigures, Shape};
 use crate::state::meter::Spent;
 
 /// The work of a network since it began to run, and its workers, over all parts.
@@ -30,7 +30,7 @@ pub struct Figures {
 pub struct Across {
     policy: Partitioned,
     may_move: Vec<bool>,
-    seen: Seen,
+    seen: NetworkFigures,
 }
 
 impl Across {
@@ -49,7 +49,7 @@ impl Across {
         Some(Across {
             policy: Partitioned::new(placement, &shape, parts)?,
             may_move,
-            seen: Seen::default(),
+            seen: NetworkFigures::default(),
         })
     }
 
@@ -67,7 +67,7 @@ impl Across {
         let busy: u64 = spent
             .iter()
             .fold(0, |sum, one| sum.saturating_add(one.time_ns));
-        self.seen = Seen {
+        self.seen = NetworkFigures {
             at_ns,
             busy_ns: busy.max(self.seen.busy_ns),
             looks_ns: nanos(figures.looks),

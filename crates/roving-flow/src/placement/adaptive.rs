@@ -20,7 +20,7 @@ use std::time::Duration;
 use super::Placement;
 use super::partitioned::{expect_more, first_parts};
 use super::policy::{Change, Policy};
-use super::snapshot::{ANYWHERE, Seen, Shape};
+use super::snapshot::{ANYWHERE, NetworkFigures, Shape};
 use roving_partition::Distances;
 
 /// After a trial that failed, the first time.
@@ -162,7 +162,7 @@ pub(super) struct Adaptive {
     falls: u32,
     /// The time that trials have lost.
     lost_ns: u64,
-    last: Seen,
+    last: NetworkFigures,
 }
 
 impl Adaptive {
@@ -195,7 +195,7 @@ impl Adaptive {
             usual: 0.0,
             falls: 0,
             lost_ns: 0,
-            last: Seen::default(),
+            last: NetworkFigures::default(),
         })
     }
 
@@ -212,7 +212,7 @@ impl Adaptive {
     }
 
     /// The kept arm has run for a while, at that rate.
-    fn after_kept(&mut self, seen: &Seen, messages: u64, rate: f64) -> Option<Change> {
+    fn after_kept(&mut self, seen: &NetworkFigures, messages: u64, rate: f64) -> Option<Change> {
         let worker_ns = self.workers as u64 * (seen.at_ns - self.last.at_ns);
         let tiny_ns = messages as f64 * self.grain_ns;
         if worker_ns as f64 > tiny_ns {
@@ -249,7 +249,7 @@ impl Adaptive {
 
     /// Few messages have moved: they carry work, for which there is stealing; or the workers waited
     /// for others or for a processor, which says nothing against the kept arm.
-    fn after_few(&mut self, seen: &Seen, worker_ns: u64, tiny_ns: f64) -> Option<Change> {
+    fn after_few(&mut self, seen: &NetworkFigures, worker_ns: u64, tiny_ns: f64) -> Option<Change> {
         // An estimate, from the polls that were timed.
         let busy_ns = seen.busy_ns - self.last.busy_ns;
         let busy_ns = match self.kept {
@@ -358,7 +358,7 @@ impl Policy for Adaptive {
         }
     }
 
-    fn look(&mut self, seen: &Seen) -> Option<Change> {
+    fn look(&mut self, seen: &NetworkFigures) -> Option<Change> {
         let messages = seen
             .total_messages()
             .saturating_sub(self.last.total_messages());

@@ -5,7 +5,7 @@
 //! runs: the policy sees groups in the place of processes, and the channels between them.
 
 use super::Placement;
-use super::snapshot::{Network, Shape, inside, is_moved};
+use super::snapshot::{PlacedNetwork, Shape, inside, is_moved};
 use crate::channel::shared::Shared;
 use crate::state::meter::{Meter, Spent};
 
@@ -41,7 +41,7 @@ impl<'n> Grouped<'n> {
     }
 }
 
-impl Network for Grouped<'_> {
+impl PlacedNetwork for Grouped<'_> {
     fn shape(&self) -> Shape {
         let channels = self.network.channels();
         let between = inside(&channels).filter_map(|(_, ends)| self.groups.between(ends));

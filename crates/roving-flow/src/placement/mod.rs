@@ -14,7 +14,7 @@ use roving_partition::MigrationCost;
 
 pub use across::{Across, Figures};
 pub(crate) use groups::Grouped;
-pub(crate) use snapshot::Network;
+pub(crate) use snapshot::PlacedNetwork;
 pub use watch::Moved;
 pub(crate) use watch::Placer;
 

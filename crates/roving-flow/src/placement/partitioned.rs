@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Placement;
 use super::policy::{Change, Policy};
-use super::snapshot::{Seen, Shape};
+use super::snapshot::{NetworkFigures, Shape};
 use roving_partition::{Distances, KWay, Load, MigrationCost, Partitioner, Problem, Rebalance};
 
 /// Most that the threshold is raised to, as a multiple.
@@ -37,7 +37,7 @@ pub(super) struct Partitioned {
     pub(super) migration_cost: MigrationCost,
     pub(super) imbalance: f64,
     now: Vec<u32>,
-    base: Seen,
+    base: NetworkFigures,
     weights: Vec<u64>,
     /// The load for which the last partition was made.
     pub(super) load: Load,
@@ -73,7 +73,7 @@ impl Partitioned {
             migration_cost,
             imbalance,
             now: Vec::new(),
-            base: Seen::default(),
+            base: NetworkFigures::default(),
             weights: vec![0; shape.processes],
             load: Load::default(),
             patience: 1,
@@ -88,7 +88,7 @@ impl Partitioned {
         (self.fixed, self.workers) = (fixed, workers.max(1));
     }
 
-    fn rebalanced(&mut self, seen: &Seen) -> Option<Vec<u32>> {
+    fn rebalanced(&mut self, seen: &NetworkFigures) -> Option<Vec<u32>> {
         let mut load = seen.load_since(&self.base, &self.shape, 0);
         for (process, weight) in self.weights.iter_mut().enumerate() {
             load.processes[process] = match seen.processes[process].has_ended {
@@ -148,7 +148,7 @@ impl Policy for Partitioned {
         Duration::from_nanos(soonest).clamp(Duration::from_millis(1), Duration::from_millis(100))
     }
 
-    fn look(&mut self, seen: &Seen) -> Option<Change> {
+    fn look(&mut self, seen: &NetworkFigures) -> Option<Change> {
         let worker_ns = (seen.at_ns - self.base.at_ns) * self.workers as u64;
         let idle_ns = worker_ns.saturating_sub(seen.busy_ns - self.base.busy_ns);
         let has_enough = idle_ns >= self.threshold_ns.saturating_mul(u64::from(self.patience));
@@ -172,7 +172,7 @@ const TELLING: u64 = 8;
 /// Moves the weight of each process towards the mean, the more the fewer messages it has had: the
 /// little that a process has done so far tells little about what it will do. Otherwise all
 /// processes that have not run yet would be left on one worker.
-pub(super) fn expect_more(load: &mut Load, seen: &Seen) {
+pub(super) fn expect_more(load: &mut Load, seen: &NetworkFigures) {
     let alive = seen.processes.iter().filter(|of| !of.has_ended).count();
     let total: u128 = load.processes.iter().map(|&of| u128::from(of)).sum();
     let mean = total / alive.max(1) as u128 + 1;
@@ -228,12 +228,12 @@ mod tests {
         Partitioned::new(&Placement::partitioned(), &shape, 2).unwrap()
     }
 
-    fn seen(at_ms: u64, busy_ms: u64, spent_ms: &[u64], messages: &[u64]) -> Seen {
+    fn seen(at_ms: u64, busy_ms: u64, spent_ms: &[u64], messages: &[u64]) -> NetworkFigures {
         let spent = spent_ms.iter().map(|&ms| Spent {
             time_ns: ms * 1_000_000,
             ..Spent::default()
         });
-        Seen {
+        NetworkFigures {
             at_ns: at_ms * 1_000_000,
             busy_ns: busy_ms * 1_000_000,
             looks_ns: 0,

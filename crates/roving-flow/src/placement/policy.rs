@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::snapshot::Seen;
+use super::snapshot::NetworkFigures;
 
 /// New places for all processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,5 +18,5 @@ pub(super) trait Policy: Send {
     fn first(&mut self) -> Vec<u32>;
     /// How long until the next look.
     fn wait(&self) -> Duration;
-    fn look(&mut self, seen: &Seen) -> Option<Change>;
+    fn look(&mut self, seen: &NetworkFigures) -> Option<Change>;
 }

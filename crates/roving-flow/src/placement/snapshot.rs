@@ -3,7 +3,7 @@
 use roving::raw::tasks::Place;
 
 use crate::channel::shared::Shared;
-use crate::channel::words::{End, Words};
+use crate::channel::words::{ChannelEnd, Words};
 use crate::channel::{Handle, OUTSIDE};
 use crate::state::meter::{Meter, Spent};
 use roving_partition::{Load, Traffic};
@@ -20,7 +20,7 @@ pub(crate) struct Shape {
 }
 
 /// A network as its placement sees it.
-pub(crate) trait Network: Sync {
+pub(crate) trait PlacedNetwork: Sync {
     fn shape(&self) -> Shape;
     /// The messages that have passed so far along each channel of the shape, in its order.
     fn read_messages(&self, into: &mut Vec<u64>);
@@ -30,7 +30,7 @@ pub(crate) trait Network: Sync {
     fn move_all(&self, places: &[u32]) -> usize;
 }
 
-impl Network for Shared {
+impl PlacedNetwork for Shared {
     fn shape(&self) -> Shape {
         Shape {
             processes: self.controls().len(),
@@ -73,13 +73,13 @@ pub(super) fn inside(channels: &[Handle]) -> impl Iterator<Item = (&Handle, (usi
 /// The process that sends there and the one that receives, if both ends are processes. That is
 /// settled before the network runs.
 fn ends(channel: &Words) -> Option<(usize, usize)> {
-    let [from, to] = [End::Writer, End::Reader].map(|end| channel.process(end));
+    let [from, to] = [ChannelEnd::Writer, ChannelEnd::Reader].map(|end| channel.process(end));
     (from != OUTSIDE && to != OUTSIDE).then_some((from as usize, to as usize))
 }
 
 /// All figures at one time, since the network began.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct NetworkFigures {
     pub(crate) at_ns: u64,
     pub(crate) busy_ns: u64,
     /// The time that looking at the network, and partitioning it, has taken so far.
@@ -88,14 +88,19 @@ pub(crate) struct Seen {
     pub(crate) messages: Vec<u64>,
 }
 
-impl Seen {
+impl NetworkFigures {
     pub(crate) fn total_messages(&self) -> u64 {
         self.messages.iter().sum()
     }
 
     /// The work since `before`. A process that has ended weighs nothing; `overhead_ns` is the cost
     /// of a message at each of its ends.
-    pub(crate) fn load_since(&self, before: &Seen, shape: &Shape, overhead_ns: u64) -> Load {
+    pub(crate) fn load_since(
+        &self,
+        before: &NetworkFigures,
+        shape: &Shape,
+        overhead_ns: u64,
+    ) -> Load {
         let spent = self.processes.iter().enumerate().map(|(process, spent)| {
             let earlier = before.processes.get(process).map_or(0, |of| of.time_ns);
             spent.time_ns.saturating_sub(earlier)
@@ -131,7 +136,7 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
-    use super::{Seen, Shape};
+    use super::{NetworkFigures, Shape};
     use crate::state::meter::Spent;
 
     #[test]
@@ -145,15 +150,15 @@ mod tests {
             has_ended,
             ..Spent::default()
         };
-        let before = Seen {
+        let before = NetworkFigures {
             processes: vec![spent(10, false), spent(20, false), spent(30, false)],
             messages: vec![100, 200],
-            ..Seen::default()
+            ..NetworkFigures::default()
         };
-        let now = Seen {
+        let now = NetworkFigures {
             processes: vec![spent(15, false), spent(21, true), spent(37, false)],
             messages: vec![101, 203],
-            ..Seen::default()
+            ..NetworkFigures::default()
         };
         let load = now.load_since(&before, &shape, 10);
         assert_eq!(load.processes, [5 + 10, 0, 7 + 30]);
@@ -164,7 +169,7 @@ mod tests {
                 .collect::<Vec<_>>(),
             [1, 3]
         );
-        let all = now.load_since(&Seen::default(), &shape, 0);
+        let all = now.load_since(&NetworkFigures::default(), &shape, 0);
         assert_eq!(all.processes, [15, 0, 37]);
     }
 }

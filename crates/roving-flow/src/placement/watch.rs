@@ -12,7 +12,7 @@ use super::Placement;
 use super::adaptive::Adaptive;
 use super::partitioned::Partitioned;
 use super::policy::Policy;
-use super::snapshot::{Network, Seen, Shape};
+use super::snapshot::{NetworkFigures, PlacedNetwork, Shape};
 use crate::state::meter::Meter;
 
 /// An occasion on which processes were placed anew.
@@ -52,7 +52,7 @@ impl Placer {
     /// how many there are, for the meter.
     pub(crate) fn new(
         placement: &Placement,
-        network: &dyn Network,
+        network: &dyn PlacedNetwork,
         processes: usize,
         workers: usize,
     ) -> Option<Placer> {
@@ -83,7 +83,7 @@ impl Placer {
     /// for that, they stay where they are.
     pub(crate) fn run<R>(
         mut self,
-        network: &dyn Network,
+        network: &dyn PlacedNetwork,
         run: impl FnOnce() -> R,
     ) -> (R, Vec<Moved>) {
         let stop = Stop::default();
@@ -99,10 +99,10 @@ impl Placer {
         })
     }
 
-    fn watch(&mut self, network: &dyn Network, stop: &Stop) -> Vec<Moved> {
+    fn watch(&mut self, network: &dyn PlacedNetwork, stop: &Stop) -> Vec<Moved> {
         let begin = Instant::now();
         let mut log = Vec::new();
-        let mut seen = Seen::default();
+        let mut seen = NetworkFigures::default();
         while !stop.wait(self.policy.wait()) {
             self.see(network, &mut seen);
             if let Some(change) = self.policy.look(&seen) {
@@ -117,7 +117,7 @@ impl Placer {
         log
     }
 
-    fn see(&self, network: &dyn Network, seen: &mut Seen) {
+    fn see(&self, network: &dyn PlacedNetwork, seen: &mut NetworkFigures) {
         seen.messages.clear();
         network.read_messages(&mut seen.messages);
         seen.messages.resize(self.shape.channels.len(), 0);
@@ -181,7 +181,7 @@ mod tests {
         looks: AtomicUsize,
     }
 
-    impl Network for Quiet {
+    impl PlacedNetwork for Quiet {
         fn shape(&self) -> Shape {
             Shape {
                 processes: 4,

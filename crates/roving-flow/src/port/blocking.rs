@@ -8,12 +8,12 @@ use super::ports::{In, Out, SendError};
 use crate::channel::words::Words;
 use crate::deadlock;
 use crate::machine::prim::thread::{self, Thread};
-use crate::process::poll::Turn;
+use crate::process::poll::ProcessTurn;
 
 /// Unparks a thread.
-struct Unpark(Thread);
+struct UnparkThread(Thread);
 
-impl Wake for Unpark {
+impl Wake for UnparkThread {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }
@@ -27,10 +27,10 @@ impl Wake for Unpark {
 /// it panics, whether it would have to wait or not.
 pub(crate) fn block_on<R>(operation: &str, mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
     assert!(
-        !Turn::is_current(),
+        !ProcessTurn::is_current(),
         "`{operation}` in a process would block its worker: await the operation that suspends it"
     );
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let waker = Waker::from(Arc::new(UnparkThread(thread::current())));
     let mut context = Context::from_waker(&waker);
     loop {
         if let Poll::Ready(result) = poll(&mut context) {

@@ -11,14 +11,14 @@ use loom::thread;
 
 use super::merge::Merge;
 use super::ports::{self, In, Out};
-use crate::channel::shared::{Failure, Shared};
-use crate::channel::words::{End, UNBOUNDED};
+use crate::channel::shared::{NetworkFailure, Shared};
+use crate::channel::words::{ChannelEnd, UNBOUNDED};
 use crate::channel::{self, Handle, reopen_port};
 use crate::deadlock;
 use crate::machine::prim::{Arc, AtomicBool, AtomicUsize, DataCell, Ordering, explore_within};
 use crate::process::Process;
-use crate::process::poll::Turn;
-use crate::state::names::Plan;
+use crate::process::poll::ProcessTurn;
+use crate::state::names::NetworkPlan;
 use crate::state::process_waker::{self, Tasks};
 
 /// So often one thread takes another's place where a process takes part: of its steps there are
@@ -137,22 +137,23 @@ impl Net {
     }
 
     fn begin(self, processes: usize) -> Arc<Shared> {
-        self.shared.begin(Plan::default(), self.channels, processes);
+        self.shared
+            .begin(NetworkPlan::default(), self.channels, processes);
         self.shared
     }
 }
 
 /// The port belongs to that process.
 fn give_in<T>(port: &In<T>, process: u32) {
-    port.words().set_process(End::Reader, process);
+    port.words().set_process(ChannelEnd::Reader, process);
 }
 
 fn give_out<T>(port: &Out<T>, process: u32) {
-    port.words().set_process(End::Writer, process);
+    port.words().set_process(ChannelEnd::Writer, process);
 }
 
 /// Models the end of `run`, when all processes have ended.
-fn end(shared: &Shared) -> Option<Failure> {
+fn end(shared: &Shared) -> Option<NetworkFailure> {
     assert!(shared.is_over());
     let failure = shared.take_failure();
     shared.end();
@@ -165,8 +166,8 @@ fn loom_who_wakes_a_process_sees_its_task() {
     explore_within(PREEMPTIONS, || {
         let processes = Arc::new((
             Tasks::new(),
-            process_waker::Task::new(),
-            process_waker::Task::new(),
+            process_waker::TaskWaker::new(),
+            process_waker::TaskWaker::new(),
         ));
         // Else the functions, which come with the first, would bring its task along.
         processes.1.set(&processes.0, &Task::leak().1);
@@ -288,11 +289,11 @@ fn loom_a_network_that_is_cancelled_ends() {
         let (_outside, mut input) = net.channel::<u32>(1);
         let shared = net.begin(1);
         let canceller = Arc::clone(&shared);
-        let thread = thread::spawn(move || canceller.stop(Failure::Cancelled));
+        let thread = thread::spawn(move || canceller.stop(NetworkFailure::Cancelled));
         let body = async move { assert_eq!(input.recv().await, None) };
         Worker::new(&shared, 0, body).work();
         thread.join().unwrap();
-        assert!(matches!(end(&shared), Some(Failure::Cancelled)));
+        assert!(matches!(end(&shared), Some(NetworkFailure::Cancelled)));
     });
 }
 
@@ -309,8 +310,8 @@ fn loom_half_a_stream_is_not_taken_for_the_whole() {
             let body = async move {
                 out.send(1).await.unwrap();
                 let mut out = Some(out);
-                poll_fn(|_| Turn::closing_late(|| Poll::Ready(drop(out.take())))).await;
-                of.stop(Failure::returned(0, io::Error::other("half").into()));
+                poll_fn(|_| ProcessTurn::closing_late(|| Poll::Ready(drop(out.take())))).await;
+                of.stop(NetworkFailure::returned(0, io::Error::other("half").into()));
             };
             Worker::new(&failing, 0, body).work();
         });
@@ -320,7 +321,7 @@ fn loom_half_a_stream_is_not_taken_for_the_whole() {
         };
         Worker::new(&shared, 1, body).work();
         thread.join().unwrap();
-        assert!(matches!(end(&shared), Some(Failure::Failed(0, _))));
+        assert!(matches!(end(&shared), Some(NetworkFailure::Failed(0, _))));
     });
 }
 
@@ -344,7 +345,7 @@ fn loom_a_deadlock_is_found_by_who_closes_it() {
         Worker::new(&shared, 0, body).work();
         thread.join().unwrap();
         let failure = end(&shared);
-        assert!(matches!(failure, Some(Failure::Deadlock(cycle)) if cycle.len() == 2));
+        assert!(matches!(failure, Some(NetworkFailure::Deadlock(cycle)) if cycle.len() == 2));
     });
 }
 
@@ -372,7 +373,7 @@ fn loom_a_deadlock_is_found_by_who_waits_or_ends_last() {
         };
         Worker::new(&shared, 1, body).work();
         thread.join().unwrap();
-        assert!(matches!(end(&shared), Some(Failure::Deadlock(_))));
+        assert!(matches!(end(&shared), Some(NetworkFailure::Deadlock(_))));
     });
 }
 
@@ -399,7 +400,7 @@ fn loom_a_deadlock_is_found_by_a_thread_outside_that_has_woken_who_waits() {
         Worker::new(&shared, 0, body).work();
         // Its end would wake as well.
         drop(thread.join().unwrap());
-        assert!(matches!(end(&shared), Some(Failure::Deadlock(_))));
+        assert!(matches!(end(&shared), Some(NetworkFailure::Deadlock(_))));
     });
 }
 
@@ -524,7 +525,7 @@ fn loom_a_channel_is_freed_after_its_last_use() {
         let (out, input) = net.channel::<u32>(1);
         let kept = Kept(DataCell::new(()));
         let hook = Box::new(move || kept.0.with(|_| ()));
-        input.words().put_hook(End::Reader, hook);
+        input.words().put_hook(ChannelEnd::Reader, hook);
         drop(input);
         let shared = net.begin(0);
         // It closes the channel, and calls the function.
@@ -567,7 +568,7 @@ fn loom_a_port_that_comes_back_goes_on_where_the_last_one_was() {
         let thread = thread::spawn(move || {
             // SAFETY: the handle keeps the channel, this thread alone does this, and makes one
             // port.
-            if unsafe { reopen_port(&channel, End::Reader) } {
+            if unsafe { reopen_port(&channel, ChannelEnd::Reader) } {
                 let words = std::ptr::NonNull::from(&*channel);
                 // SAFETY: the channel was opened for such messages; one of the two ports has its
                 // reference, and the other one is forgotten.

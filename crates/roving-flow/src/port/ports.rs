@@ -8,10 +8,10 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
-use crate::channel::words::{End, Words};
+use crate::channel::words::{ChannelEnd, Words};
 use crate::channel::{self, Channel, Empty, Full};
 use crate::machine::unwind::{go_on, to_the_end};
-use crate::process::poll::Turn;
+use crate::process::poll::ProcessTurn;
 
 /// The receiving end of a channel.
 ///
@@ -150,7 +150,7 @@ impl<T> In<T> {
     fn take(&mut self) -> Result<T, Empty> {
         // SAFETY: the port is borrowed exclusively, and is the only one at this end.
         let message = unsafe { self.channel().pop() }?;
-        Turn::tell(self.words(), End::Writer);
+        ProcessTurn::tell(self.words(), ChannelEnd::Writer);
         Ok(message)
     }
 
@@ -242,7 +242,7 @@ impl<T> In<T> {
         let words = self.words();
         match empty {
             Empty::Ended => is_over(words),
-            Empty::Yet => wait(words, End::Reader, context),
+            Empty::Yet => wait(words, ChannelEnd::Reader, context),
         }
     }
 }
@@ -269,7 +269,7 @@ impl<T> Out<T> {
             }
             self.channel().push(message);
         }
-        Turn::tell(self.words(), End::Reader);
+        ProcessTurn::tell(self.words(), ChannelEnd::Reader);
         Ok(())
     }
 
@@ -373,14 +373,14 @@ impl<T> Out<T> {
         let words = self.words();
         match full {
             Full::Ended => is_over(words),
-            Full::Yet => wait(words, End::Writer, context),
+            Full::Yet => wait(words, ChannelEnd::Writer, context),
         }
     }
 }
 
 /// Ready, with false, when it is worth another look.
-fn wait(words: &Words, end: End, context: &mut Context<'_>) -> Poll<bool> {
-    if Turn::note(words, end, context) || words.put_waker(end, context.waker()) {
+fn wait(words: &Words, end: ChannelEnd, context: &mut Context<'_>) -> Poll<bool> {
+    if ProcessTurn::note(words, end, context) || words.put_waker(end, context.waker()) {
         Poll::Pending
     } else {
         Poll::Ready(false)
@@ -391,7 +391,7 @@ fn wait(words: &Words, end: End, context: &mut Context<'_>) -> Poll<bool> {
 /// to take that for the end of a stream: they are about to be dropped. A process of another network
 /// is not.
 fn is_over(words: &Words) -> Poll<bool> {
-    if words.shared().is_stopped() && Turn::is_of(words.shared()) {
+    if words.shared().is_stopped() && ProcessTurn::is_of(words.shared()) {
         Poll::Pending
     } else {
         Poll::Ready(true)
@@ -403,10 +403,10 @@ impl<T> Drop for In<T> {
         let channel = self.channel.cast();
         // SAFETY: this is the port of that end, and it is going.
         unsafe {
-            if !Turn::close_late(channel, End::Reader) {
+            if !ProcessTurn::close_late(channel, ChannelEnd::Reader) {
                 // Whatever messages do when they are dropped, the channel is closed.
                 let panicked = to_the_end(|| self.take().is_ok());
-                channel::drop_port(channel, End::Reader);
+                channel::drop_port(channel, ChannelEnd::Reader);
                 go_on(panicked);
             }
         }
@@ -418,8 +418,8 @@ impl<T> Drop for Out<T> {
         let channel = self.channel.cast();
         // SAFETY: this is the port of that end, and it is going.
         unsafe {
-            if !Turn::close_late(channel, End::Writer) {
-                channel::drop_port(channel, End::Writer);
+            if !ProcessTurn::close_late(channel, ChannelEnd::Writer) {
+                channel::drop_port(channel, ChannelEnd::Writer);
             }
         }
     }

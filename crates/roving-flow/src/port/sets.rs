@@ -1,7 +1,7 @@
 //! The arguments of a process: any structure of ports.
 
 use super::ports::{In, Out};
-use crate::channel::words::End;
+use crate::channel::words::ChannelEnd;
 use sealed::{Sealed, Visitor};
 
 /// Ports that a process is given, so that the network knows which process holds which end: [`In`],
@@ -39,14 +39,14 @@ pub trait Ports: Sealed {}
 
 /// The method of [`Ports`]: out of the reach of other crates, which so cannot implement it.
 pub(crate) mod sealed {
-    use crate::channel::words::{End, Words};
+    use crate::channel::words::{ChannelEnd, Words};
 
     pub trait Sealed {
         fn visit(&self, visitor: &mut Visitor<'_>);
     }
 
     /// The callback that [`Sealed::visit`] gives each port to.
-    pub struct Visitor<'v>(pub(crate) &'v mut dyn FnMut(&Words, End));
+    pub struct Visitor<'v>(pub(crate) &'v mut dyn FnMut(&Words, ChannelEnd));
 
     impl std::fmt::Debug for Visitor<'_> {
         fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -58,14 +58,14 @@ pub(crate) mod sealed {
 impl<T> Ports for In<T> {}
 impl<T> Sealed for In<T> {
     fn visit(&self, visitor: &mut Visitor<'_>) {
-        (visitor.0)(self.words(), End::Reader);
+        (visitor.0)(self.words(), ChannelEnd::Reader);
     }
 }
 
 impl<T> Ports for Out<T> {}
 impl<T> Sealed for Out<T> {
     fn visit(&self, visitor: &mut Visitor<'_>) {
-        (visitor.0)(self.words(), End::Writer);
+        (visitor.0)(self.words(), ChannelEnd::Writer);
     }
 }
 

@@ -10,8 +10,8 @@ use roving::context::UntilCancelled;
 
 use super::blocking::{block_on, has_acted};
 use super::ports::{In, Out, TryRecvError, TrySendError};
-use crate::channel::words::{End, Words};
-use crate::process::poll::Turn;
+use crate::channel::words::{ChannelEnd, Words};
+use crate::process::poll::ProcessTurn;
 
 /// A limit on one wait. It costs nothing until something has to wait.
 struct Limit {
@@ -26,7 +26,7 @@ impl Limit {
 
     /// Ready when the time is over, which began with the first call. The operation that waits, at
     /// that end of a channel, is given up then, but not before it has been suspended once.
-    fn poll(&mut self, words: &Words, end: End, context: &mut Context<'_>) -> Poll<()> {
+    fn poll(&mut self, words: &Words, end: ChannelEnd, context: &mut Context<'_>) -> Poll<()> {
         let (time, is_first) = (self.time, self.over.is_none());
         let over = self
             .over
@@ -41,7 +41,7 @@ impl Limit {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        Turn::forget(words, end);
+        ProcessTurn::forget(words, end);
         polled
     }
 }
@@ -82,7 +82,7 @@ impl<T> In<T> {
         poll_fn(|context| match self.poll_recv(context) {
             Poll::Ready(message) => Poll::Ready(message.ok_or(TryRecvError::Closed)),
             Poll::Pending => limit
-                .poll(self.words(), End::Reader, context)
+                .poll(self.words(), ChannelEnd::Reader, context)
                 .map(|()| Err(TryRecvError::Empty)),
         })
         .await
@@ -156,7 +156,7 @@ impl<T> Out<T> {
         let mut limit = Limit::new(time);
         poll_fn(|context| match self.poll_ready(context) {
             Poll::Ready(_) => Poll::Ready(()),
-            Poll::Pending => limit.poll(self.words(), End::Writer, context),
+            Poll::Pending => limit.poll(self.words(), ChannelEnd::Writer, context),
         })
         .await;
         self.try_send(message)

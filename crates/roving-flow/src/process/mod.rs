@@ -8,15 +8,15 @@ use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use crate::channel::shared::{Failure, Shared};
+use crate::channel::shared::{NetworkFailure, Shared};
 use crate::channel::statement::Statement;
-use crate::channel::words::{End, Resumed};
+use crate::channel::words::{ChannelEnd, Resumed};
 use crate::channel::{At, Op, Waits};
 use crate::deadlock;
 use crate::machine::prim::{Arc, OnceLock, Ordering, fence, ord};
 use crate::state::control::Control;
 use crate::state::thread_counts::Line;
-use poll::{Outside, Turn};
+use poll::{Outside, ProcessTurn};
 
 /// So many times in one poll a process goes on at once when what it waits for has come just then.
 const TURNS_MAX: u32 = 64;
@@ -88,7 +88,7 @@ impl<F: Future<Output = ()>> Process<F> {
         if self.shared.is_stopped() {
             return Turned::Ended;
         }
-        let turn = Turn::new(&self.shared, self.index, task, &self.outside);
+        let turn = ProcessTurn::new(&self.shared, self.index, task, &self.outside);
         // SAFETY: the process is pinned while it is polled, and its body is never moved.
         let body = unsafe { Pin::new_unchecked(body) };
         let polled =
@@ -116,7 +116,8 @@ impl<F: Future<Output = ()>> Process<F> {
                 Turned::Ended
             }
             Err(payload) => {
-                self.shared.stop(Failure::unwound(self.index, payload));
+                self.shared
+                    .stop(NetworkFailure::unwound(self.index, payload));
                 turn.close_all();
                 Turned::Ended
             }
@@ -133,7 +134,8 @@ impl<F: Future<Output = ()>> Process<F> {
             body.set(None);
         }));
         if let Err(payload) = dropped {
-            self.shared.stop(Failure::Panicked(self.index, payload));
+            self.shared
+                .stop(NetworkFailure::Panicked(self.index, payload));
         }
         self.outside = OnceLock::new();
         self.shared.control(self.index).word.set(Statement::Ended);
@@ -222,8 +224,8 @@ impl<F: Future<Output = ()>> OfProcess for Process<F> {
 fn waits_to_write(waits: &Waits) -> bool {
     match waits.at() {
         At::Nowhere => false,
-        At::One(op) => op.end == End::Writer,
-        At::Any(ops) => ops.iter().any(|op| op.end == End::Writer),
+        At::One(op) => op.end == ChannelEnd::Writer,
+        At::Any(ops) => ops.iter().any(|op| op.end == ChannelEnd::Writer),
     }
 }
 

@@ -6,16 +6,16 @@ use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
-use crate::channel::shared::{Failure, Shared};
-use crate::channel::words::{End, Words};
+use crate::channel::shared::{NetworkFailure, Shared};
+use crate::channel::words::{ChannelEnd, Words};
 use crate::channel::{Op, Waits, drop_port};
 use crate::machine::prim::{Arc, AtomicBool, OnceLock, Ordering, fence, ord, per_thread};
 
 /// Ends of channels.
-type Closing = Vec<(NonNull<Words>, End)>;
+type Closing = Vec<(NonNull<Words>, ChannelEnd)>;
 
 /// One poll of a process, on the native stack of its worker.
-pub(crate) struct Turn<'p> {
+pub(crate) struct ProcessTurn<'p> {
     shared: &'p Arc<Shared>,
     process: u32,
     /// The waker of the process's task.
@@ -44,7 +44,7 @@ impl Owed {
     /// Wakes whoever began to wait just when something was done. After a fence.
     #[inline(always)]
     pub(crate) fn pay(&self) {
-        for end in [End::Reader, End::Writer] {
+        for end in [ChannelEnd::Reader, ChannelEnd::Writer] {
             let words = self.0[end as usize].replace(ptr::null());
             // SAFETY: as in `owe_another`.
             if let Some(words) = unsafe { words.as_ref() } {
@@ -95,18 +95,18 @@ impl Outside {
 
 per_thread! {
     /// The turn of the process that this thread polls; null where it polls none.
-    static CURRENT: Cell<*const Turn<'static>> = Cell::new(ptr::null());
+    static CURRENT: Cell<*const ProcessTurn<'static>> = Cell::new(ptr::null());
 }
 
-impl<'p> Turn<'p> {
+impl<'p> ProcessTurn<'p> {
     #[inline(always)]
     pub(crate) fn new(
         shared: &'p Arc<Shared>,
         process: u32,
         task: &'p Waker,
         outside: &'p OnceLock<Arc<Outside>>,
-    ) -> Turn<'p> {
-        Turn {
+    ) -> ProcessTurn<'p> {
+        ProcessTurn {
             shared,
             process,
             task,
@@ -121,13 +121,13 @@ impl<'p> Turn<'p> {
     /// Calls `f` with a context for the process's body, as part of this turn.
     #[inline(always)]
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
-        struct Restore(*const Turn<'static>);
+        struct Restore(*const ProcessTurn<'static>);
         impl Drop for Restore {
             fn drop(&mut self) {
                 CURRENT.with(|current| current.set(self.0));
             }
         }
-        let this: *const Turn<'p> = self;
+        let this: *const ProcessTurn<'p> = self;
         let _restore = Restore(CURRENT.with(|current| current.replace(this.cast())));
         let raw = RawWaker::new(this.cast(), &LENT);
         // SAFETY: the functions keep the contract of wakers; the turn outlives the context, and
@@ -138,7 +138,7 @@ impl<'p> Turn<'p> {
 
     /// Calls `f` with the turn that the calling thread is in.
     #[inline(always)]
-    fn with_current<R>(f: impl FnOnce(Option<&Turn<'_>>) -> R) -> R {
+    fn with_current<R>(f: impl FnOnce(Option<&ProcessTurn<'_>>) -> R) -> R {
         let current = CURRENT.with(Cell::get);
         // SAFETY: set while `with` runs on this thread, during which the turn is borrowed.
         f(unsafe { current.as_ref() })
@@ -151,17 +151,17 @@ impl<'p> Turn<'p> {
 
     /// Whether the calling thread polls a process of that network.
     pub(crate) fn is_of(shared: &Arc<Shared>) -> bool {
-        Turn::with_current(|turn| turn.is_some_and(|turn| Arc::ptr_eq(turn.shared, shared)))
+        ProcessTurn::with_current(|turn| turn.is_some_and(|turn| Arc::ptr_eq(turn.shared, shared)))
     }
 
     /// An operation at that end of a channel has to wait. True when the process sees to it at the
     /// end of its turn. False when there is no such turn, or the context is not the process's own:
     /// then a waker has to be left with the channel.
     #[inline]
-    pub(crate) fn note(words: &Words, end: End, context: &Context<'_>) -> bool {
-        Turn::with_current(|turn| {
+    pub(crate) fn note(words: &Words, end: ChannelEnd, context: &Context<'_>) -> bool {
+        ProcessTurn::with_current(|turn| {
             let Some(turn) = turn else { return false };
-            let this: *const Turn<'_> = turn;
+            let this: *const ProcessTurn<'_> = turn;
             let waker = context.waker();
             let is_own = ptr::eq(waker.data(), this.cast()) && ptr::eq(waker.vtable(), &LENT);
             if !is_own || !Arc::ptr_eq(turn.shared, words.shared()) {
@@ -179,8 +179,8 @@ impl<'p> Turn<'p> {
     /// The operation at that end is given up: the process waits there no more, though it has said
     /// so in this turn. Else the search for deadlocks would take it for one that waits for either.
     #[cfg(not(loom))]
-    pub(crate) fn forget(words: &Words, end: End) {
-        Turn::with_current(|turn| {
+    pub(crate) fn forget(words: &Words, end: ChannelEnd) {
+        ProcessTurn::with_current(|turn| {
             let Some(turn) = turn else { return };
             let waits = turn.waits.replace(Waits::NOWHERE);
             turn.waits.set(waits.without(Op::new(words, end)));
@@ -191,19 +191,19 @@ impl<'p> Turn<'p> {
     /// it began to wait at this very moment is looked at again before the calling process does
     /// anything of that kind with another channel, or is suspended.
     #[inline(always)]
-    pub(crate) fn tell(words: &Words, end: End) {
+    pub(crate) fn tell(words: &Words, end: ChannelEnd) {
         if words.is_waiting(end) {
             wake_seen(words, end);
         } else {
-            Turn::owe(words, end);
+            ProcessTurn::owe(words, end);
         }
     }
 
     /// Something was done in a channel of which whoever waits at `end` may have to hear, and there
     /// was no fence after it.
     #[inline(always)]
-    pub(crate) fn owe(words: &Words, end: End) {
-        Turn::with_current(|turn| {
+    pub(crate) fn owe(words: &Words, end: ChannelEnd) {
+        ProcessTurn::with_current(|turn| {
             let Some(turn) = turn else {
                 pay(words, end);
                 return;
@@ -220,7 +220,7 @@ impl<'p> Turn<'p> {
     }
 
     #[inline(never)]
-    fn owe_another(&self, words: &Words, end: End) {
+    fn owe_another(&self, words: &Words, end: ChannelEnd) {
         let before = self.owed.0[end as usize].replace(words);
         // SAFETY: a channel of this network, which keeps it while this process is there.
         if let Some(before) = unsafe { before.as_ref() } {
@@ -239,7 +239,7 @@ impl<'p> Turn<'p> {
     /// the end of the turn.
     pub(crate) fn closing_late<R>(f: impl FnOnce() -> R) -> R {
         let set = |is_late: bool| {
-            Turn::with_current(|turn| turn.is_some_and(|turn| turn.is_late.replace(is_late)))
+            ProcessTurn::with_current(|turn| turn.is_some_and(|turn| turn.is_late.replace(is_late)))
         };
         let outer = set(true);
         let result = f();
@@ -255,8 +255,8 @@ impl<'p> Turn<'p> {
     /// # Safety
     /// The caller is that port, and does not use the channel afterwards if this is true.
     #[must_use]
-    pub(crate) unsafe fn close_late(channel: NonNull<Words>, end: End) -> bool {
-        Turn::with_current(|turn| {
+    pub(crate) unsafe fn close_late(channel: NonNull<Words>, end: ChannelEnd) -> bool {
+        ProcessTurn::with_current(|turn| {
             let Some(turn) = turn else { return false };
             if !turn.is_late.get() && !std::thread::panicking() {
                 return false;
@@ -290,7 +290,8 @@ impl<'p> Turn<'p> {
             // SAFETY: that port has left it to this turn.
             let closed = AssertUnwindSafe(|| unsafe { drop_port(channel, end) });
             if let Err(payload) = panic::catch_unwind(closed) {
-                self.shared.stop(Failure::unwound(self.process, payload));
+                self.shared
+                    .stop(NetworkFailure::unwound(self.process, payload));
             }
         }
     }
@@ -303,7 +304,7 @@ impl<'p> Turn<'p> {
 
     /// Whether the calling thread polls the process that is woken by it.
     fn is_outside_of_current(outside: *const Outside) -> bool {
-        Turn::with_current(|turn| {
+        ProcessTurn::with_current(|turn| {
             let own = turn.and_then(|turn| turn.outside.get());
             own.is_some_and(|own| ptr::eq(Arc::as_ptr(own), outside))
         })
@@ -324,7 +325,7 @@ impl<'p> Turn<'p> {
 /// wait again without having seen what it would be told, because there was no fence after that was
 /// published: so it is looked at again after one.
 #[inline(never)]
-fn wake_seen(words: &Words, end: End) {
+fn wake_seen(words: &Words, end: ChannelEnd) {
     if !words.wake_now(end) {
         look_again(words, end);
     }
@@ -333,12 +334,12 @@ fn wake_seen(words: &Words, end: End) {
 /// Out of the way of who wakes somebody.
 #[cold]
 #[inline(never)]
-fn look_again(words: &Words, end: End) {
-    Turn::owe(words, end);
+fn look_again(words: &Words, end: ChannelEnd) {
+    ProcessTurn::owe(words, end);
 }
 
 #[inline(never)]
-fn pay(words: &Words, end: End) {
+fn pay(words: &Words, end: ChannelEnd) {
     if words.is_waiting_after_all(end) {
         words.wake(end);
     }
@@ -355,7 +356,7 @@ static LEFT: RawWakerVTable =
 unsafe fn clone_lent(at: *const ()) -> RawWaker {
     // SAFETY: it is a turn, which outlives what was lent. Another thread may have it by reference:
     // it touches nothing here but the task's waker and the `OnceLock`.
-    let outside = unsafe { (*at.cast::<Turn<'_>>()).to_outside() };
+    let outside = unsafe { (*at.cast::<ProcessTurn<'_>>()).to_outside() };
     RawWaker::new(Arc::into_raw(outside).cast(), &LEFT)
 }
 
@@ -364,7 +365,7 @@ unsafe fn clone_lent(at: *const ()) -> RawWaker {
 unsafe fn wake_lent(at: *const ()) {
     // SAFETY: `at` is a turn, which outlives its lent wakers. Another thread touches only the
     // task's waker and the `OnceLock` in it.
-    unsafe { (*at.cast::<Turn<'_>>()).to_outside() }.wake();
+    unsafe { (*at.cast::<ProcessTurn<'_>>()).to_outside() }.wake();
 }
 
 /// # Safety
@@ -402,7 +403,7 @@ unsafe fn wake_left_by_ref(at: *const ()) {
 /// # Safety
 /// As [`clone_left`], and the waker is given up.
 unsafe fn drop_left(at: *const ()) {
-    if Turn::is_outside_of_current(at.cast()) {
+    if ProcessTurn::is_outside_of_current(at.cast()) {
         // SAFETY: `at` is a counted pointer, and the caller gives its count up.
         drop(unsafe { Arc::from_raw(at.cast::<Outside>()) });
         return;

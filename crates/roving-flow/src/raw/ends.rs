@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::Side;
 use crate::channel::window::Window;
-use crate::channel::words::{End, UNBOUNDED, Words};
+use crate::channel::words::{ChannelEnd, UNBOUNDED, Words};
 use crate::channel::{Channel, Empty, Full, Handle, reopen_port};
 use crate::network::Network;
 use crate::port::{self, In, Out, TryRecvError};
@@ -46,7 +46,7 @@ pub struct Bridge<T> {
 
 impl<T> Bridge<T> {
     /// A port for that end, whose own is gone; the other one is to be dropped or used.
-    fn reopen(&mut self, end: End) -> Option<(Out<T>, In<T>)> {
+    fn reopen(&mut self, end: ChannelEnd) -> Option<(Out<T>, In<T>)> {
         let words: &Words = &self.channel;
         // SAFETY: the bridge keeps the channel, is the only one for it, and is borrowed
         // exclusively. One port is made below.
@@ -62,7 +62,7 @@ impl<T> Bridge<T> {
     /// Returns the end that takes the messages out, where the consumer's port is gone and the
     /// producer's is not.
     pub fn egress(&mut self) -> Option<Egress<T>> {
-        let (out, input) = self.reopen(End::Reader)?;
+        let (out, input) = self.reopen(ChannelEnd::Reader)?;
         std::mem::forget(out);
         let window = Window::new(self.channel.capacity());
         let egress = Egress { input, window };
@@ -73,7 +73,7 @@ impl<T> Bridge<T> {
     /// Returns the end that puts messages in, where the producer's port is gone and the consumer's
     /// is not. From now on the channel has room for any number.
     pub fn ingress(&mut self) -> Option<Ingress<T>> {
-        let (out, input) = self.reopen(End::Writer)?;
+        let (out, input) = self.reopen(ChannelEnd::Writer)?;
         std::mem::forget(input);
         self.channel.set_capacity(UNBOUNDED);
         Some(Ingress { out, offset: 0 })
@@ -82,8 +82,8 @@ impl<T> Bridge<T> {
     /// Returns whether the port of that end has been dropped.
     pub fn is_gone(&self, side: Side) -> bool {
         match side.end() {
-            End::Reader => self.channel.taken().is_gone(),
-            End::Writer => self.channel.sent().is_gone(),
+            ChannelEnd::Reader => self.channel.taken().is_gone(),
+            ChannelEnd::Writer => self.channel.sent().is_gone(),
         }
     }
 }
@@ -108,7 +108,7 @@ impl<T> Egress<T> {
     pub fn reopen(&self) {
         let words = self.words();
         self.window.reopen(words);
-        words.wake(End::Writer);
+        words.wake(ChannelEnd::Writer);
     }
 
     /// Takes the oldest message. A producer that waits for room is not woken: there is no more room
@@ -132,7 +132,7 @@ impl<T> Egress<T> {
     /// The channel keeps the hook, and so all that the hook holds, for as long as it has its
     /// memory: the hook should hold nothing that has to go earlier.
     pub fn hook(&self, hook: impl Fn() + Send + Sync + 'static) {
-        self.words().put_hook(End::Reader, Box::new(hook));
+        self.words().put_hook(ChannelEnd::Reader, Box::new(hook));
     }
 
     /// Records how many messages the real consumer has taken.
@@ -215,7 +215,7 @@ impl<T> Ingress<T> {
     /// Sets a function that is called, from now on, whenever the consumer has taken a message or is
     /// gone: as [`Egress::hook`].
     pub fn hook(&self, hook: impl Fn() + Send + Sync + 'static) {
-        self.words().put_hook(End::Writer, Box::new(hook));
+        self.words().put_hook(ChannelEnd::Writer, Box::new(hook));
     }
 
     /// Returns how many messages have been taken, and whether the consumer is gone.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use roving::raw::tasks::spawn_kept;
 
 use super::Waiting;
-use crate::channel::shared::{Growth, Shared};
+use crate::channel::shared::{GrownChannel, Shared};
 use crate::deadlock;
 use crate::machine::prim::Ordering;
 use crate::network::Network;
@@ -80,7 +80,7 @@ impl Inside {
 
     /// Makes a channel larger that has both ends here, if its capacity is `from`.
     pub fn grow(&self, channel: usize, from: usize, to: usize) {
-        let growth = Growth {
+        let growth = GrownChannel {
             channel: channel as u32,
             from: from as u32,
             to: to as u32,

@@ -112,7 +112,7 @@ mod ends;
 mod inside;
 mod verdict;
 
-use crate::channel::words::End;
+use crate::channel::words::ChannelEnd;
 use crate::port::Ports;
 use crate::port::sealed::Visitor;
 
@@ -132,17 +132,17 @@ pub enum Side {
 }
 
 impl Side {
-    pub(crate) fn of(end: End) -> Side {
+    pub(crate) fn of(end: ChannelEnd) -> Side {
         match end {
-            End::Reader => Side::Consumer,
-            End::Writer => Side::Producer,
+            ChannelEnd::Reader => Side::Consumer,
+            ChannelEnd::Writer => Side::Producer,
         }
     }
 
-    fn end(self) -> End {
+    fn end(self) -> ChannelEnd {
         match self {
-            Side::Producer => End::Writer,
-            Side::Consumer => End::Reader,
+            Side::Producer => ChannelEnd::Writer,
+            Side::Consumer => ChannelEnd::Reader,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How processes that wait for each other are judged, wherever they are.
 
 use super::Side;
-use crate::channel::shared::Wait;
+use crate::channel::shared::ChannelWait;
 use crate::channel::words::UNBOUNDED;
 use crate::deadlock;
 
@@ -42,7 +42,7 @@ impl From<deadlock::Waiting> for Waiting {
 impl From<&Waiting> for deadlock::Waiting {
     fn from(one: &Waiting) -> deadlock::Waiting {
         deadlock::Waiting {
-            wait: Wait {
+            wait: ChannelWait {
                 process: one.process as u32,
                 channel: one.channel as u32,
                 end: one.side.end(),
@@ -89,7 +89,7 @@ pub fn stuck(waits: &[Waiting]) -> Vec<Waiting> {
 pub fn verdicts(stuck: &[Waiting], limit: Option<usize>) -> Vec<Verdict> {
     let waits: Vec<deadlock::Waiting> = stuck.iter().map(Into::into).collect();
     let limit = limit.and_then(|limit| u32::try_from(limit).ok());
-    let plain = |cycle: Vec<Wait>| {
+    let plain = |cycle: Vec<ChannelWait>| {
         let waits = cycle.iter();
         waits
             .map(|wait| {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::{ChannelAccount, ProcessAccount};
 use crate::channel::shared::Shared;
-use crate::channel::words::End;
+use crate::channel::words::ChannelEnd;
 use crate::channel::{Handle, OUTSIDE};
 use crate::machine::prim::{AtomicU32, AtomicU64, Ordering};
 use crate::process::OfProcess;
@@ -60,7 +60,7 @@ impl Accounts {
         let channels = shared.channels();
         let mut inputs = vec![Vec::new(); count];
         for channel in channels.iter() {
-            let consumer = channel.process(End::Reader);
+            let consumer = channel.process(ChannelEnd::Reader);
             if consumer != OUTSIDE {
                 inputs[consumer as usize].push(channel.clone());
             }
@@ -112,7 +112,7 @@ impl Accounts {
             }
             *seen = taken;
             let traffic = &self.channels[channel.index()];
-            let producer = channel.process(End::Writer);
+            let producer = channel.process(ChannelEnd::Writer);
             let from = self.processes.get(producer as usize);
             // Ordering: Relaxed; a figure.
             let is_local = from.is_some_and(|from| from.worker.load(Ordering::Relaxed) == worker);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::channel::OUTSIDE;
 use crate::channel::words::UNBOUNDED;
 use crate::placement::Moved;
-use crate::state::names::{Names, Plan};
+use crate::state::names::{Names, NetworkPlan};
 
 /// The figures of a network's run, returned by [`Network::run`](crate::Network::run).
 ///
@@ -40,7 +40,7 @@ pub struct Report {
     pub growths: Vec<Growth>,
     /// The occasions on which processes were placed anew, in their order.
     pub moves: Vec<Moved>,
-    pub(crate) plan: Plan,
+    pub(crate) plan: NetworkPlan,
     pub(crate) channels: Vec<Record>,
     /// Of all processes and all channels, with accounting only.
     pub(crate) accounts: Option<(Vec<ProcessAccount>, Vec<ChannelAccount>)>,

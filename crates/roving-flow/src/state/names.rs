@@ -49,7 +49,7 @@ pub(crate) struct Stage {
 
 /// The names and the stages of a network, as it was built.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Plan {
+pub(crate) struct NetworkPlan {
     pub(crate) processes: Arc<Names>,
     pub(crate) channels: Arc<Names>,
     /// In the order of their processes.

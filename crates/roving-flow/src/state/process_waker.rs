@@ -16,11 +16,11 @@ pub(crate) struct Tasks(OnceLock<&'static RawWakerVTable>);
 /// The waker is never taken out, for a thread that has claimed the process may be about to wake it
 /// while another thread wakes it as well, it ends, and the network with it. That thread holds a
 /// port, a port keeps its channel, a channel keeps what is shared, and so the waker is there.
-pub(crate) struct Task(AtomicPtr<()>);
+pub(crate) struct TaskWaker(AtomicPtr<()>);
 
-impl Task {
-    pub(crate) fn new() -> Task {
-        Task(AtomicPtr::new(ptr::null_mut()))
+impl TaskWaker {
+    pub(crate) fn new() -> TaskWaker {
+        TaskWaker(AtomicPtr::new(ptr::null_mut()))
     }
 
     /// By the process, before it says anywhere that it waits.

@@ -46,7 +46,7 @@ fn metered(
             at_us += 250;
         }
         names.resize((at_us / 1000) as usize, name);
-        let seen = Seen {
+        let seen = NetworkFigures {
             at_ns: at_us * 1000,
             busy_ns: busy_us * 1000,
             looks_ns: 0,
@@ -221,11 +221,11 @@ fn one_lucky_measurement_keeps_nothing() {
         let wait_us = policy.wait().as_micros() as u64;
         at_us += wait_us;
         total += wait_us * if look % 9 == 2 { 20 } else { 10 };
-        let seen = Seen {
+        let seen = NetworkFigures {
             at_ns: at_us * 1000,
             processes: vec![Spent::default(); 2],
             messages: vec![total],
-            ..Seen::default()
+            ..NetworkFigures::default()
         };
         last = policy.look(&seen).map_or(last, |change| change.name);
         assert_eq!(policy.kept, Arm::Stealing);
@@ -258,11 +258,11 @@ fn when_the_kept_placement_has_become_slower_others_are_tried_at_once() {
             _ => 8,
         };
         total += wait_us * rate;
-        let seen = Seen {
+        let seen = NetworkFigures {
             at_ns: at_us * 1000,
             processes: vec![Spent::default(); 2],
             messages: vec![total],
-            ..Seen::default()
+            ..NetworkFigures::default()
         };
         name = policy.look(&seen).map_or(name, |change| change.name);
     }
