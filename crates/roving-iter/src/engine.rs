@@ -1,14 +1,14 @@
 //! The parts of all iterators: pieces, which split; consumers, which take items; and companions,
 //! which are split along with the pieces.
 //!
-//! Roving's loop cuts a [`Piece`] wherever another worker asks for some of it, and otherwise takes
-//! blocks of a few microseconds from its lower end. A block becomes an ordinary iterator of `std`,
-//! which a [`Consumer`] takes by one call: so the compiler sees a plain loop.
+//! Roving's loop cuts an [`IterPiece`] wherever another worker asks for some of it, and otherwise
+//! takes blocks of a few microseconds from its lower end. A block becomes an ordinary iterator of
+//! `std`, which a [`Consumer`] takes by one call: so the compiler sees a plain loop.
 
 use roving::raw;
 
 /// A part of the work of an iterator.
-pub trait Piece: Sized + Send {
+pub trait IterPiece: Sized + Send {
     /// The items.
     type Item;
     /// The items as an iterator of `std`.
@@ -36,7 +36,7 @@ pub trait Piece: Sized + Send {
 }
 
 /// A piece each of whose units is one item.
-pub trait Exact: Piece<Seq: DoubleEndedIterator + ExactSizeIterator> {}
+pub trait Exact: IterPiece<Seq: DoubleEndedIterator + ExactSizeIterator> {}
 
 /// A value that is cut where the pieces are cut, so that each block comes with its part.
 pub trait Companion: Sized + Send {
@@ -56,30 +56,30 @@ impl Companion for () {
 
 /// The companion that knows where a block stands, in units from the start.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct At {
+pub(crate) struct UnitPosition {
     pub(crate) unit: usize,
     is_inside: bool,
 }
 
-impl At {
-    pub(crate) fn start() -> At {
-        At {
+impl UnitPosition {
+    pub(crate) fn start() -> UnitPosition {
+        UnitPosition {
             unit: 0,
             is_inside: false,
         }
     }
 }
 
-impl Companion for At {
-    fn cut(self, at: usize) -> (At, At) {
+impl Companion for UnitPosition {
+    fn cut(self, at: usize) -> (UnitPosition, UnitPosition) {
         let mut rest = self;
         if !self.is_inside {
             rest.unit = self.unit.saturating_add(at);
         }
         (self, rest)
     }
-    fn inside(&mut self) -> At {
-        At {
+    fn inside(&mut self) -> UnitPosition {
+        UnitPosition {
             is_inside: true,
             ..*self
         }
@@ -159,7 +159,7 @@ pub(crate) use state_is_outcome;
 #[inline]
 pub(crate) fn drive<P, B, C>(piece: P, beside: B, consumer: &C, state: C::State) -> C::State
 where
-    P: Piece,
+    P: IterPiece,
     B: Companion,
     C: Consumer<P::Item, B>,
 {
@@ -172,7 +172,7 @@ struct Along<P, B> {
     beside: B,
 }
 
-impl<P: Piece, B: Companion> raw::loops::Piece for Along<P, B> {
+impl<P: IterPiece, B: Companion> raw::loops::Piece for Along<P, B> {
     #[inline]
     fn units(&self) -> usize {
         self.piece.units()
@@ -206,7 +206,7 @@ struct Leaf<'c, C>(&'c C);
 
 impl<P, B, C> raw::loops::Sink<Along<P, B>> for Leaf<'_, C>
 where
-    P: Piece,
+    P: IterPiece,
     B: Companion,
     C: Consumer<P::Item, B>,
 {

@@ -4,7 +4,7 @@ use std::hint;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LockResult, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use crate::engine::{Companion, Consumer, Piece, drive};
+use crate::engine::{Companion, Consumer, IterPiece, drive};
 use crate::iter::ParallelIterator;
 
 /// Turns an iterator of `std` into a parallel one.
@@ -58,11 +58,11 @@ impl<I: Iterator<Item: Send> + Send> ParallelIterator for IterBridge<I> {
         B: Companion,
         C: Consumer<I::Item, B>,
     {
-        let shared = Shared {
+        let shared = LockedIter {
             items: Mutex::new(Some(self.items)),
             is_over: AtomicBool::new(false),
         };
-        let piece = Share {
+        let piece = ItemShare {
             shared: &shared,
             limit: usize::MAX,
         };
@@ -79,13 +79,13 @@ const PAUSE: u32 = 32;
 /// Looks until a worker sleeps: after ten microseconds or so.
 const LOOKS: u32 = 32;
 
-struct Shared<I> {
+struct LockedIter<I> {
     /// `None` once it has ended.
     items: Mutex<Option<I>>,
     is_over: AtomicBool,
 }
 
-impl<I: Iterator> Shared<I> {
+impl<I: Iterator> LockedIter<I> {
     fn next(&self) -> Option<I::Item> {
         match self.try_lock() {
             Some(items) => self.take(items),
@@ -136,14 +136,14 @@ impl<I: Iterator> Shared<I> {
 }
 
 /// The right to take some of the items.
-struct Share<'s, I> {
-    shared: &'s Shared<I>,
+struct ItemShare<'s, I> {
+    shared: &'s LockedIter<I>,
     limit: usize,
 }
 
-impl<'s, I: Iterator + Send> Piece for Share<'s, I> {
+impl<'s, I: Iterator + Send> IterPiece for ItemShare<'s, I> {
     type Item = I::Item;
-    type Seq = ShareSeq<'s, I>;
+    type Seq = ItemShareSeq<'s, I>;
 
     fn units(&self) -> usize {
         // Ordering: Relaxed; a hint. Whoever misses it finds no item.
@@ -154,15 +154,15 @@ impl<'s, I: Iterator + Send> Piece for Share<'s, I> {
         }
     }
     fn cut(self, at: usize) -> (Self, Self) {
-        let lower = Share { limit: at, ..self };
-        let upper = Share {
+        let lower = ItemShare { limit: at, ..self };
+        let upper = ItemShare {
             limit: self.limit.saturating_sub(at).max(1),
             ..self
         };
         (lower, upper)
     }
-    fn into_seq(self) -> ShareSeq<'s, I> {
-        ShareSeq {
+    fn into_seq(self) -> ItemShareSeq<'s, I> {
+        ItemShareSeq {
             shared: self.shared,
             left: self.limit,
         }
@@ -170,12 +170,12 @@ impl<'s, I: Iterator + Send> Piece for Share<'s, I> {
 }
 
 /// Items taken under the lock.
-struct ShareSeq<'s, I> {
-    shared: &'s Shared<I>,
+struct ItemShareSeq<'s, I> {
+    shared: &'s LockedIter<I>,
     left: usize,
 }
 
-impl<I: Iterator> Iterator for ShareSeq<'_, I> {
+impl<I: Iterator> Iterator for ItemShareSeq<'_, I> {
     type Item = I::Item;
 
     fn next(&mut self) -> Option<I::Item> {

@@ -3,7 +3,7 @@
 use std::iter;
 
 use super::{IndexedParallelIterator, ParallelIterator};
-use crate::engine::{Companion, Consumer, Exact, Piece};
+use crate::engine::{Companion, Consumer, Exact, IterPiece};
 
 /// An iterator over the items of one and then of another: [`chain`](ParallelIterator::chain).
 ///
@@ -89,7 +89,7 @@ pub struct ChainPiece<P, Q> {
     second: Q,
 }
 
-impl<P: Exact, Q: Exact + Piece<Item = P::Item>> Piece for ChainPiece<P, Q> {
+impl<P: Exact, Q: Exact + IterPiece<Item = P::Item>> IterPiece for ChainPiece<P, Q> {
     type Item = P::Item;
     type Seq = ChainSeq<P::Seq, Q::Seq>;
 
@@ -121,7 +121,7 @@ impl<P: Exact, Q: Exact + Piece<Item = P::Item>> Piece for ChainPiece<P, Q> {
     }
 }
 
-impl<P: Exact, Q: Exact + Piece<Item = P::Item>> Exact for ChainPiece<P, Q> {}
+impl<P: Exact, Q: Exact + IterPiece<Item = P::Item>> Exact for ChainPiece<P, Q> {}
 
 /// A chain that knows its length.
 pub struct ChainSeq<S, R> {

@@ -1,7 +1,7 @@
 //! Items in vectors of a fixed length.
 
 use super::{IndexedParallelIterator, drive_exactly};
-use crate::engine::{Exact, Piece};
+use crate::engine::{Exact, IterPiece};
 
 /// An iterator over vectors of adjacent items: [`chunks`](IndexedParallelIterator::chunks).
 ///
@@ -43,7 +43,7 @@ impl<P: Exact> ChunksPiece<P> {
     }
 }
 
-impl<P: Exact> Piece for ChunksPiece<P> {
+impl<P: Exact> IterPiece for ChunksPiece<P> {
     type Item = Vec<P::Item>;
     type Seq = ChunksSeq<P>;
 

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hash};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::consume::{Fill, Part, Push, PushText, Unzip, run};
+use super::consume::{Fill, Push, PushText, Separate, Unzip, run};
 use super::{Either, IntoParallelIterator, ParallelIterator};
 use crate::memory::append_filled;
 
@@ -82,7 +82,7 @@ where
         let half = iter.span().div_ceil(2);
         assert_room(half, size_of::<L>().min(size_of::<R>()));
     }
-    run(iter, (), Part(f))
+    run(iter, (), Separate(f))
 }
 
 /// # Panics

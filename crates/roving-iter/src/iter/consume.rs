@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::attempt::Try;
 use super::{Either, ParallelIterator};
-use crate::engine::{At, Companion, Consumer, state_is_outcome};
-use crate::memory::{Filled, Slots};
+use crate::engine::{Companion, Consumer, UnitPosition, state_is_outcome};
+use crate::memory::{EmptySlots, Filled};
 
 /// Runs an iterator to its end, on a worker.
 #[inline]
@@ -212,13 +212,13 @@ impl<T, P> FindFirst<T, P> {
     }
 }
 
-impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, At> for FindFirst<T, P> {
+impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, UnitPosition> for FindFirst<T, P> {
     state_is_outcome!(Option<T>);
     const ENDS_EARLY: bool = true;
     fn begin(&self) -> Option<T> {
         None
     }
-    fn feed<I>(&self, state: Option<T>, mut items: I, at: At) -> Option<T>
+    fn feed<I>(&self, state: Option<T>, mut items: I, at: UnitPosition) -> Option<T>
     where
         I: Iterator<Item = T>,
     {
@@ -237,7 +237,7 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, At> for FindFirst<T, 
     fn join(&self, lower: Option<T>, upper: Option<T>) -> Option<T> {
         first_of(lower, upper)
     }
-    fn is_done(&self, state: &Option<T>, at: &At) -> bool {
+    fn is_done(&self, state: &Option<T>, at: &UnitPosition) -> bool {
         // Ordering: Relaxed; a hint. The joins decide.
         state.is_some() || at.unit > self.below.load(Ordering::Relaxed)
     }
@@ -261,13 +261,18 @@ impl<T, P> FindLast<T, P> {
     }
 }
 
-impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, At> for FindLast<T, P> {
+impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, UnitPosition> for FindLast<T, P> {
     state_is_outcome!(Option<T>);
     const ENDS_EARLY: bool = true;
     fn begin(&self) -> Option<T> {
         None
     }
-    fn feed<I: Iterator<Item = T>>(&self, state: Option<T>, items: I, at: At) -> Option<T> {
+    fn feed<I: Iterator<Item = T>>(
+        &self,
+        state: Option<T>,
+        items: I,
+        at: UnitPosition,
+    ) -> Option<T> {
         let found = items.filter(&self.is_wanted).last();
         if found.is_some() {
             // Ordering: Relaxed; a hint. The joins decide.
@@ -278,7 +283,7 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, At> for FindLast<T, P
     fn join(&self, lower: Option<T>, upper: Option<T>) -> Option<T> {
         first_of(upper, lower)
     }
-    fn is_done(&self, _: &Option<T>, at: &At) -> bool {
+    fn is_done(&self, _: &Option<T>, at: &UnitPosition) -> bool {
         // Ordering: Relaxed; a hint. The joins decide.
         at.unit < self.above.load(Ordering::Relaxed)
     }
@@ -437,9 +442,9 @@ where
 }
 
 /// Parts items between two vectors.
-pub(crate) struct Part<F>(pub(crate) F);
+pub(crate) struct Separate<F>(pub(crate) F);
 
-impl<T, A, B, F> Consumer<T> for Part<F>
+impl<T, A, B, F> Consumer<T> for Separate<F>
 where
     A: Send,
     B: Send,
@@ -552,13 +557,13 @@ impl<T> Fill<'_, T> {
     }
 }
 
-impl<'a, T: Send> Consumer<T, Slots<'a, T>> for Fill<'a, T> {
+impl<'a, T: Send> Consumer<T, EmptySlots<'a, T>> for Fill<'a, T> {
     state_is_outcome!(Filled<'a, T>);
     fn begin(&self) -> Filled<'a, T> {
         Filled::none()
     }
     #[inline]
-    fn feed<I>(&self, state: Filled<'a, T>, items: I, slots: Slots<'a, T>) -> Filled<'a, T>
+    fn feed<I>(&self, state: Filled<'a, T>, items: I, slots: EmptySlots<'a, T>) -> Filled<'a, T>
     where
         I: Iterator<Item = T>,
     {

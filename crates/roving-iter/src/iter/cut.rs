@@ -4,7 +4,7 @@ use std::iter;
 
 use super::consume::ForEach;
 use super::{IndexedParallelIterator, drive_exactly};
-use crate::engine::{Exact, Piece, drive};
+use crate::engine::{Exact, IterPiece, drive};
 
 /// An iterator over the items in reverse: [`rev`](IndexedParallelIterator::rev).
 ///
@@ -30,7 +30,7 @@ drive_exactly! {
 /// A part of an iterator, from its end.
 pub struct RevPiece<P>(P);
 
-impl<P: Exact> Piece for RevPiece<P> {
+impl<P: Exact> IterPiece for RevPiece<P> {
     type Item = P::Item;
     type Seq = iter::Rev<P::Seq>;
 

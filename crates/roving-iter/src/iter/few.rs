@@ -2,7 +2,7 @@
 
 use std::{iter, option};
 
-use crate::engine::{Exact, Piece};
+use crate::engine::{Exact, IterPiece};
 use crate::iter::{IntoParallelIterator, drive_exactly};
 
 /// An iterator over at most one item: that of an `Option` or a `Result`.
@@ -49,7 +49,7 @@ drive_exactly! {
 /// One item or none.
 pub struct FewPiece<T>(Option<T>);
 
-impl<T: Send> Piece for FewPiece<T> {
+impl<T: Send> IterPiece for FewPiece<T> {
     type Item = T;
     type Seq = option::IntoIter<T>;
 
@@ -146,7 +146,7 @@ drive_exactly! {
     fn piece(self) { RepeatN { item: self.item.clone(), count: self.count } }
 }
 
-impl<T: Clone + Send> Piece for RepeatN<T> {
+impl<T: Clone + Send> IterPiece for RepeatN<T> {
     type Item = T;
     type Seq = iter::RepeatN<T>;
 

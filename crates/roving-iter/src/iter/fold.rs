@@ -140,7 +140,7 @@ struct FoldInto<'c, N, F, C> {
 
 impl<N, F, C> FoldInto<'_, N, F, C> {
     /// Hands over what a part has come to.
-    fn close<T, B>(&self, (open, state): (Option<Open<T, B>>, C::State)) -> C::State
+    fn close<T, B>(&self, (open, state): (Option<RunningTotal<T, B>>, C::State)) -> C::State
     where
         C: Consumer<T, B>,
     {
@@ -154,7 +154,7 @@ impl<N, F, C> FoldInto<'_, N, F, C> {
 }
 
 /// The total of a part that has begun, and where.
-struct Open<T, B> {
+struct RunningTotal<T, B> {
     total: T,
     beside: B,
     /// How many units it has taken; 0 for a total that owns no memory.
@@ -164,7 +164,7 @@ struct Open<T, B> {
     last: usize,
 }
 
-impl<T, B> Open<T, B> {
+impl<T, B> RunningTotal<T, B> {
     /// Notes a block that was taken, of so many units. Returns whether they have become slower.
     ///
     /// The loop halves its blocks. Where one is shorter than that, another piece has begun, whose
@@ -190,7 +190,7 @@ where
     F: Fn(T, U) -> T + Send + Sync,
     C: Consumer<T, B>,
 {
-    type State = (Option<Open<T, B>>, C::State);
+    type State = (Option<RunningTotal<T, B>>, C::State);
     type Outcome = C::Outcome;
     const ENDS_EARLY: bool = C::ENDS_EARLY;
 
@@ -202,7 +202,7 @@ where
     where
         I: Iterator<Item = U>,
     {
-        let mut open = open.unwrap_or_else(|| Open {
+        let mut open = open.unwrap_or_else(|| RunningTotal {
             total: (self.identity)(),
             beside: beside.inside(),
             units: 0,

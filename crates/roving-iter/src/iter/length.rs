@@ -1,7 +1,7 @@
 //! How long the parts of an iterator are to be, at least or at most.
 
 use super::{IndexedParallelIterator, drive_exactly};
-use crate::engine::{Exact, Piece};
+use crate::engine::{Exact, IterPiece};
 
 /// An iterator whose parts have a number of items at least:
 /// [`with_min_len`](IndexedParallelIterator::with_min_len).
@@ -62,7 +62,7 @@ pub struct BoundedPiece<P> {
     most: usize,
 }
 
-impl<P: Exact> Piece for BoundedPiece<P> {
+impl<P: Exact> IterPiece for BoundedPiece<P> {
     type Item = P::Item;
     type Seq = P::Seq;
 

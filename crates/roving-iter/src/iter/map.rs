@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::{IndexedParallelIterator, ParallelIterator};
-use crate::engine::{Companion, Consumer, Exact, Piece};
+use crate::engine::{Companion, Consumer, Exact, IterPiece};
 
 /// An iterator that makes one item of each item of another one. The names of what it makes of them
 /// are [`Map`], [`MapWith`], [`MapInit`], [`Inspect`], [`Update`], [`Cloned`] and [`Copied`].
@@ -350,7 +350,7 @@ pub struct MapPiece<'a, P, O> {
     op: &'a O,
 }
 
-impl<'a, P: Piece, O: Op<P::Item>> Piece for MapPiece<'a, P, O> {
+impl<'a, P: IterPiece, O: Op<P::Item>> IterPiece for MapPiece<'a, P, O> {
     type Item = O::Output;
     type Seq = MapSeq<'a, P::Seq, O, O::Local>;
 

@@ -16,7 +16,7 @@ use super::{
     Fold, FoldWith, FromParallelIterator, Inspect, IntoParallelIterator, Map, MapInit, MapWith,
     Mapped, ParallelExtend, TryFold, Update, WhileSome,
 };
-use crate::engine::{At, Companion, Consumer};
+use crate::engine::{Companion, Consumer, UnitPosition};
 
 /// An iterator whose items are used by many workers at a time.
 ///
@@ -681,7 +681,7 @@ pub trait ParallelIterator: Sized + Send {
     where
         P: Fn(&Self::Item) -> bool + Send + Sync,
     {
-        run(self, At::start(), FindFirst::new(is_wanted))
+        run(self, UnitPosition::start(), FindFirst::new(is_wanted))
     }
 
     /// Returns the last item for which `is_wanted` says `true`.
@@ -695,7 +695,7 @@ pub trait ParallelIterator: Sized + Send {
     where
         P: Fn(&Self::Item) -> bool + Send + Sync,
     {
-        run(self, At::start(), FindLast::new(is_wanted))
+        run(self, UnitPosition::start(), FindLast::new(is_wanted))
     }
 
     /// Returns a value that `f` gives for an item; which one depends on the run.

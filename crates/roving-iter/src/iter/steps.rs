@@ -3,7 +3,7 @@
 use std::iter;
 
 use super::{IndexedParallelIterator, drive_exactly};
-use crate::engine::{Exact, Piece};
+use crate::engine::{Exact, IterPiece};
 
 /// An iterator over the first item, and from there on in steps:
 /// [`step_by`](IndexedParallelIterator::step_by).
@@ -34,7 +34,7 @@ pub struct StepPiece<P> {
     step: usize,
 }
 
-impl<P: Exact> Piece for StepPiece<P> {
+impl<P: Exact> IterPiece for StepPiece<P> {
     type Item = P::Item;
     type Seq = iter::StepBy<P::Seq>;
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::cut::first_items;
 use super::{IndexedParallelIterator, drive_exactly};
-use crate::engine::{Exact, Piece};
+use crate::engine::{Exact, IterPiece};
 
 /// An iterator over pairs of items of two others: [`zip`](IndexedParallelIterator::zip).
 ///
@@ -42,7 +42,7 @@ pub struct ZipPiece<P, Q> {
     second: Q,
 }
 
-impl<P: Exact, Q: Exact> Piece for ZipPiece<P, Q> {
+impl<P: Exact, Q: Exact> IterPiece for ZipPiece<P, Q> {
     type Item = (P::Item, Q::Item);
     type Seq = iter::Zip<P::Seq, Q::Seq>;
 
@@ -102,7 +102,7 @@ pub struct EnumeratePiece<P> {
     piece: P,
 }
 
-impl<P: Exact> Piece for EnumeratePiece<P> {
+impl<P: Exact> IterPiece for EnumeratePiece<P> {
     type Item = (usize, P::Item);
     type Seq = iter::Zip<Range<usize>, P::Seq>;
 

@@ -35,7 +35,7 @@ where
         return;
     }
     let mut away: Vec<T> = Vec::with_capacity(home.len());
-    let memory = Memory {
+    let memory = TwoMemories {
         home: home.as_mut_ptr(),
         away: away.as_mut_ptr(),
     };
@@ -48,58 +48,58 @@ where
     // SAFETY: both memories have room for `home.len()` items, those of `home` are initialized, and
     // nobody else touches either before this call returns. Two halves of a range have no item in
     // common, and the range is the whole.
-    unsafe { sort.range(0..home.len(), Side::Home) };
+    unsafe { sort.range(0..home.len(), HomeOrAway::Home) };
 }
 
 /// Where the items of a range are to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+enum HomeOrAway {
     Home,
     Away,
 }
 
-impl Side {
-    fn other(self) -> Side {
+impl HomeOrAway {
+    fn other(self) -> HomeOrAway {
         match self {
-            Side::Home => Side::Away,
-            Side::Away => Side::Home,
+            HomeOrAway::Home => HomeOrAway::Away,
+            HomeOrAway::Away => HomeOrAway::Home,
         }
     }
 }
 
 /// The two memories.
-struct Memory<T> {
+struct TwoMemories<T> {
     home: *mut T,
     away: *mut T,
 }
 
-impl<T> Clone for Memory<T> {
+impl<T> Clone for TwoMemories<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Memory<T> {}
+impl<T> Copy for TwoMemories<T> {}
 
 // SAFETY: the pointers are what asks for this. They are used only within the ranges that the
 // functions below were given, which they do not share with another thread; the items move between
 // threads, so `T: Send`.
-unsafe impl<T: Send> Send for Memory<T> {}
+unsafe impl<T: Send> Send for TwoMemories<T> {}
 // SAFETY: as said for `Send`: a reference to this gives another thread the pointers, whose use is
 // divided by ranges, and `T: Send` lets each range be used by another thread.
-unsafe impl<T: Send> Sync for Memory<T> {}
+unsafe impl<T: Send> Sync for TwoMemories<T> {}
 
-impl<T> Memory<T> {
-    fn at(&self, side: Side) -> *mut T {
+impl<T> TwoMemories<T> {
+    fn at(&self, side: HomeOrAway) -> *mut T {
         match side {
-            Side::Home => self.home,
-            Side::Away => self.away,
+            HomeOrAway::Home => self.home,
+            HomeOrAway::Away => self.away,
         }
     }
 }
 
 struct Sort<'f, T, F> {
-    memory: Memory<T>,
+    memory: TwoMemories<T>,
     run: usize,
     heed: Heed,
     compare: &'f F,
@@ -124,7 +124,7 @@ where
     /// # Safety
     /// The range lies inside both memories. Home has its items there, initialized. Nobody else
     /// uses the range of either memory meanwhile.
-    unsafe fn range(&self, range: Range<usize>, to: Side) {
+    unsafe fn range(&self, range: Range<usize>, to: HomeOrAway) {
         let (start, len) = (range.start, range.len());
         if len <= self.run {
             self.heed.look();
@@ -132,10 +132,10 @@ where
             // call's alone.
             let run = unsafe { slice::from_raw_parts_mut(self.memory.home.add(start), len) };
             run.sort_by(self.compare);
-            if to == Side::Away {
+            if to == HomeOrAway::Away {
                 // SAFETY: the range lies inside both memories, which do not overlap; home's is
                 // initialized. Away never drops what it holds, so nothing is there twice.
-                unsafe { self.copy(Side::Home, range) };
+                unsafe { self.copy(HomeOrAway::Home, range) };
             }
             return;
         }
@@ -155,7 +155,7 @@ where
             to: start,
         };
         // Only what is written into home would be missed there.
-        let back = (to == Side::Home).then(|| CopyBack { sort: self, range });
+        let back = (to == HomeOrAway::Home).then(|| CopyBack { sort: self, range });
         // SAFETY: both runs are sorted and on side `from`, initialized; what is written is the
         // same range of the other side, and both are this call's.
         unsafe { self.merge(from, runs) };
@@ -166,7 +166,7 @@ where
     ///
     /// # Safety
     /// The range lies inside both memories, is initialized on side `from`, and nobody else uses it.
-    unsafe fn copy(&self, from: Side, range: Range<usize>) {
+    unsafe fn copy(&self, from: HomeOrAway, range: Range<usize>) {
         // SAFETY: by the conditions; the two memories are two allocations.
         unsafe {
             let source = self.memory.at(from).add(range.start);
@@ -181,7 +181,7 @@ where
     /// The runs lie inside both memories and are initialized on side `from`. What is written lies
     /// inside as well: as many items as both have, from `runs.to` on. Nobody else uses the runs on
     /// side `from`, nor that range of the other side.
-    unsafe fn merge(&self, from: Side, runs: Runs) {
+    unsafe fn merge(&self, from: HomeOrAway, runs: Runs) {
         self.heed.look();
         let Runs { left, right, to } = runs.clone();
         if left.len() + right.len() <= MERGE_LEAST {
@@ -234,7 +234,7 @@ where
     ///
     /// # Safety
     /// As for [`Self::merge`].
-    unsafe fn merge_here(&self, from: Side, runs: Runs) {
+    unsafe fn merge_here(&self, from: HomeOrAway, runs: Runs) {
         let source = self.memory.at(from);
         let target = self.memory.at(from.other());
         let (mut l, mut r, mut to) = (runs.left.start, runs.right.start, runs.to);
@@ -282,6 +282,6 @@ where
         // which all parts have ended when this is dropped. Away was complete then and has only been
         // read since. Bits of items that the merge has written to home are overwritten, not
         // dropped.
-        unsafe { self.sort.copy(Side::Away, self.range.clone()) };
+        unsafe { self.sort.copy(HomeOrAway::Away, self.range.clone()) };
     }
 }

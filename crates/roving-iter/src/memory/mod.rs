@@ -17,4 +17,4 @@ mod tests;
 pub(crate) use merge::sort_runs;
 pub(crate) use nearly::sort_nearly_sorted;
 pub(crate) use owned::{Owned, OwnedSeq, own_all};
-pub(crate) use slots::{Filled, Slots, append_filled};
+pub(crate) use slots::{EmptySlots, Filled, append_filled};

@@ -9,7 +9,7 @@ use crate::engine::Companion;
 ///
 /// Invariant: `base` leads to memory of at least `end` items, which stays where it is for `'a`; no
 /// other value of this type has a slot of this one's; and the slots are not initialized.
-pub(crate) struct Slots<'a, T> {
+pub(crate) struct EmptySlots<'a, T> {
     base: *mut T,
     start: usize,
     end: usize,
@@ -18,9 +18,9 @@ pub(crate) struct Slots<'a, T> {
 
 // SAFETY: `base` is what asks for this. Only the slots from `start` to `end` are reached through
 // it, which by the invariant belong to this value alone; items are moved into them, so `T: Send`.
-unsafe impl<T: Send> Send for Slots<'_, T> {}
+unsafe impl<T: Send> Send for EmptySlots<'_, T> {}
 
-impl<'a, T: Send> Slots<'a, T> {
+impl<'a, T: Send> EmptySlots<'a, T> {
     /// Moves items into the slots until either ends.
     #[inline]
     pub(crate) fn fill(self, items: impl Iterator<Item = T>) -> Filled<'a, T> {
@@ -43,15 +43,15 @@ impl<'a, T: Send> Slots<'a, T> {
     }
 }
 
-impl<T: Send> Companion for Slots<'_, T> {
+impl<T: Send> Companion for EmptySlots<'_, T> {
     /// The invariant passes to the two halves, which have no slot in common.
     fn cut(self, at: usize) -> (Self, Self) {
         let middle = self.start.saturating_add(at).min(self.end);
-        let upper = Slots {
+        let upper = EmptySlots {
             start: middle,
             ..self
         };
-        let lower = Slots {
+        let lower = EmptySlots {
             end: middle,
             ..self
         };
@@ -60,7 +60,7 @@ impl<T: Send> Companion for Slots<'_, T> {
 
     /// None: how many items a unit has inside is not known.
     fn inside(&mut self) -> Self {
-        Slots {
+        EmptySlots {
             end: self.start,
             ..*self
         }
@@ -142,7 +142,7 @@ impl<T> Drop for Filled<'_, T> {
 pub(crate) fn append_filled<T, F>(vec: &mut Vec<T>, len: usize, fill: F)
 where
     T: Send,
-    F: for<'a> FnOnce(Slots<'a, T>) -> Filled<'a, T>,
+    F: for<'a> FnOnce(EmptySlots<'a, T>) -> Filled<'a, T>,
 {
     vec.reserve(len);
     let before = vec.len();
@@ -150,9 +150,9 @@ where
     // one past it.
     let base = unsafe { vec.as_mut_ptr().add(before) };
     // The invariant: `reserve` made room for `len` items from `base` on; the vector is not
-    // touched before `fill` has returned, and then no `Slots` of it are left, as `fill` knows
+    // touched before `fill` has returned, and then no `EmptySlots` of it are left, as `fill` knows
     // nothing of `'a` but that it is as long as the call.
-    let slots = Slots {
+    let slots = EmptySlots {
         base,
         start: 0,
         end: len,

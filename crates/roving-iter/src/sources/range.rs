@@ -3,7 +3,7 @@
 use std::ops;
 
 use crate::engine::{Companion, Consumer};
-use crate::engine::{Exact, Piece, drive};
+use crate::engine::{Exact, IterPiece, drive};
 use crate::iter::few;
 use crate::iter::{
     Chain, IndexedParallelIterator, IntoParallelIterator, ParallelIterator, drive_exactly,
@@ -227,7 +227,7 @@ impl<T: Int> RangePiece<T> {
     }
 }
 
-impl<T: Int> Piece for RangePiece<T> {
+impl<T: Int> IterPiece for RangePiece<T> {
     type Item = T;
     type Seq = T::Seq;
 
@@ -311,7 +311,7 @@ drive_exactly! {
     fn piece(self) { CharPiece(self.0.clone()) }
 }
 
-impl Piece for CharPiece {
+impl IterPiece for CharPiece {
     type Item = char;
     type Seq = std::iter::Map<ops::Range<u32>, fn(u32) -> char>;
 

@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use crate::engine::{Exact, Piece};
+use crate::engine::{Exact, IterPiece};
 use crate::iter::{IntoParallelIterator, drive_exactly};
 
 /// A piece that is a slice and its parts' length, and the iterator that begins with the whole.
@@ -23,14 +23,14 @@ macro_rules! slice_iterator {
 
         drive_exactly! {
             impl ['data, T: $($sync)+] for $name<'data, T>, Item = $item;
-            fn len(self) { Piece::units(self) }
+            fn len(self) { IterPiece::units(self) }
             type Piece<'a> = $name<'data, T>;
             fn piece(self) {
                 $name { slice: std::mem::take(&mut self.slice), $($size: self.$size)? }
             }
         }
 
-        impl<'data, T: $($sync)+> Piece for $name<'data, T> {
+        impl<'data, T: $($sync)+> IterPiece for $name<'data, T> {
             type Item = $item;
             type Seq = slice::$seq<'data, T>;
 

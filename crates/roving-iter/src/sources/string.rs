@@ -3,7 +3,7 @@
 use std::str;
 
 use super::slice;
-use crate::engine::{Companion, Consumer, Piece, drive};
+use crate::engine::{Companion, Consumer, IterPiece, drive};
 use crate::iter::{Copied, IntoParallelRefIterator, ParallelIterator};
 
 /// An iterator over the bytes of a text: [`par_bytes`](ParallelString::par_bytes).
@@ -150,7 +150,7 @@ macro_rules! text_iterator {
             }
         }
 
-        impl<'t> Piece for $name<'t> {
+        impl<'t> IterPiece for $name<'t> {
             type Item = $item;
             type Seq = $seq;
 
@@ -241,7 +241,7 @@ impl ParallelIterator for CharIndices<'_> {
     }
 }
 
-impl<'t> Piece for CharIndices<'t> {
+impl<'t> IterPiece for CharIndices<'t> {
     type Item = (usize, char);
     type Seq = CharIndicesSeq<'t>;
 
@@ -381,7 +381,7 @@ impl<'t, P: TextPattern> SplitPiece<'t, '_, P> {
     }
 }
 
-impl<'t, 'p, P: TextPattern> Piece for SplitPiece<'t, 'p, P> {
+impl<'t, 'p, P: TextPattern> IterPiece for SplitPiece<'t, 'p, P> {
     type Item = &'t str;
     type Seq = SplitPiece<'t, 'p, P>;
 

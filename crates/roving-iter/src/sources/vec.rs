@@ -1,6 +1,6 @@
 //! The items of a vector.
 
-use crate::engine::{Exact, Piece};
+use crate::engine::{Exact, IterPiece};
 use crate::iter::{IntoParallelIterator, drive_exactly};
 use crate::memory::{Owned, OwnedSeq, own_all};
 
@@ -55,7 +55,7 @@ drive_exactly! {
 /// A part of a vector.
 pub struct VecPiece<'a, T>(Owned<'a, T>);
 
-impl<'a, T: Send> Piece for VecPiece<'a, T> {
+impl<'a, T: Send> IterPiece for VecPiece<'a, T> {
     type Item = T;
     type Seq = OwnedSeq<'a, T>;
 
