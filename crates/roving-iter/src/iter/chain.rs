@@ -2,23 +2,9 @@
 
 use std::iter;
 
+use super::adaptors::Chain;
 use super::{IndexedParallelIterator, ParallelIterator};
 use crate::engine::{Companion, Consumer, Exact, IterPiece};
-
-/// An iterator over the items of one and then of another: [`chain`](ParallelIterator::chain).
-///
-/// ```
-/// use roving_iter::iter::Chain;
-/// use roving_iter::prelude::*;
-///
-/// let iter: Chain<_, _> = (0..2).into_par_iter().chain(5..6);
-/// assert_eq!(iter.collect::<Vec<_>>(), [0, 1, 5]);
-/// ```
-#[derive(Clone, Debug)]
-pub struct Chain<A, B> {
-    pub(super) first: A,
-    pub(super) second: B,
-}
 
 impl<I, J> ParallelIterator for Chain<I, J>
 where

@@ -1,22 +1,8 @@
 //! Items in vectors of a fixed length.
 
+use super::adaptors::Chunks;
 use super::{IndexedParallelIterator, drive_exactly};
 use crate::engine::{Exact, IterPiece};
-
-/// An iterator over vectors of adjacent items: [`chunks`](IndexedParallelIterator::chunks).
-///
-/// ```
-/// use roving_iter::iter::Chunks;
-/// use roving_iter::prelude::*;
-///
-/// let iter: Chunks<_> = (0..3).into_par_iter().chunks(2);
-/// assert_eq!(iter.collect::<Vec<_>>(), [vec![0, 1], vec![2]]);
-/// ```
-#[derive(Clone, Debug)]
-pub struct Chunks<I> {
-    pub(super) base: I,
-    pub(super) size: usize,
-}
 
 drive_exactly! {
     impl [I: IndexedParallelIterator] for Chunks<I>, Item = Vec<I::Item>;

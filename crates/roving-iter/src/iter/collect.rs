@@ -1,4 +1,4 @@
-//! Collections that are made from the items of a parallel iterator.
+//! Collections that are made from the items of a parallel iterator, or to which they are added.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
@@ -6,7 +6,8 @@ use std::hash::{BuildHasher, Hash};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::consume::{Fill, Push, PushText, Separate, Unzip, run};
+use super::consume::{Fill, Push, PushText, Separate, Unzip};
+use super::parallel::run;
 use super::{Either, IntoParallelIterator, ParallelIterator};
 use crate::memory::append_filled;
 
@@ -29,6 +30,28 @@ pub trait FromParallelIterator<T: Send> {
     /// assert_eq!(Vec::from_par_iter(0..3), [0, 1, 2]);
     /// ```
     fn from_par_iter<I: IntoParallelIterator<Item = T>>(iter: I) -> Self;
+}
+
+/// A collection to which the items of a parallel iterator can be added.
+///
+/// ```
+/// use roving_iter::prelude::*;
+///
+/// let mut numbers = vec![1];
+/// numbers.par_extend(2..4);
+/// assert_eq!(numbers, [1, 2, 3]);
+/// ```
+pub trait ParallelExtend<T: Send> {
+    /// Adds these items.
+    ///
+    /// ```
+    /// use roving_iter::prelude::*;
+    ///
+    /// let mut text = String::from("a");
+    /// text.par_extend(["b", "c"]);
+    /// assert_eq!(text, "abc");
+    /// ```
+    fn par_extend<I: IntoParallelIterator<Item = T>>(&mut self, iter: I);
 }
 
 /// Puts all items into a vector, in their order: directly to where they belong, if it is known

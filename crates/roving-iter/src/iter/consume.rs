@@ -5,24 +5,10 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::Either;
 use super::attempt::Try;
-use super::{Either, ParallelIterator};
-use crate::engine::{Companion, Consumer, UnitPosition, state_is_outcome};
+use crate::engine::{Consumer, UnitPosition, state_is_outcome};
 use crate::memory::{EmptySlots, Filled};
-
-/// Runs an iterator to its end, on a worker.
-#[inline]
-pub(crate) fn run<I, B, C>(iter: I, beside: B, consumer: C) -> C::Outcome
-where
-    I: ParallelIterator,
-    B: Companion,
-    C: Consumer<I::Item, B>,
-{
-    roving::raw::loops::run_on_worker(move || {
-        let state = consumer.begin();
-        consumer.end(iter.drive(beside, &consumer, state))
-    })
-}
 
 /// Calls a closure with each item.
 pub(crate) struct ForEach<F>(pub(crate) F);

@@ -2,23 +2,10 @@
 
 use std::iter;
 
+use super::adaptors::{Rev, Skip, Take};
 use super::consume::ForEach;
 use super::{IndexedParallelIterator, drive_exactly};
 use crate::engine::{Exact, IterPiece, drive};
-
-/// An iterator over the items in reverse: [`rev`](IndexedParallelIterator::rev).
-///
-/// ```
-/// use roving_iter::iter::Rev;
-/// use roving_iter::prelude::*;
-///
-/// let iter: Rev<_> = (0..3).into_par_iter().rev();
-/// assert_eq!(iter.collect::<Vec<_>>(), [2, 1, 0]);
-/// ```
-#[derive(Clone, Debug)]
-pub struct Rev<I> {
-    pub(super) base: I,
-}
 
 drive_exactly! {
     impl [I: IndexedParallelIterator] for Rev<I>, Item = I::Item;
@@ -55,21 +42,6 @@ impl<P: Exact> IterPiece for RevPiece<P> {
 
 impl<P: Exact> Exact for RevPiece<P> {}
 
-/// An iterator without the first items: [`skip`](IndexedParallelIterator::skip).
-///
-/// ```
-/// use roving_iter::iter::Skip;
-/// use roving_iter::prelude::*;
-///
-/// let iter: Skip<_> = (0..3).into_par_iter().skip(1);
-/// assert_eq!(iter.collect::<Vec<_>>(), [1, 2]);
-/// ```
-#[derive(Clone, Debug)]
-pub struct Skip<I> {
-    pub(super) base: I,
-    pub(super) count: usize,
-}
-
 drive_exactly! {
     impl [I: IndexedParallelIterator] for Skip<I>, Item = I::Item;
     fn len(self) { self.base.len().saturating_sub(self.count) }
@@ -89,21 +61,6 @@ pub(super) fn first_items<P: Exact>(piece: P, count: usize) -> P {
     let (first, rest) = piece.cut(count);
     drop(rest);
     first
-}
-
-/// An iterator over the first items alone: [`take`](IndexedParallelIterator::take).
-///
-/// ```
-/// use roving_iter::iter::Take;
-/// use roving_iter::prelude::*;
-///
-/// let iter: Take<_> = (0..3).into_par_iter().take(2);
-/// assert_eq!(iter.collect::<Vec<_>>(), [0, 1]);
-/// ```
-#[derive(Clone, Debug)]
-pub struct Take<I> {
-    pub(super) base: I,
-    pub(super) count: usize,
 }
 
 drive_exactly! {

@@ -1,33 +1,11 @@
-//! Collections to which the items of a parallel iterator are added.
+//! The collections of `std` to which the items of a parallel iterator are added.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
 use std::hash::{BuildHasher, Hash};
 
-use super::collect::{append_exact, into_text, into_vec, unzipped};
+use super::collect::{ParallelExtend, append_exact, into_text, into_vec, unzipped};
 use super::{IntoParallelIterator, ParallelIterator};
-
-/// A collection to which the items of a parallel iterator can be added.
-///
-/// ```
-/// use roving_iter::prelude::*;
-///
-/// let mut numbers = vec![1];
-/// numbers.par_extend(2..4);
-/// assert_eq!(numbers, [1, 2, 3]);
-/// ```
-pub trait ParallelExtend<T: Send> {
-    /// Adds these items.
-    ///
-    /// ```
-    /// use roving_iter::prelude::*;
-    ///
-    /// let mut text = String::from("a");
-    /// text.par_extend(["b", "c"]);
-    /// assert_eq!(text, "abc");
-    /// ```
-    fn par_extend<I: IntoParallelIterator<Item = T>>(&mut self, iter: I);
-}
 
 impl<T: Send> ParallelExtend<T> for Vec<T> {
     fn par_extend<I: IntoParallelIterator<Item = T>>(&mut self, iter: I) {

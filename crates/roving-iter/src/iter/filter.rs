@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::ParallelIterator;
+use super::adaptors::{Filter, FilterMap, WhileSome};
 use crate::engine::{Companion, Consumer, forward_to};
 
 /// The methods of an iterator over fewer items than another one, by a consumer that wraps.
@@ -24,22 +25,6 @@ macro_rules! drive_into {
             self.base.span()
         }
     };
-}
-
-/// An iterator over the items for which a closure says `true`:
-/// [`filter`](ParallelIterator::filter).
-///
-/// ```
-/// use roving_iter::iter::Filter;
-/// use roving_iter::prelude::*;
-///
-/// let iter: Filter<_, _> = (0..5).into_par_iter().filter(|n| n % 2 == 0);
-/// assert_eq!(iter.collect::<Vec<_>>(), [0, 2, 4]);
-/// ```
-#[derive(Clone, Debug)]
-pub struct Filter<I, P> {
-    pub(super) base: I,
-    pub(super) is_kept: P,
 }
 
 impl<I, P> ParallelIterator for Filter<I, P>
@@ -72,22 +57,6 @@ where
     }
 }
 
-/// An iterator over what a closure makes of some items:
-/// [`filter_map`](ParallelIterator::filter_map).
-///
-/// ```
-/// use roving_iter::iter::FilterMap;
-/// use roving_iter::prelude::*;
-///
-/// let iter: FilterMap<_, _> = (0_u8..3).into_par_iter().filter_map(|n| n.checked_sub(1));
-/// assert_eq!(iter.collect::<Vec<_>>(), [0, 1]);
-/// ```
-#[derive(Clone, Debug)]
-pub struct FilterMap<I, F> {
-    pub(super) base: I,
-    pub(super) f: F,
-}
-
 impl<I, R, F> ParallelIterator for FilterMap<I, F>
 where
     I: ParallelIterator,
@@ -117,20 +86,6 @@ where
     fn is_done(&self, state: &C::State, beside: &B) -> bool {
         self.to.is_done(state, beside)
     }
-}
-
-/// An iterator that ends at a `None`: [`while_some`](ParallelIterator::while_some).
-///
-/// ```
-/// use roving_iter::iter::WhileSome;
-/// use roving_iter::prelude::*;
-///
-/// let iter: WhileSome<_> = vec![Some(1), Some(2)].into_par_iter().while_some();
-/// assert_eq!(iter.collect::<Vec<_>>(), [1, 2]);
-/// ```
-#[derive(Clone, Debug)]
-pub struct WhileSome<I> {
-    pub(super) base: I,
 }
 
 impl<T: Send, I: ParallelIterator<Item = Option<T>>> ParallelIterator for WhileSome<I> {

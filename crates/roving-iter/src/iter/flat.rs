@@ -1,68 +1,8 @@
 //! Iterators that make many items of each item.
 
+use super::adaptors::{FlatMap, FlatMapIter, Flatten, FlattenIter};
 use super::{IntoParallelIterator, ParallelIterator};
 use crate::engine::{Companion, Consumer, forward_to};
-
-/// An iterator over the items of the parallel iterators that a closure makes:
-/// [`flat_map`](ParallelIterator::flat_map).
-///
-/// ```
-/// use roving_iter::iter::FlatMap;
-/// use roving_iter::prelude::*;
-///
-/// let iter: FlatMap<_, _> = (1..3).into_par_iter().flat_map(|n| 0..n);
-/// assert_eq!(iter.collect::<Vec<_>>(), [0, 0, 1]);
-/// ```
-#[derive(Clone, Debug)]
-pub struct FlatMap<I, F> {
-    pub(super) base: I,
-    pub(super) f: F,
-}
-
-/// An iterator over the items of items: [`flatten`](ParallelIterator::flatten).
-///
-/// ```
-/// use roving_iter::iter::Flatten;
-/// use roving_iter::prelude::*;
-///
-/// let iter: Flatten<_> = vec![vec![1], vec![2, 3]].into_par_iter().flatten();
-/// assert_eq!(iter.collect::<Vec<_>>(), [1, 2, 3]);
-/// ```
-#[derive(Clone, Debug)]
-pub struct Flatten<I> {
-    pub(super) base: I,
-}
-
-/// An iterator over the items of the iterators of `std` that a closure makes:
-/// [`flat_map_iter`](ParallelIterator::flat_map_iter).
-///
-/// ```
-/// use roving_iter::iter::FlatMapIter;
-/// use roving_iter::prelude::*;
-///
-/// let iter: FlatMapIter<_, _> = (1..3).into_par_iter().flat_map_iter(|n| 0..n);
-/// assert_eq!(iter.collect::<Vec<_>>(), [0, 0, 1]);
-/// ```
-#[derive(Clone, Debug)]
-pub struct FlatMapIter<I, F> {
-    pub(super) base: I,
-    pub(super) f: F,
-}
-
-/// An iterator over the items of items, which are iterators of `std`:
-/// [`flatten_iter`](ParallelIterator::flatten_iter).
-///
-/// ```
-/// use roving_iter::iter::FlattenIter;
-/// use roving_iter::prelude::*;
-///
-/// let iter: FlattenIter<_> = vec![vec![1], vec![2, 3]].into_par_iter().flatten_iter();
-/// assert_eq!(iter.collect::<Vec<_>>(), [1, 2, 3]);
-/// ```
-#[derive(Clone, Debug)]
-pub struct FlattenIter<I> {
-    pub(super) base: I,
-}
 
 impl<I, R, F> ParallelIterator for FlatMap<I, F>
 where

@@ -3,72 +3,12 @@
 use std::marker::PhantomData;
 use std::mem;
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 
 use super::ParallelIterator;
+use super::adaptors::{Fold, FoldWith, TryFold};
 use super::attempt::Try;
 use super::map::clone_locked;
 use crate::engine::{Companion, Consumer};
-
-/// An iterator over what the parts of another one come to: [`fold`](ParallelIterator::fold).
-///
-/// ```
-/// use roving_iter::iter::Fold;
-/// use roving_iter::prelude::*;
-///
-/// let iter: Fold<_, _, _> = (0..9).into_par_iter().fold(|| 0, |sum, n| sum + n);
-/// assert_eq!(iter.sum::<i32>(), 36);
-/// ```
-#[derive(Clone, Debug)]
-pub struct Fold<I, N, F> {
-    pub(super) base: I,
-    pub(super) identity: N,
-    pub(super) f: F,
-}
-
-/// A [`Fold`] that begins with clones of a value: [`fold_with`](ParallelIterator::fold_with).
-///
-/// ```
-/// use roving_iter::iter::FoldWith;
-/// use roving_iter::prelude::*;
-///
-/// let iter: FoldWith<_, _, _> = (0..9).into_par_iter().fold_with(0, |sum, n| sum + n);
-/// assert_eq!(iter.sum::<i32>(), 36);
-/// ```
-#[derive(Debug)]
-pub struct FoldWith<I, T, F> {
-    base: I,
-    identity: Mutex<T>,
-    f: F,
-}
-
-impl<I, T, F> FoldWith<I, T, F> {
-    pub(super) fn new(base: I, identity: T, f: F) -> Self {
-        FoldWith {
-            base,
-            identity: Mutex::new(identity),
-            f,
-        }
-    }
-}
-
-/// An iterator over what the parts of another one come to, each up to its first failure:
-/// [`try_fold`](ParallelIterator::try_fold).
-///
-/// ```
-/// use roving_iter::iter::TryFold;
-/// use roving_iter::prelude::*;
-///
-/// let iter: TryFold<_, Option<u8>, _, _> = (0..9).into_par_iter().try_fold(|| 0, u8::checked_add);
-/// assert_eq!(iter.try_reduce(|| 0, u8::checked_add), Some(36));
-/// ```
-#[derive(Clone, Debug)]
-pub struct TryFold<I, R, N, F> {
-    pub(super) base: I,
-    pub(super) identity: N,
-    pub(super) f: F,
-    pub(super) result: PhantomData<fn() -> R>,
-}
 
 impl<I, T, N, F> ParallelIterator for Fold<I, N, F>
 where

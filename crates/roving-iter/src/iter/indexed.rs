@@ -418,3 +418,45 @@ pub trait IndexedParallelIterator: ParallelIterator {
         self.partial_cmp(other).is_some_and(Ordering::is_ge)
     }
 }
+
+/// Implements both traits for an iterator whose pieces are exact.
+macro_rules! drive_exactly {
+    (
+        impl [$($param:tt)*] for $of:ty, Item = $item:ty $(, where [$($bounds:tt)*])?;
+        fn len($this:ident) $len:block
+        type Piece<$life:lifetime> = $piece:ty;
+        fn piece($that:ident) $make:block
+    ) => {
+        impl<$($param)*> $crate::iter::ParallelIterator for $of
+        $(where $($bounds)*)?
+        {
+            type Item = $item;
+
+            #[inline]
+            fn drive<B, C>(mut self, beside: B, consumer: &C, state: C::State) -> C::State
+            where
+                B: $crate::engine::Companion,
+                C: $crate::engine::Consumer<Self::Item, B>,
+            {
+                let piece = $crate::iter::IndexedParallelIterator::piece(&mut self);
+                $crate::engine::drive(piece, beside, consumer, state)
+            }
+            fn span(&self) -> usize {
+                $crate::iter::IndexedParallelIterator::len(self)
+            }
+            fn is_exact(&self) -> bool {
+                true
+            }
+        }
+
+        impl<$($param)*> $crate::iter::IndexedParallelIterator for $of
+        $(where $($bounds)*)?
+        {
+            type Piece<$life> = $piece where Self: $life;
+
+            fn len(&$this) -> usize $len
+            fn piece(&mut $that) -> Self::Piece<'_> $make
+        }
+    };
+}
+pub(crate) use drive_exactly;

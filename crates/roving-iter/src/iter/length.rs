@@ -1,39 +1,8 @@
 //! How long the parts of an iterator are to be, at least or at most.
 
+use super::adaptors::{MaxLen, MinLen};
 use super::{IndexedParallelIterator, drive_exactly};
 use crate::engine::{Exact, IterPiece};
-
-/// An iterator whose parts have a number of items at least:
-/// [`with_min_len`](IndexedParallelIterator::with_min_len).
-///
-/// ```
-/// use roving_iter::iter::MinLen;
-/// use roving_iter::prelude::*;
-///
-/// let iter: MinLen<_> = (0..3).into_par_iter().with_min_len(2);
-/// assert_eq!(iter.collect::<Vec<_>>(), [0, 1, 2]);
-/// ```
-#[derive(Clone, Debug)]
-pub struct MinLen<I> {
-    pub(super) base: I,
-    pub(super) least: usize,
-}
-
-/// An iterator whose parts have a number of items at most:
-/// [`with_max_len`](IndexedParallelIterator::with_max_len).
-///
-/// ```
-/// use roving_iter::iter::MaxLen;
-/// use roving_iter::prelude::*;
-///
-/// let iter: MaxLen<_> = (0..3).into_par_iter().with_max_len(2);
-/// assert_eq!(iter.collect::<Vec<_>>(), [0, 1, 2]);
-/// ```
-#[derive(Clone, Debug)]
-pub struct MaxLen<I> {
-    pub(super) base: I,
-    pub(super) most: usize,
-}
 
 drive_exactly! {
     impl [I: IndexedParallelIterator] for MinLen<I>, Item = I::Item;

@@ -1,9 +1,6 @@
-//! Iterators that make one item of each item.
+//! Iterators that make one item of each item, and what they make of it.
 
 use std::sync::{Mutex, PoisonError};
-
-use super::{IndexedParallelIterator, ParallelIterator};
-use crate::engine::{Companion, Consumer, Exact, IterPiece};
 
 /// An iterator that makes one item of each item of another one. The names of what it makes of them
 /// are [`Map`], [`MapWith`], [`MapInit`], [`Inspect`], [`Update`], [`Cloned`] and [`Copied`].
@@ -16,11 +13,11 @@ use crate::engine::{Companion, Consumer, Exact, IterPiece};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Mapped<I, O> {
-    base: I,
-    op: O,
+    pub(super) base: I,
+    pub(super) op: O,
 }
 
-/// An iterator that calls a closure with each item: [`map`](ParallelIterator::map).
+/// An iterator that calls a closure with each item: [`map`](super::ParallelIterator::map).
 ///
 /// ```
 /// use roving_iter::iter::Map;
@@ -31,7 +28,7 @@ pub struct Mapped<I, O> {
 /// ```
 pub type Map<I, F> = Mapped<I, MapFn<F>>;
 /// An iterator that calls a closure with each item and a value of its own:
-/// [`map_with`](ParallelIterator::map_with).
+/// [`map_with`](super::ParallelIterator::map_with).
 ///
 /// ```
 /// use roving_iter::iter::MapWith;
@@ -42,7 +39,7 @@ pub type Map<I, F> = Mapped<I, MapFn<F>>;
 /// ```
 pub type MapWith<I, T, F> = Mapped<I, WithFn<T, F>>;
 /// An iterator that calls a closure with each item and a value made by another one:
-/// [`map_init`](ParallelIterator::map_init).
+/// [`map_init`](super::ParallelIterator::map_init).
 ///
 /// ```
 /// use roving_iter::iter::MapInit;
@@ -52,7 +49,7 @@ pub type MapWith<I, T, F> = Mapped<I, WithFn<T, F>>;
 /// assert_eq!(iter.collect::<Vec<_>>(), [0, 5, 10]);
 /// ```
 pub type MapInit<I, N, F> = Mapped<I, InitFn<N, F>>;
-/// An iterator that shows each item to a closure: [`inspect`](ParallelIterator::inspect).
+/// An iterator that shows each item to a closure: [`inspect`](super::ParallelIterator::inspect).
 ///
 /// ```
 /// use roving_iter::iter::Inspect;
@@ -62,7 +59,7 @@ pub type MapInit<I, N, F> = Mapped<I, InitFn<N, F>>;
 /// assert_eq!(iter.collect::<Vec<_>>(), [0, 1, 2]);
 /// ```
 pub type Inspect<I, F> = Mapped<I, InspectFn<F>>;
-/// An iterator that lets a closure change each item: [`update`](ParallelIterator::update).
+/// An iterator that lets a closure change each item: [`update`](super::ParallelIterator::update).
 ///
 /// ```
 /// use roving_iter::iter::Update;
@@ -72,7 +69,7 @@ pub type Inspect<I, F> = Mapped<I, InspectFn<F>>;
 /// assert_eq!(iter.collect::<Vec<_>>(), [1, 2, 3]);
 /// ```
 pub type Update<I, F> = Mapped<I, UpdateFn<F>>;
-/// An iterator that clones each item: [`cloned`](ParallelIterator::cloned).
+/// An iterator that clones each item: [`cloned`](super::ParallelIterator::cloned).
 ///
 /// ```
 /// use roving_iter::iter::Cloned;
@@ -82,7 +79,7 @@ pub type Update<I, F> = Mapped<I, UpdateFn<F>>;
 /// assert_eq!(iter.collect::<Vec<_>>(), [1, 2]);
 /// ```
 pub type Cloned<I> = Mapped<I, Cloning>;
-/// An iterator that copies each item: [`copied`](ParallelIterator::copied).
+/// An iterator that copies each item: [`copied`](super::ParallelIterator::copied).
 ///
 /// ```
 /// use roving_iter::iter::Copied;
@@ -250,168 +247,3 @@ impl<I, O> Mapped<I, O> {
         Mapped { base, op }
     }
 }
-
-impl<I, O> ParallelIterator for Mapped<I, O>
-where
-    I: ParallelIterator,
-    O: Op<I::Item, Output: Send>,
-{
-    type Item = O::Output;
-
-    #[inline]
-    fn drive<B, C>(self, beside: B, consumer: &C, state: C::State) -> C::State
-    where
-        B: Companion,
-        C: Consumer<O::Output, B>,
-    {
-        let into = MapInto {
-            op: &self.op,
-            to: consumer,
-        };
-        let state = (self.op.local(), state);
-        self.base.drive(beside, &into, state).1
-    }
-    fn span(&self) -> usize {
-        self.base.span()
-    }
-    fn is_exact(&self) -> bool {
-        self.base.is_exact()
-    }
-}
-
-/// A consumer that maps what it takes for another one. Each part has one value of the closure's.
-struct MapInto<'c, O, C> {
-    op: &'c O,
-    to: &'c C,
-}
-
-impl<T, B, O, C> Consumer<T, B> for MapInto<'_, O, C>
-where
-    O: Op<T>,
-    C: Consumer<O::Output, B>,
-{
-    type State = (O::Local, C::State);
-    type Outcome = C::Outcome;
-    const ENDS_EARLY: bool = C::ENDS_EARLY;
-
-    #[inline]
-    fn begin(&self) -> Self::State {
-        (self.op.local(), self.to.begin())
-    }
-    #[inline]
-    fn feed<I: Iterator<Item = T>>(&self, state: Self::State, items: I, beside: B) -> Self::State {
-        let (mut local, state) = state;
-        let items = items.map(|item| self.op.apply(&mut local, item));
-        let state = self.to.feed(state, items, beside);
-        (local, state)
-    }
-    #[inline]
-    fn end(&self, state: Self::State) -> C::Outcome {
-        self.to.end(state.1)
-    }
-    #[inline]
-    fn resume(&self, outcome: C::Outcome) -> Self::State {
-        (self.op.local(), self.to.resume(outcome))
-    }
-    #[inline]
-    fn join(&self, lower: C::Outcome, upper: C::Outcome) -> C::Outcome {
-        self.to.join(lower, upper)
-    }
-    #[inline]
-    fn is_done(&self, state: &Self::State, beside: &B) -> bool {
-        self.to.is_done(&state.1, beside)
-    }
-}
-
-impl<I, O> IndexedParallelIterator for Mapped<I, O>
-where
-    I: IndexedParallelIterator,
-    O: Op<I::Item, Output: Send>,
-{
-    type Piece<'a>
-        = MapPiece<'a, I::Piece<'a>, O>
-    where
-        Self: 'a;
-
-    fn len(&self) -> usize {
-        self.base.len()
-    }
-    fn piece(&mut self) -> Self::Piece<'_> {
-        MapPiece {
-            piece: self.base.piece(),
-            op: &self.op,
-        }
-    }
-}
-
-/// A part of a mapped iterator.
-pub struct MapPiece<'a, P, O> {
-    piece: P,
-    op: &'a O,
-}
-
-impl<'a, P: IterPiece, O: Op<P::Item>> IterPiece for MapPiece<'a, P, O> {
-    type Item = O::Output;
-    type Seq = MapSeq<'a, P::Seq, O, O::Local>;
-
-    fn units(&self) -> usize {
-        self.piece.units()
-    }
-    fn cut(self, at: usize) -> (Self, Self) {
-        let (lower, upper) = self.piece.cut(at);
-        let op = self.op;
-        (MapPiece { piece: lower, op }, MapPiece { piece: upper, op })
-    }
-    fn least(&self) -> usize {
-        self.piece.least()
-    }
-    fn most(&self) -> usize {
-        self.piece.most()
-    }
-    fn into_seq(self) -> Self::Seq {
-        MapSeq {
-            seq: self.piece.into_seq(),
-            op: self.op,
-            local: self.op.local(),
-        }
-    }
-}
-
-impl<P: Exact, O: Op<P::Item>> Exact for MapPiece<'_, P, O> {}
-
-/// Mapped items, one by one.
-pub struct MapSeq<'a, S, O, L> {
-    seq: S,
-    op: &'a O,
-    local: L,
-}
-
-impl<S: Iterator, O: Op<S::Item>> Iterator for MapSeq<'_, S, O, O::Local> {
-    type Item = O::Output;
-
-    #[inline]
-    fn next(&mut self) -> Option<O::Output> {
-        let item = self.seq.next()?;
-        Some(self.op.apply(&mut self.local, item))
-    }
-    #[inline]
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.seq.size_hint()
-    }
-    #[inline]
-    fn fold<A, F: FnMut(A, O::Output) -> A>(self, start: A, mut f: F) -> A {
-        let (op, mut local) = (self.op, self.local);
-        self.seq
-            .fold(start, |so_far, item| f(so_far, op.apply(&mut local, item)))
-    }
-}
-
-impl<S: DoubleEndedIterator, O: Op<S::Item>> DoubleEndedIterator for MapSeq<'_, S, O, O::Local> {
-    #[inline]
-    fn next_back(&mut self) -> Option<O::Output> {
-        let item = self.seq.next_back()?;
-        Some(self.op.apply(&mut self.local, item))
-    }
-}
-
-impl<S: ExactSizeIterator, O: Op<S::Item>> ExactSizeIterator for MapSeq<'_, S, O, O::Local> {}

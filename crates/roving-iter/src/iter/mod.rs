@@ -11,6 +11,7 @@
 //! assert_eq!(long, [&"not"]);
 //! ```
 
+mod adaptors;
 mod bridge;
 mod chain;
 mod chunks;
@@ -26,6 +27,7 @@ mod indexed;
 mod into;
 mod length;
 mod map;
+mod mapped;
 mod multi;
 mod parallel;
 mod results;
@@ -35,68 +37,21 @@ mod zip;
 mod attempt;
 pub(crate) mod consume;
 
+pub use adaptors::{
+    Chain, Chunks, Enumerate, Filter, FilterMap, FlatMap, FlatMapIter, Flatten, FlattenIter, Fold,
+    FoldWith, MaxLen, MinLen, Rev, Skip, StepBy, Take, TryFold, WhileSome, Zip,
+};
 pub use attempt::Try;
 pub use bridge::{IterBridge, ParallelBridge};
-pub use chain::Chain;
-pub use chunks::Chunks;
-pub use collect::FromParallelIterator;
-pub use cut::{Rev, Skip, Take};
+pub use collect::{FromParallelIterator, ParallelExtend};
 pub use either::Either;
-pub use extend::ParallelExtend;
 pub use few::{RepeatN, empty, once, repeat_n};
-pub use filter::{Filter, FilterMap, WhileSome};
-pub use flat::{FlatMap, FlatMapIter, Flatten, FlattenIter};
-pub use fold::{Fold, FoldWith, TryFold};
 pub use indexed::IndexedParallelIterator;
+pub(crate) use indexed::drive_exactly;
 pub use into::{
     IntoParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator, ParallelDrainFull,
     ParallelDrainRange,
 };
-pub use length::{MaxLen, MinLen};
 pub use map::{Cloned, Copied, Inspect, Map, MapInit, MapWith, Mapped, Update};
 pub use multi::MultiZip;
 pub use parallel::ParallelIterator;
-pub use steps::StepBy;
-pub use zip::{Enumerate, Zip};
-
-/// Implements both traits for an iterator whose pieces are exact.
-macro_rules! drive_exactly {
-    (
-        impl [$($param:tt)*] for $of:ty, Item = $item:ty $(, where [$($bounds:tt)*])?;
-        fn len($this:ident) $len:block
-        type Piece<$life:lifetime> = $piece:ty;
-        fn piece($that:ident) $make:block
-    ) => {
-        impl<$($param)*> $crate::iter::ParallelIterator for $of
-        $(where $($bounds)*)?
-        {
-            type Item = $item;
-
-            #[inline]
-            fn drive<B, C>(mut self, beside: B, consumer: &C, state: C::State) -> C::State
-            where
-                B: $crate::engine::Companion,
-                C: $crate::engine::Consumer<Self::Item, B>,
-            {
-                let piece = $crate::iter::IndexedParallelIterator::piece(&mut self);
-                $crate::engine::drive(piece, beside, consumer, state)
-            }
-            fn span(&self) -> usize {
-                $crate::iter::IndexedParallelIterator::len(self)
-            }
-            fn is_exact(&self) -> bool {
-                true
-            }
-        }
-
-        impl<$($param)*> $crate::iter::IndexedParallelIterator for $of
-        $(where $($bounds)*)?
-        {
-            type Piece<$life> = $piece where Self: $life;
-
-            fn len(&$this) -> usize $len
-            fn piece(&mut $that) -> Self::Piece<'_> $make
-        }
-    };
-}
-pub(crate) use drive_exactly;

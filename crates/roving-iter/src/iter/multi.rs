@@ -1,7 +1,7 @@
 //! Tuples of iterators, side by side.
 
+use super::adaptors::Zip;
 use super::map::{MapFn, Mapped};
-use super::zip::Zip;
 use super::{IndexedParallelIterator, IntoParallelIterator};
 
 /// An iterator over tuples of the items of several others, which are the items of a tuple.

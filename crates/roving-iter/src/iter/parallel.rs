@@ -8,7 +8,7 @@ use std::mem;
 use super::attempt::{Try, sealed::Try as _};
 use super::collect::{parted, unzipped};
 use super::consume::{
-    Count, FindAny, FindFirst, FindLast, ForEach, Product, Reduce, Sum, TryForEach, TryReduce, run,
+    Count, FindAny, FindFirst, FindLast, ForEach, Product, Reduce, Sum, TryForEach, TryReduce,
 };
 use super::map::{Cloning, Copying, InitFn, InspectFn, MapFn, UpdateFn, WithFn};
 use super::{
@@ -903,4 +903,18 @@ where
     from_a.par_extend(a);
     from_b.par_extend(b);
     (from_a, from_b)
+}
+
+/// Runs an iterator to its end, on a worker.
+#[inline]
+pub(crate) fn run<I, B, C>(iter: I, beside: B, consumer: C) -> C::Outcome
+where
+    I: ParallelIterator,
+    B: Companion,
+    C: Consumer<I::Item, B>,
+{
+    roving::raw::loops::run_on_worker(move || {
+        let state = consumer.begin();
+        consumer.end(iter.drive(beside, &consumer, state))
+    })
 }

@@ -2,24 +2,9 @@
 
 use std::iter;
 
+use super::adaptors::StepBy;
 use super::{IndexedParallelIterator, drive_exactly};
 use crate::engine::{Exact, IterPiece};
-
-/// An iterator over the first item, and from there on in steps:
-/// [`step_by`](IndexedParallelIterator::step_by).
-///
-/// ```
-/// use roving_iter::iter::StepBy;
-/// use roving_iter::prelude::*;
-///
-/// let iter: StepBy<_> = (0..5).into_par_iter().step_by(2);
-/// assert_eq!(iter.collect::<Vec<_>>(), [0, 2, 4]);
-/// ```
-#[derive(Clone, Debug)]
-pub struct StepBy<I> {
-    pub(super) base: I,
-    pub(super) step: usize,
-}
 
 drive_exactly! {
     impl [I: IndexedParallelIterator] for StepBy<I>, Item = I::Item;

@@ -3,24 +3,10 @@
 use std::iter;
 use std::ops::Range;
 
+use super::adaptors::{Enumerate, Zip};
 use super::cut::first_items;
 use super::{IndexedParallelIterator, drive_exactly};
 use crate::engine::{Exact, IterPiece};
-
-/// An iterator over pairs of items of two others: [`zip`](IndexedParallelIterator::zip).
-///
-/// ```
-/// use roving_iter::iter::Zip;
-/// use roving_iter::prelude::*;
-///
-/// let iter: Zip<_, _> = (0..2).into_par_iter().zip(5..9);
-/// assert_eq!(iter.collect::<Vec<_>>(), [(0, 5), (1, 6)]);
-/// ```
-#[derive(Clone, Debug)]
-pub struct Zip<A, B> {
-    pub(super) first: A,
-    pub(super) second: B,
-}
 
 drive_exactly! {
     impl [I: IndexedParallelIterator, J: IndexedParallelIterator] for Zip<I, J>,
@@ -74,20 +60,6 @@ impl<P: Exact, Q: Exact> IterPiece for ZipPiece<P, Q> {
 }
 
 impl<P: Exact, Q: Exact> Exact for ZipPiece<P, Q> {}
-
-/// An iterator over items with their numbers: [`enumerate`](IndexedParallelIterator::enumerate).
-///
-/// ```
-/// use roving_iter::iter::Enumerate;
-/// use roving_iter::prelude::*;
-///
-/// let iter: Enumerate<_> = (5..7).into_par_iter().enumerate();
-/// assert_eq!(iter.collect::<Vec<_>>(), [(0, 5), (1, 6)]);
-/// ```
-#[derive(Clone, Debug)]
-pub struct Enumerate<I> {
-    pub(super) base: I,
-}
 
 drive_exactly! {
     impl [I: IndexedParallelIterator] for Enumerate<I>, Item = (usize, I::Item);
