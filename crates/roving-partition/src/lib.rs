@@ -40,18 +40,12 @@
 //! [issues](https://github.com/roving-rs/roving/issues).
 #![forbid(unsafe_code)]
 
-mod buckets;
-mod coarsen;
 mod distances;
 mod graph;
-mod grow;
 mod kway;
 mod problem;
 mod random;
 mod rebalance;
-mod refine;
-mod relabel;
-mod state;
 #[cfg(test)]
 mod tests;
 mod topology;

@@ -96,9 +96,9 @@ impl<'d> Labels<'d> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::distances::Distances;
-    use super::super::graph::Graph;
     use super::relabel;
+    use crate::distances::Distances;
+    use crate::graph::Graph;
 
     #[test]
     fn groups_go_where_their_pins_are() {

@@ -142,9 +142,9 @@ impl<'a> Pairing<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::graph::Graph;
-    use super::super::random::Random;
     use super::coarsen;
+    use crate::graph::Graph;
+    use crate::random::Random;
 
     #[test]
     fn weights_stay_and_pins_pair_with_nobody() {

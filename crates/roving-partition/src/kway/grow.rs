@@ -1,6 +1,6 @@
 //! First partitions, from which refinement starts.
 
-use crate::buckets::Buckets;
+use super::buckets::Buckets;
 use crate::graph::Graph;
 use crate::random::Random;
 
@@ -152,9 +152,9 @@ impl Growth<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::graph::Graph;
-    use super::super::random::Random;
     use super::{grow, spread};
+    use crate::graph::Graph;
+    use crate::random::Random;
 
     fn ring(vertices: usize) -> Graph {
         let mut graph = Graph::builder();

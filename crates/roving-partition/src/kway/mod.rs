@@ -1,13 +1,20 @@
 //! The partitioner that this crate has of its own.
 
-use crate::coarsen::{Level, coarsen};
+mod buckets;
+mod coarsen;
+mod grow;
+mod refine;
+mod relabel;
+mod state;
+
 use crate::graph::Graph;
-use crate::grow::{grow, spread};
 use crate::problem::{Partition, Problem};
 use crate::random::Random;
-use crate::refine::refine;
-use crate::relabel::relabel;
-use crate::state::State;
+use coarsen::{Level, coarsen};
+use grow::{grow, spread};
+use refine::refine;
+use relabel::relabel;
+use state::State;
 
 /// A partitioner of graphs.
 ///

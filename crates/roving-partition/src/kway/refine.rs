@@ -6,9 +6,9 @@
 //! exchanges and longer rotations. While the limit is exceeded, both move vertices out of the
 //! heaviest part only, and never to where the excess would grow.
 
-use crate::buckets::Buckets;
+use super::buckets::Buckets;
+use super::state::{Rule, State};
 use crate::random::Random;
-use crate::state::{Rule, State};
 
 /// Passes at the most; mostly three or four suffice.
 const PASSES_MAX: usize = 24;
@@ -111,7 +111,7 @@ impl Pass {
                 self.buckets.remove(vertex);
                 continue;
             };
-            if crate::buckets::bucket(gain) >= bucket {
+            if super::buckets::bucket(gain) >= bucket {
                 return Some((vertex, to));
             }
             self.buckets.remove(vertex);
@@ -134,9 +134,9 @@ impl Pass {
 
 #[cfg(test)]
 mod tests {
-    use super::super::distances::Distances;
-    use super::super::graph::Graph;
     use super::{Random, State, refine};
+    use crate::distances::Distances;
+    use crate::graph::Graph;
 
     fn refined(graph: &Graph, parts: usize, limit: u64, start: Vec<u32>) -> (u64, u64) {
         let distances = Distances::uniform(parts);
