@@ -1,6 +1,7 @@
 //! A load that is unevenly spread at the start, and how fast it is worked off.
 
-use super::{MeanField, integrate};
+use super::MeanField;
+use super::integrate::integrate;
 use crate::{ModelError, Policy};
 
 /// Time between two moments that are kept.
@@ -95,7 +96,23 @@ fn check(model: &MeanField, loaded: f64, tasks: usize) -> Result<usize, ModelErr
     })
 }
 
-pub(super) fn solve(
+impl MeanField {
+    /// A fraction `loaded` of the processors starts with `tasks` tasks each, the others with none;
+    /// what becomes of them until one task in a hundred is left. Set the arrival rate to 0 for a
+    /// drain proper.
+    ///
+    /// ```
+    /// use roving_model::{MeanField, Policy};
+    /// let drain = MeanField::new(0.0).retry(10.0).drain(Policy::Half { threshold: 2 }, 0.05, 64)?;
+    /// assert!((drain.time - 6.42).abs() < 0.02);
+    /// # Ok::<(), roving_model::ModelError>(())
+    /// ```
+    pub fn drain(&self, policy: Policy, loaded: f64, tasks: usize) -> Result<Drain, ModelError> {
+        solve(self, policy, loaded, tasks)
+    }
+}
+
+fn solve(
     model: &MeanField,
     policy: Policy,
     loaded: f64,

@@ -8,6 +8,7 @@
 
 mod closed;
 mod drain;
+mod integrate;
 mod steady;
 mod system;
 
@@ -15,20 +16,8 @@ pub use closed::{separate, single_thefts};
 pub use drain::{Drain, Moment};
 pub use steady::Steady;
 
-use ivp::dense::StepInterpolant;
-use ivp::methods::DOP853;
-use ivp::prelude::{ControlFlag, Status};
-use ivp::solout::SolOut;
-
 use crate::{ModelError, Policy};
 use system::System;
-
-/// Most levels that are followed. A load that is exceeded by one processor in 10^12 counts no more.
-const LEVELS_MAX: usize = 1 << 15;
-/// Largest error that the solver may make in one step, of each fraction.
-const TOLERANCE: f64 = 1e-11;
-/// Most steps of one integration.
-const STEPS_MAX: usize = 5_000_000;
 
 /// The model's rates, to be solved for one policy after the other.
 ///
@@ -145,103 +134,6 @@ impl MeanField {
             policy,
             levels,
         })
-    }
-
-    /// The state in which nothing changes on average.
-    pub fn steady(&self, policy: Policy) -> Result<Steady, ModelError> {
-        steady::solve(self, policy)
-    }
-
-    /// A fraction `loaded` of the processors starts with `tasks` tasks each, the others with none;
-    /// what becomes of them until one task in a hundred is left. Set the arrival rate to 0 for a
-    /// drain proper.
-    ///
-    /// ```
-    /// use roving_model::{MeanField, Policy};
-    /// let drain = MeanField::new(0.0).retry(10.0).drain(Policy::Half { threshold: 2 }, 0.05, 64)?;
-    /// assert!((drain.time - 6.42).abs() < 0.02);
-    /// # Ok::<(), roving_model::ModelError>(())
-    /// ```
-    pub fn drain(&self, policy: Policy, loaded: f64, tasks: usize) -> Result<Drain, ModelError> {
-        drain::solve(self, policy, loaded, tasks)
-    }
-}
-
-/// Follows the system from `y` for `time`; the states at `moments` evenly spaced times after the
-/// start.
-///
-/// Near a load of 1 a state takes very long to settle although its fastest rates stay as they are,
-/// so the steps are limited by stability and not by precision. The solver would take that for a
-/// stiff system and give up; an implicit method has nothing to gain, because the state is long and
-/// its Jacobian is full where thieves take half. So its test for stiffness is off, and `STEPS_MAX`
-/// is the bound.
-fn integrate(
-    system: &System,
-    y: Vec<f64>,
-    time: f64,
-    moments: usize,
-) -> Result<Vec<(f64, Vec<f64>)>, ModelError> {
-    let mut states = States {
-        times: (1..=moments)
-            .map(|moment| time * moment as f64 / moments as f64)
-            .collect(),
-        reached: Vec::with_capacity(moments),
-    };
-    let solver = DOP853 {
-        max_steps: STEPS_MAX,
-        stiff_test: usize::MAX,
-        ..DOP853::default()
-    };
-    let tolerance = || TOLERANCE.into();
-    let ended = solver.solve(
-        system,
-        0.0,
-        &y,
-        time,
-        tolerance(),
-        tolerance(),
-        Some(&mut states),
-    );
-    match ended {
-        Ok(ended) if ended.status == Status::Success && states.reached.len() == moments => {
-            Ok(states.reached)
-        }
-        _ => Err(ModelError::line(format!(
-            "the equations of `{}` were not solved up to time {time} in {STEPS_MAX} steps: take an arrival rate \
-             below {} or a retry rate below {}",
-            system.policy, system.arrival, system.retry
-        ))),
-    }
-}
-
-/// Collects the states at given times while a solution is followed.
-struct States {
-    times: Vec<f64>,
-    reached: Vec<(f64, Vec<f64>)>,
-}
-
-impl SolOut for States {
-    fn solout(
-        &mut self,
-        _before: f64,
-        now: &mut f64,
-        y: &mut [f64],
-        between: Option<&StepInterpolant<'_>>,
-    ) -> ControlFlag {
-        // The last step ends at the last time but for rounding.
-        let reached = *now * (1.0 + 1e-12);
-        while let Some(&time) = self.times.get(self.reached.len())
-            && time <= reached
-        {
-            let mut state = y.to_vec();
-            if let Some(between) = between
-                && time < *now
-            {
-                between.interpolate(time, &mut state);
-            }
-            self.reached.push((time, state));
-        }
-        ControlFlag::Continue
     }
 }
 

@@ -1,9 +1,12 @@
 //! The steady state: the equations are followed until nothing changes any more.
 
+use super::integrate::integrate;
 use super::system::System;
-use super::{LEVELS_MAX, MeanField, closed, integrate};
+use super::{MeanField, closed};
 use crate::{ModelError, Policy};
 
+/// Most levels that are followed. A load that is exceeded by one processor in 10^12 counts no more.
+const LEVELS_MAX: usize = 1 << 15;
 /// The largest fraction at the highest level.
 const TAIL: f64 = 1e-12;
 /// The state counts as steady when no fraction changes faster than this, and the mean load no
@@ -38,7 +41,14 @@ pub struct Steady {
     pub levels: Vec<f64>,
 }
 
-pub(super) fn solve(model: &MeanField, policy: Policy) -> Result<Steady, ModelError> {
+impl MeanField {
+    /// The state in which nothing changes on average.
+    pub fn steady(&self, policy: Policy) -> Result<Steady, ModelError> {
+        solve(self, policy)
+    }
+}
+
+fn solve(model: &MeanField, policy: Policy) -> Result<Steady, ModelError> {
     let offered = model.arrival + model.spawning;
     if model.arrival <= 0.0 || offered >= 1.0 {
         return Err(ModelError::new(
