@@ -14,18 +14,16 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::message::Message;
-use super::state::Shared;
 use crate::checkpoint::{Files, Plan, Writers};
 
 /// One rank's part of a cut.
 pub(super) struct Part {
     /// Which cut of this run.
-    number: u32,
+    pub(super) number: u32,
     /// The tasks, in several encoded lists.
-    tasks: Vec<Vec<u8>>,
+    pub(super) tasks: Vec<Vec<u8>>,
     /// The result so far, encoded.
-    result: Vec<u8>,
+    pub(super) result: Vec<u8>,
 }
 
 /// A part as it stands in its file.
@@ -133,96 +131,24 @@ impl Cuts {
         self.close()
     }
 
+    /// At rank 0: the cut is committed, and the next one is due some time later.
+    pub(super) fn is_committed(&mut self) {
+        if let Some(plan) = &mut self.plan {
+            plan.wait_for_next();
+        }
+    }
+
+    /// Where cuts are written, and who writes.
+    pub(super) fn writers(&self) -> Option<(Arc<Files>, Writers)> {
+        let plan = self.plan.as_ref()?;
+        Some((Arc::clone(&plan.files), plan.writers.clone()))
+    }
+
     /// At rank 0: a part of the cut is on the disk. The number of the cut, if that was the last
     /// one.
     #[must_use]
     pub(super) fn saved(&mut self, number: u32) -> Option<u32> {
         self.saved += 1;
         (self.saved == self.came.len()).then_some(number)
-    }
-}
-
-impl Shared {
-    /// Has the part of a cut written, by a thread of its own, and rank 0 told.
-    pub(super) fn save(self: &Arc<Shared>, part: Part) {
-        let shared = Arc::clone(self);
-        self.write("save", move |files| {
-            files.save(part.number, &(&part.tasks, &part.result))?;
-            shared.send(0, Message::Saved(part.number));
-            Ok(())
-        });
-    }
-
-    /// At rank 0: every part of the cut is on the disk, so this is the one to resume from.
-    pub(super) fn commit(self: &Arc<Shared>, number: u32) {
-        let shared = Arc::clone(self);
-        self.write("commit", move |files| {
-            files.commit(number)?;
-            shared.with(|state| {
-                if let Some(plan) = &mut state.cuts.plan {
-                    plan.wait_for_next();
-                }
-            });
-            Ok(())
-        });
-    }
-
-    fn write(
-        self: &Arc<Shared>,
-        what: &str,
-        f: impl FnOnce(&Files) -> Result<(), String> + Send + 'static,
-    ) {
-        if let Some((files, writers)) = self.plan() {
-            writers.write(&self.link, what, move || f(&files));
-        }
-    }
-
-    fn plan(&self) -> Option<(Arc<Files>, Writers)> {
-        self.with(|state| {
-            let plan = state.cuts.plan.as_ref()?;
-            Some((Arc::clone(&plan.files), plan.writers.clone()))
-        })
-    }
-
-    /// Waits for all that is being written.
-    pub(super) fn wait_for_writers(&self) {
-        if let Some((_, writers)) = self.plan() {
-            writers.wait();
-        }
-    }
-
-    /// Where cuts are written.
-    pub(super) fn files(&self) -> Option<Arc<Files>> {
-        self.plan().map(|(files, _)| files)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use crate::checkpoint::identity;
-    use crate::world::World;
-
-    #[test]
-    fn a_panic_of_who_writes_ends_the_run() {
-        let directory = std::env::temp_dir().join(format!("roving-writer-{}", std::process::id()));
-        World::threads(1, |world| {
-            let files = Files::new(&directory, &identity("a"), 0, 1).unwrap();
-            let plan = Plan {
-                files: Arc::new(files),
-                every: Duration::MAX,
-                next: None,
-                writers: Writers::default(),
-            };
-            let cuts = Cuts::new(1, Some(plan));
-            let shared = Arc::new(Shared::new(world.link(), world.link().tags(1), cuts));
-            shared.write("test", |_| panic!("no ink"));
-            shared.wait_for_writers();
-            let error = world.link().fault().unwrap().to_string();
-            assert_eq!(error, "rank 0 of 1: writing a checkpoint panicked: no ink");
-        });
-        std::fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::cut::Cuts;
+use super::cut::{Cuts, Part};
 use super::engagement::{Engagement, children};
 use super::message::Message;
+use crate::checkpoint::{Files, Writers};
 use crate::world::link::Link;
 
 /// The state that the threads of one rank share during a bag's run; it does not depend on the type
@@ -190,5 +191,81 @@ impl Shared {
         for child in children(self.link.rank(), self.link.ranks()) {
             self.send(child, Message::End);
         }
+    }
+
+    /// Has the part of a cut written, by a thread of its own, and rank 0 told.
+    pub(super) fn save(self: &Arc<Shared>, part: Part) {
+        let shared = Arc::clone(self);
+        self.write("save", move |files| {
+            files.save(part.number, &(&part.tasks, &part.result))?;
+            shared.send(0, Message::Saved(part.number));
+            Ok(())
+        });
+    }
+
+    /// At rank 0: every part of the cut is on the disk, so this is the one to resume from.
+    pub(super) fn commit(self: &Arc<Shared>, number: u32) {
+        let shared = Arc::clone(self);
+        self.write("commit", move |files| {
+            files.commit(number)?;
+            shared.with(|state| state.cuts.is_committed());
+            Ok(())
+        });
+    }
+
+    fn write(
+        self: &Arc<Shared>,
+        what: &str,
+        f: impl FnOnce(&Files) -> Result<(), String> + Send + 'static,
+    ) {
+        if let Some((files, writers)) = self.plan() {
+            writers.write(&self.link, what, move || f(&files));
+        }
+    }
+
+    fn plan(&self) -> Option<(Arc<Files>, Writers)> {
+        self.with(|state| state.cuts.writers())
+    }
+
+    /// Waits for all that is being written.
+    pub(super) fn wait_for_writers(&self) {
+        if let Some((_, writers)) = self.plan() {
+            writers.wait();
+        }
+    }
+
+    /// Where cuts are written.
+    pub(super) fn files(&self) -> Option<Arc<Files>> {
+        self.plan().map(|(files, _)| files)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::checkpoint::{Plan, identity};
+    use crate::world::World;
+
+    #[test]
+    fn a_panic_of_who_writes_ends_the_run() {
+        let directory = std::env::temp_dir().join(format!("roving-writer-{}", std::process::id()));
+        World::threads(1, |world| {
+            let files = Files::new(&directory, &identity("a"), 0, 1).unwrap();
+            let plan = Plan {
+                files: Arc::new(files),
+                every: Duration::MAX,
+                next: None,
+                writers: Writers::default(),
+            };
+            let cuts = Cuts::new(1, Some(plan));
+            let shared = Arc::new(Shared::new(world.link(), world.link().tags(1), cuts));
+            shared.write("test", |_| panic!("no ink"));
+            shared.wait_for_writers();
+            let error = world.link().fault().unwrap().to_string();
+            assert_eq!(error, "rank 0 of 1: writing a checkpoint panicked: no ink");
+        });
+        std::fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -43,147 +43,16 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
-use serde::{Deserialize, Serialize};
-
+use super::cut_state::{Cuts, Open, Record, Share, State};
 use super::error::Ended;
 use super::incoming::Closed;
-use super::message::Control;
+use super::message::{Control, Cut, Findings};
 use super::parcel::{Input, Output};
 use super::part::Part;
-use crate::checkpoint::{Files, Plan};
 use crate::unwind::lock;
-
-/// One rank's part of a cut.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Share {
-    pub(super) records: Vec<Record>,
-    /// By channel: those whose consumer has its port.
-    pub(super) inputs: Vec<(u32, Input)>,
-}
-
-/// A process in a cut.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Record {
-    pub(super) process: u32,
-    /// Its state, and how its ports stand; none when it has ended.
-    pub(super) body: Option<(Vec<u8>, Vec<u64>)>,
-    /// By channel. There is none when one of the two ends is gone.
-    pub(super) outputs: Vec<(u32, Option<Output>)>,
-}
-
-/// A message about a cut: see the head of this file.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) enum Cut {
-    Begin(u32),
-    Mark {
-        channel: u32,
-        number: u32,
-        sent: u64,
-    },
-    /// The consumer of that channel, which is here, has dropped its port since it was recorded, and
-    /// before the mark.
-    Left(u32),
-    Saved(Findings),
-    Over,
-}
-
-/// The facts that decide whether a cut counts.
-#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
-pub(super) struct Findings {
-    /// A consumer has taken more than its producer had sent.
-    is_ahead: bool,
-    /// A producer may learn that a consumer is gone.
-    is_loose: bool,
-    /// Somebody has asked who is faster.
-    is_no_kahn_network: bool,
-}
-
-impl Findings {
-    fn add(&mut self, other: Findings) {
-        self.is_ahead |= other.is_ahead;
-        self.is_loose |= other.is_loose;
-        self.is_no_kahn_network |= other.is_no_kahn_network;
-    }
-}
-
-/// One rank's side of the cuts of a run.
-pub(super) struct Cuts {
-    plan: Mutex<Plan>,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    /// Of the last cut that has begun.
-    number: u32,
-    open: Option<Open>,
-    /// Processes that have ended here.
-    ended: Vec<u32>,
-    /// The run is over here.
-    is_over: bool,
-    desk: Desk,
-}
-
-/// The part of a cut that is being made.
-struct Open {
-    /// Processes that are not recorded.
-    missing: HashSet<u32>,
-    /// Channels whose consumer is recorded, and whose mark has not come; less those that have been
-    /// closed before they were counted.
-    waiting: i64,
-    share: Share,
-    findings: Findings,
-}
-
-/// Rank 0's additional state.
-#[derive(Default)]
-struct Desk {
-    /// How many parts are on the disk.
-    saved: usize,
-    findings: Findings,
-    /// A process has ended that leaves something on its rank: no cut counts any more.
-    is_closed: bool,
-}
-
-impl Cuts {
-    pub(super) fn new(plan: Plan) -> Cuts {
-        Cuts {
-            plan: Mutex::new(plan),
-            state: Mutex::default(),
-        }
-    }
-
-    /// Where cuts are written.
-    pub(super) fn files(&self) -> Arc<Files> {
-        Arc::clone(&lock(&self.plan).files)
-    }
-
-    /// At the end of the run, whatever that was: nothing is written after this.
-    pub(super) fn finish(&self) {
-        lock(&self.state).is_over = true;
-        let writers = lock(&self.plan).writers.clone();
-        writers.wait();
-    }
-
-    /// Whether a cut is due some time, and none is being made.
-    #[cfg(test)]
-    pub(super) fn is_due(&self) -> bool {
-        lock(&self.plan).next.is_some()
-    }
-
-    /// The cut that is being made, in words.
-    pub(super) fn told(&self) -> Option<String> {
-        let state = lock(&self.state);
-        let open = state.open.as_ref()?;
-        Some(format!(
-            "cut {}: processes {:?} are not recorded, {} channels wait for a mark",
-            state.number, open.missing, open.waiting
-        ))
-    }
-}
 
 impl Part {
     /// Rank 0: begins a cut, if it is time. While a process moves, the cut waits, and no other
@@ -411,31 +280,6 @@ impl Part {
 const NO_KAHN_NETWORK: &str = "a process asks which of two was faster (`try_recv`, `try_send`, a merge or a time \
      limit), and the network has checkpoints: a run that resumes could find another answer; wait with `recv` \
      and `send`, or leave the checkpoints out";
-
-impl Open {
-    fn close(&mut self, channel: u32, closed: Closed) {
-        self.findings.add((&closed).into());
-        if let Some(input) = closed.input {
-            self.share.inputs.push((channel, input));
-        }
-    }
-}
-
-impl From<&Closed> for Findings {
-    fn from(closed: &Closed) -> Findings {
-        Findings {
-            is_ahead: closed.is_ahead,
-            is_loose: closed.is_loose,
-            is_no_kahn_network: false,
-        }
-    }
-}
-
-impl From<Closed> for Findings {
-    fn from(closed: Closed) -> Findings {
-        (&closed).into()
-    }
-}
 
 /// The parts of a cut, put together.
 pub(super) struct Resumed {

@@ -12,8 +12,7 @@ use roving_flow::In;
 use roving_flow::raw::{self, Bridge, Ingress};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::cut::Cut;
-use super::message::{Control, Head};
+use super::message::{Control, Cut, Head};
 use super::outgoing::encode;
 use super::parcel::Input;
 use super::post::Post;

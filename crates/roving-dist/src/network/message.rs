@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::cut::Cut;
 use super::error::Ended;
 use super::parcel::Parcel;
 use super::snapshot::Snapshot;
@@ -120,6 +119,41 @@ pub(super) enum Move {
     Done(u32),
     /// To each rank: nobody need wait for it.
     Retire(u32),
+}
+
+/// A message about a cut: see `cut.rs`.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) enum Cut {
+    Begin(u32),
+    Mark {
+        channel: u32,
+        number: u32,
+        sent: u64,
+    },
+    /// The consumer of that channel, which is here, has dropped its port since it was recorded, and
+    /// before the mark.
+    Left(u32),
+    Saved(Findings),
+    Over,
+}
+
+/// The facts that decide whether a cut counts.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub(super) struct Findings {
+    /// A consumer has taken more than its producer had sent.
+    pub(super) is_ahead: bool,
+    /// A producer may learn that a consumer is gone.
+    pub(super) is_loose: bool,
+    /// Somebody has asked who is faster.
+    pub(super) is_no_kahn_network: bool,
+}
+
+impl Findings {
+    pub(super) fn add(&mut self, other: Findings) {
+        self.is_ahead |= other.is_ahead;
+        self.is_loose |= other.is_loose;
+        self.is_no_kahn_network |= other.is_no_kahn_network;
+    }
 }
 
 #[cfg(test)]

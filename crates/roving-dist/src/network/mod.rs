@@ -4,15 +4,21 @@
 //! own processes as a network of `roving-flow`. A channel between two of them is that crate's own.
 //! One between ranks is there on both, and what is sent on one is received on the other.
 
+mod balancer;
 mod carried;
 mod checkpointed;
 mod cut;
+mod cut_state;
+mod deadlock;
+mod detective;
 mod error;
+mod handler;
 mod incoming;
 mod joint;
 mod loads;
 mod message;
 mod movable;
+mod move_state;
 mod moves;
 mod outgoing;
 mod packed;

@@ -50,123 +50,16 @@
 //! that has ended does not move: it does not stop. When the network fails or is cancelled, all
 //! hosts are dropped as any process is, and messages about moves find nobody.
 
-use std::collections::{HashMap, VecDeque};
-use std::time::Instant;
-
+use super::detective::Detective;
 use super::message::{Control, Move};
+use super::move_state::{Moves, UnderWay};
 use super::parcel::Parcel;
-use super::part::{Detective, Part};
+use super::part::Part;
 use super::report::Moved;
 use super::slot::{Coming, Event};
 use crate::unwind::lock;
 
-/// Each rank's state of the moves.
-pub(super) struct Moves {
-    begun: Instant,
-    /// Where each process is.
-    places: Vec<u32>,
-    under_way: Option<UnderWay>,
-    /// Marks that have come, by the number of the move.
-    marks: HashMap<u64, usize>,
-    /// Used at rank 0.
-    desk: Desk,
-}
-
-/// A move between `Hold` and `Switch`.
-struct UnderWay {
-    process: u32,
-    from: usize,
-    to: usize,
-    number: u64,
-    /// The process, or the answer to the marks, is on its way.
-    is_answered: bool,
-}
-
-/// Rank 0's additional state.
-#[derive(Default)]
-struct Desk {
-    /// The number of the last move.
-    number: u64,
-    is_moving: bool,
-    /// A checkpoint is being made, or waits for the end of a move: no move begins.
-    is_cutting: bool,
-    /// How many have not said `Held`, or `Arrived`.
-    missing: usize,
-    /// Of the state of the process that moves.
-    bytes: u64,
-    /// Where processes are to go that have been asked to leave, by process.
-    wanted: HashMap<u32, u32>,
-    /// Those that have stopped.
-    queue: VecDeque<u32>,
-    done: Vec<u32>,
-    log: Vec<Moved>,
-}
-
-impl Moves {
-    pub(super) fn new(places: Vec<u32>) -> Moves {
-        Moves {
-            begun: Instant::now(),
-            places,
-            under_way: None,
-            marks: HashMap::new(),
-            desk: Desk::default(),
-        }
-    }
-
-    /// Where each process is.
-    pub(super) fn places(&self) -> &[u32] {
-        &self.places
-    }
-
-    /// The move that is under way, in words.
-    pub(super) fn told(&self) -> Option<String> {
-        let one = self.under_way.as_ref()?;
-        Some(format!(
-            "process {} moves from rank {} to {} as number {}: marks {:?}, {}",
-            one.process,
-            one.from,
-            one.to,
-            one.number,
-            self.marks.get(&one.number),
-            match one.is_answered {
-                true => "answered",
-                false => "not answered",
-            },
-        ))
-    }
-
-    /// Rank 0: no move begins until [`Self::is_cut`]. Whether none is under way.
-    pub(super) fn may_cut(&mut self) -> bool {
-        self.desk.is_cutting = true;
-        !self.desk.is_moving
-    }
-
-    /// Rank 0: the checkpoint is made. The processes that are wanted elsewhere, and where they are.
-    fn is_cut(&mut self) -> Vec<(u32, usize)> {
-        self.desk.is_cutting = false;
-        let wanted = self.desk.wanted.keys();
-        wanted
-            .map(|&process| (process, self.places[process as usize] as usize))
-            .collect()
-    }
-
-    /// Rank 0: the moves that were made.
-    pub(super) fn log(&self) -> &[Moved] {
-        &self.desk.log
-    }
-}
-
 impl Part {
-    /// Where a process is.
-    pub(super) fn rank_of(&self, process: u32) -> usize {
-        lock(&self.moves).places[process as usize] as usize
-    }
-
-    /// Rank 0: whether a process is on its way.
-    pub(super) fn is_moving(&self) -> bool {
-        lock(&self.moves).desk.is_moving
-    }
-
     fn tell(&self, to: usize, message: Move) {
         self.post.send_control(to, &Control::Move(message));
     }
@@ -243,15 +136,6 @@ impl Part {
                 self.tell_all(Move::Retire(process));
             }
             Move::Retire(process) => self.retire(process),
-        }
-    }
-
-    pub(super) fn with_slot(&self, process: u32, f: impl FnOnce(&super::slot::Slot)) {
-        let at = self
-            .slots
-            .binary_search_by_key(&process, |(process, _)| *process);
-        if let Ok(at) = at {
-            f(&self.slots[at].1);
         }
     }
 

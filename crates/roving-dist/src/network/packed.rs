@@ -6,7 +6,7 @@ use std::any::Any;
 use roving_flow::raw::Side;
 
 use super::carried::{Shelf, key};
-use super::cut::Record;
+use super::cut_state::Record;
 use super::parcel::Parcel;
 use super::part::Part;
 

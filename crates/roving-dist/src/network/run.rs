@@ -9,11 +9,13 @@ use roving::Pool;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::Network;
-use super::cut::{Cuts, Resumed};
+use super::balancer::Balancer;
+use super::cut::Resumed;
+use super::cut_state::Cuts;
 use super::error::{Ended, NetworkError};
 use super::joint::Joint;
-use super::loads::{Balancer, Watched};
-use super::moves::Moves;
+use super::loads::Watched;
+use super::move_state::Moves;
 use super::part::{Crossings, Part};
 use super::part_report::{Share, sum};
 use super::post::Post;
@@ -360,7 +362,7 @@ mod tests {
 
     use roving_flow::{In, Out};
 
-    use super::super::cut::Cut;
+    use super::super::message::Cut;
     use super::*;
     use crate::checkpoint::Checkpoints;
 

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use roving_flow::{Operation, State};
 
-use super::cut::Cuts;
+use super::cut_state::Cuts;
 use super::part::Part;
 use crate::unwind::lock;
 use crate::world::long_waits::Patience;

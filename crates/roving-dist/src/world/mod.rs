@@ -33,11 +33,8 @@ use collective::{Collective, End};
 use fault::Fault;
 use link::Link;
 use plan::Plan;
-use progress::Progress;
+use progress::{Progress, SILENCE_MAX};
 use transport::Transport;
-
-/// How long a rank may be silent before the run ends.
-const SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// The kind of ranks.
 #[derive(Clone, Copy, PartialEq, Eq)]

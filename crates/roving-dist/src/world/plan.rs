@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::progress::SILENCE_MAX;
+
 /// A test plan for ranks that are threads of one process: how their packets travel, at once by
 /// default. A seed makes the same delays each time, though not the same schedule.
 ///
@@ -37,7 +39,7 @@ impl Plan {
             ranks: ranks.max(1),
             seed: 0,
             delay_max: Duration::ZERO,
-            silence_max: super::SILENCE_MAX,
+            silence_max: SILENCE_MAX,
             lost: None,
         }
     }

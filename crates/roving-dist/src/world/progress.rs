@@ -16,6 +16,8 @@ use crate::unwind::lock;
 const BEAT: u32 = 2;
 /// The longest sleep: how late a message can be handled when no worker polls.
 const SLEEP_MAX: Duration = Duration::from_millis(2);
+/// How long a rank may be silent before the run ends, unless somebody has said otherwise.
+pub(super) const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// So many signs of life are sent in the time after which a rank is given up.
 const BEATS: u32 = 5;
 
