@@ -2,13 +2,13 @@
 
 /// The generator SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(super) struct SplitMix64(u64);
 
-impl Random {
+impl SplitMix64 {
     /// Independent generators for the steps of one run.
-    pub(super) fn new(seed: u64, step: u64) -> Random {
-        let mut random = Random(seed ^ step.wrapping_mul(0xA076_1D64_78BD_642F));
-        Random(random.next())
+    pub(super) fn new(seed: u64, step: u64) -> SplitMix64 {
+        let mut random = SplitMix64(seed ^ step.wrapping_mul(0xA076_1D64_78BD_642F));
+        SplitMix64(random.next())
     }
 
     fn next(&mut self) -> u64 {
@@ -40,11 +40,11 @@ impl Random {
 
 #[cfg(test)]
 mod tests {
-    use super::Random;
+    use super::SplitMix64;
 
     #[test]
     fn an_order_has_each_number_once_and_depends_on_seed_and_step() {
-        let order = |seed, step| Random::new(seed, step).order(50);
+        let order = |seed, step| SplitMix64::new(seed, step).order(50);
         let mut sorted = order(1, 0);
         sorted.sort_unstable();
         assert_eq!(sorted, (0..50).collect::<Vec<_>>());
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn numbers_below_five_are_evenly_spread() {
-        let (mut random, mut seen) = (Random::new(7, 7), [0_u32; 5]);
+        let (mut random, mut seen) = (SplitMix64::new(7, 7), [0_u32; 5]);
         for _ in 0..5000 {
             seen[random.below(5)] += 1;
         }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::random::Random;
+use crate::random::SplitMix64;
 use crate::{
     Distances, Graph, KWay, Load, MigrationCost, Partition, Partitioner, Problem, Rebalance,
     Traffic,
@@ -207,7 +207,7 @@ proptest! {
 }
 
 /// A small graph whose every partition can be tried.
-fn small(random: &mut Random, weight_max: usize, imbalance: f64) -> Sample {
+fn small(random: &mut SplitMix64, weight_max: usize, imbalance: f64) -> Sample {
     let parts = 2 + random.below(2);
     let vertices = 4 + random.below(5);
     let weights = (0..vertices).map(|_| random.below(weight_max) as u64);
@@ -233,7 +233,7 @@ fn small(random: &mut Random, weight_max: usize, imbalance: f64) -> Sample {
 /// How many of 300 small graphs are partitioned as well as can be, and how many without more excess
 /// than needed.
 fn found_best(weight_max: usize, imbalance: f64) -> (usize, usize) {
-    let mut random = Random::new(weight_max as u64, 0);
+    let mut random = SplitMix64::new(weight_max as u64, 0);
     let (mut best, mut balanced) = (0, 0);
     for seed in 0..300 {
         let sample = small(&mut random, weight_max, imbalance);

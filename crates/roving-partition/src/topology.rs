@@ -38,9 +38,9 @@ fn of_processors(system: &Path, processors: &[usize], parts: usize) -> Distances
     if processors.is_empty() {
         return Distances::uniform(parts);
     }
-    let about: Vec<About> = processors
+    let about: Vec<ProcessorDescription> = processors
         .iter()
-        .map(|&of| About::read(system, of))
+        .map(|&of| ProcessorDescription::read(system, of))
         .collect();
     let at = |part: usize| &about[part % about.len()];
     let distances = Distances::new(parts, |a, b| at(a).distance(at(b)));
@@ -48,7 +48,7 @@ fn of_processors(system: &Path, processors: &[usize], parts: usize) -> Distances
 }
 
 /// The system's description of a processor; empty where it gives none.
-struct About {
+struct ProcessorDescription {
     processor: usize,
     core: Vec<usize>,
     cache: Vec<usize>,
@@ -57,8 +57,8 @@ struct About {
     nodes: Vec<usize>,
 }
 
-impl About {
-    fn read(system: &Path, processor: usize) -> About {
+impl ProcessorDescription {
+    fn read(system: &Path, processor: usize) -> ProcessorDescription {
         let read = |path: String| fs::read_to_string(system.join(path)).unwrap_or_default();
         let list = |path: String| numbers(&read(path));
         let cpu = format!("cpu/cpu{processor}");
@@ -68,7 +68,7 @@ impl About {
             .find(|node| list(format!("node/node{node}/cpulist")).contains(&processor))
             .unwrap_or(0);
         let distances = read(format!("node/node{node}/distance"));
-        About {
+        ProcessorDescription {
             processor,
             core: list(format!("{cpu}/topology/thread_siblings_list")),
             cache: caches.max_by_key(Vec::len).unwrap_or_default(),
@@ -80,7 +80,7 @@ impl About {
         }
     }
 
-    fn distance(&self, other: &About) -> u32 {
+    fn distance(&self, other: &ProcessorDescription) -> u32 {
         if self.node != other.node {
             // A local access is 10 there, and 4 here.
             let told = self

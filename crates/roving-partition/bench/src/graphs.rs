@@ -28,7 +28,7 @@ pub(crate) fn pinned(free: &Graph, parts: usize) -> Graph {
         graph.vertex(free.weight(vertex));
     }
     let anchors: Vec<usize> = (0..parts).map(|part| graph.pinned(part)).collect();
-    let mut random = Random(3);
+    let mut random = LinearCongruential(3);
     for vertex in 0..free.vertices() {
         for (other, weight) in free.neighbours(vertex) {
             if other > vertex {
@@ -41,9 +41,9 @@ pub(crate) fn pinned(free: &Graph, parts: usize) -> Graph {
 }
 
 /// Weights as they are measured: most are alike, some are many times as great.
-struct Random(u64);
+struct LinearCongruential(u64);
 
-impl Random {
+impl LinearCongruential {
     fn below(&mut self, below: usize) -> usize {
         self.0 = self
             .0
@@ -58,7 +58,7 @@ impl Random {
     }
 }
 
-fn add(graph: &mut GraphBuilder, vertices: usize, random: &mut Random) -> Vec<usize> {
+fn add(graph: &mut GraphBuilder, vertices: usize, random: &mut LinearCongruential) -> Vec<usize> {
     (0..vertices)
         .map(|_| graph.vertex(random.weight(1000)))
         .collect()
@@ -78,7 +78,7 @@ fn ring(vertices: usize) -> Graph {
 }
 
 fn star(rays: usize) -> Graph {
-    let (mut graph, mut random) = (Graph::builder(), Random(4));
+    let (mut graph, mut random) = (Graph::builder(), LinearCongruential(4));
     let at = add(&mut graph, rays + 1, &mut random);
     for &ray in &at[1..] {
         graph.edge(at[0], ray, 2 * random.weight(20));
@@ -87,7 +87,7 @@ fn star(rays: usize) -> Graph {
 }
 
 fn map_reduce(wide: usize) -> Graph {
-    let (mut graph, mut random) = (Graph::builder(), Random(5));
+    let (mut graph, mut random) = (Graph::builder(), LinearCongruential(5));
     let at = add(&mut graph, 2 * wide, &mut random);
     for &map in &at[..wide] {
         for &reduce in &at[wide..] {
@@ -99,7 +99,7 @@ fn map_reduce(wide: usize) -> Graph {
 
 /// Connected, and with edges to vertices that are near by number more often than not.
 fn random(vertices: usize, edges: usize, seed: u64) -> Graph {
-    let (mut graph, mut random) = (Graph::builder(), Random(seed));
+    let (mut graph, mut random) = (Graph::builder(), LinearCongruential(seed));
     let at = add(&mut graph, vertices, &mut random);
     for vertex in 1..vertices {
         let back = 1 + random.below(vertex.min(12));
@@ -114,7 +114,7 @@ fn random(vertices: usize, edges: usize, seed: u64) -> Graph {
 
 /// Each process of a stage has a channel to each of the next.
 fn stages(widths: &[usize]) -> Graph {
-    let (mut graph, mut random) = (Graph::builder(), Random(6));
+    let (mut graph, mut random) = (Graph::builder(), LinearCongruential(6));
     let stages: Vec<Vec<usize>> = widths
         .iter()
         .map(|&wide| add(&mut graph, wide, &mut random))
@@ -146,7 +146,7 @@ fn grid(wide: usize, high: usize) -> Graph {
 }
 
 fn chain(vertices: usize) -> Graph {
-    let (mut graph, mut random) = (Graph::builder(), Random(7));
+    let (mut graph, mut random) = (Graph::builder(), LinearCongruential(7));
     let at = add(&mut graph, vertices, &mut random);
     for pair in at.windows(2) {
         graph.edge(pair[0], pair[1], random.weight(20));

@@ -21,11 +21,11 @@ pub(super) struct Buckets {
     /// Which buckets are not empty, and which of these words are not zero.
     filled: Vec<[u64; WORDS]>,
     filled_words: Vec<u32>,
-    links: Vec<Link>,
+    links: Vec<BucketLink>,
 }
 
 #[derive(Clone, Copy)]
-struct Link {
+struct BucketLink {
     newer: u32,
     older: u32,
     row: u32,
@@ -34,7 +34,7 @@ struct Link {
 
 impl Buckets {
     pub(super) fn new(vertices: usize, parts: usize) -> Buckets {
-        let out = Link {
+        let out = BucketLink {
             newer: OUT,
             older: NONE,
             row: 0,
@@ -62,7 +62,7 @@ impl Buckets {
         if older != NONE {
             self.links[older as usize].newer = vertex;
         }
-        self.links[vertex as usize] = Link {
+        self.links[vertex as usize] = BucketLink {
             newer: NONE,
             older,
             row: part,

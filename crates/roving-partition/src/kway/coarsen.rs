@@ -1,7 +1,7 @@
 //! Smaller graphs that resemble a large one: pairs of vertices become one.
 
 use crate::graph::Graph;
-use crate::random::Random;
+use crate::random::SplitMix64;
 
 /// A smaller graph, and which of its vertices each vertex of the larger one has become part of.
 pub(super) struct Level {
@@ -16,7 +16,7 @@ pub(super) fn coarsen(
     graph: &Graph,
     enough: usize,
     within: Option<&[u32]>,
-    random: &mut Random,
+    random: &mut SplitMix64,
 ) -> Vec<Level> {
     let mut levels: Vec<Level> = Vec::new();
     let mut within = within.map(<[u32]>::to_vec);
@@ -68,7 +68,7 @@ impl<'a> Pairing<'a> {
     }
 
     /// The group of each vertex, and how many there are.
-    fn run(mut self, random: &mut Random) -> (Vec<u32>, usize) {
+    fn run(mut self, random: &mut SplitMix64) -> (Vec<u32>, usize) {
         let order = random.order(self.graph.vertices());
         for &vertex in &order {
             self.pair_along_edge(vertex);
@@ -144,7 +144,7 @@ impl<'a> Pairing<'a> {
 mod tests {
     use super::coarsen;
     use crate::graph::Graph;
-    use crate::random::Random;
+    use crate::random::SplitMix64;
 
     #[test]
     fn weights_stay_and_pins_pair_with_nobody() {
@@ -155,7 +155,7 @@ mod tests {
             graph.edge(pair[0], pair[1], 3).edge(pair[0], anchor, 1);
         }
         let graph = graph.build().unwrap();
-        let levels = coarsen(&graph, 40, None, &mut Random::new(1, 1));
+        let levels = coarsen(&graph, 40, None, &mut SplitMix64::new(1, 1));
         let last = &levels.last().unwrap().graph;
         assert!(last.vertices() <= 60, "{}", last.vertices());
         assert_eq!(last.total_weight(), 600);
@@ -174,7 +174,7 @@ mod tests {
             graph.edge(hub, ray, 1);
         }
         let graph = graph.build().unwrap();
-        let levels = coarsen(&graph, 20, None, &mut Random::new(1, 1));
+        let levels = coarsen(&graph, 20, None, &mut SplitMix64::new(1, 1));
         assert!(levels.last().unwrap().graph.vertices() < 50);
     }
 
@@ -187,7 +187,7 @@ mod tests {
         }
         let graph = graph.build().unwrap();
         let parts: Vec<u32> = (0..64).map(|at| at / 3 % 2).collect();
-        let levels = coarsen(&graph, 4, Some(&parts), &mut Random::new(1, 1));
+        let levels = coarsen(&graph, 4, Some(&parts), &mut SplitMix64::new(1, 1));
         let mut seen = vec![None; levels[0].graph.vertices()];
         for (vertex, &into) in levels[0].group.iter().enumerate() {
             let part = seen[into as usize].get_or_insert(parts[vertex]);

@@ -2,15 +2,15 @@
 
 use super::buckets::Buckets;
 use crate::graph::Graph;
-use crate::random::Random;
+use crate::random::SplitMix64;
 
 /// No part yet.
 const NOWHERE: u32 = u32::MAX;
 
 /// Parts that grow one after the other, each from its pinned vertices or from a random one, by the
 /// vertex that it is most, and the rest least, connected with.
-pub(super) fn grow(graph: &Graph, parts: usize, random: &mut Random) -> Vec<u32> {
-    let mut growth = Growth {
+pub(super) fn grow(graph: &Graph, parts: usize, random: &mut SplitMix64) -> Vec<u32> {
+    let mut growth = GrowingParts {
         graph,
         parts: pinned(graph),
         inside: vec![0; graph.vertices()],
@@ -39,7 +39,7 @@ pub(super) fn grow(graph: &Graph, parts: usize, random: &mut Random) -> Vec<u32>
 
 /// Heavy vertices first, otherwise in random order, each to the part that it is most connected with
 /// among those with room, or else to the lightest: keeps to the limit where weights differ much.
-pub(super) fn spread(graph: &Graph, parts: usize, limit: u64, random: &mut Random) -> Vec<u32> {
+pub(super) fn spread(graph: &Graph, parts: usize, limit: u64, random: &mut SplitMix64) -> Vec<u32> {
     let mut result = pinned(graph);
     let mut weights = vec![0_u64; parts];
     for (vertex, &part) in result.iter().enumerate() {
@@ -78,7 +78,9 @@ fn pinned(graph: &Graph) -> Vec<u32> {
         .collect()
 }
 
-struct Growth<'g> {
+/// Parts of which one grows at a time, by the vertex that is bound most to it and least to those
+/// that are in no part yet.
+struct GrowingParts<'g> {
     graph: &'g Graph,
     parts: Vec<u32>,
     /// Weight of the edges to the part that grows.
@@ -90,7 +92,7 @@ struct Growth<'g> {
     reached: Vec<u32>,
 }
 
-impl Growth<'_> {
+impl GrowingParts<'_> {
     /// Returns the weight that the part has got.
     fn grow_one(&mut self, part: u32, goal: u64, seeds: &mut impl Iterator<Item = u32>) -> u64 {
         for vertex in 0..self.graph.vertices() as u32 {
@@ -154,7 +156,7 @@ impl Growth<'_> {
 mod tests {
     use super::{grow, spread};
     use crate::graph::Graph;
-    use crate::random::Random;
+    use crate::random::SplitMix64;
 
     fn ring(vertices: usize) -> Graph {
         let mut graph = Graph::builder();
@@ -168,7 +170,7 @@ mod tests {
     #[test]
     fn the_parts_of_a_ring_are_arcs() {
         let ring = ring(40);
-        let parts = grow(&ring, 4, &mut Random::new(3, 0));
+        let parts = grow(&ring, 4, &mut SplitMix64::new(3, 0));
         for part in 0..4 {
             assert_eq!(parts.iter().filter(|&&of| of == part).count(), 10);
         }
@@ -184,7 +186,7 @@ mod tests {
         for weight in [1, 1, 1, 100, 100, 100] {
             graph.vertex(weight);
         }
-        let parts = spread(&graph.build().unwrap(), 3, 101, &mut Random::new(3, 0));
+        let parts = spread(&graph.build().unwrap(), 3, 101, &mut SplitMix64::new(3, 0));
         let mut heavy = parts[3..].to_vec();
         heavy.sort_unstable();
         assert_eq!(heavy, [0, 1, 2]);
@@ -199,7 +201,7 @@ mod tests {
         }
         let (one, zero) = (graph.pinned(1), graph.pinned(0));
         graph.edge(one, at[0], 1).edge(zero, at[7], 1);
-        let parts = grow(&graph.build().unwrap(), 2, &mut Random::new(3, 0));
+        let parts = grow(&graph.build().unwrap(), 2, &mut SplitMix64::new(3, 0));
         assert_eq!(parts, [1, 1, 1, 1, 0, 0, 0, 0, 1, 0]);
     }
 }

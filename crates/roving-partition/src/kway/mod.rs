@@ -9,12 +9,12 @@ mod state;
 
 use crate::graph::Graph;
 use crate::problem::{Partition, Problem};
-use crate::random::Random;
+use crate::random::SplitMix64;
 use coarsen::{Level, coarsen};
 use grow::{grow, spread};
 use refine::refine;
 use relabel::relabel;
-use state::State;
+use state::WorkingPartition;
 
 /// A partitioner of graphs.
 ///
@@ -125,7 +125,7 @@ impl Partitioner for KWay {
     fn partition(&self, problem: &Problem<'_>) -> Partition {
         let mut best = problem.started().map(|parts| {
             let start = keep(problem, parts.to_vec());
-            cycle(problem, start, &mut Random::new(self.seed, u64::MAX))
+            cycle(problem, start, &mut SplitMix64::new(self.seed, u64::MAX))
         });
         let more = if problem.graph().vertices() <= SMALL {
             MORE
@@ -133,13 +133,17 @@ impl Partitioner for KWay {
             1
         };
         for start in 0..(self.starts * more).max(usize::from(best.is_none())) {
-            let found = fresh(problem, start, &mut Random::new(self.seed, start as u64));
+            let found = fresh(
+                problem,
+                start,
+                &mut SplitMix64::new(self.seed, start as u64),
+            );
             if best.as_ref().is_none_or(|best| found.is_better_than(best)) {
                 best = Some(found);
             }
         }
         let best = best.expect("there was a start");
-        cycle(problem, best, &mut Random::new(self.seed, u64::MAX - 1))
+        cycle(problem, best, &mut SplitMix64::new(self.seed, u64::MAX - 1))
     }
 }
 
@@ -150,7 +154,7 @@ fn keep(problem: &Problem<'_>, parts: Vec<u32>) -> Partition {
 }
 
 /// Refines a partition, on smaller graphs that have it, too, until it stays the same.
-fn cycle(problem: &Problem<'_>, mut best: Partition, random: &mut Random) -> Partition {
+fn cycle(problem: &Problem<'_>, mut best: Partition, random: &mut SplitMix64) -> Partition {
     for turn in 0..CYCLES_MAX {
         let levels = coarsen(
             problem.graph(),
@@ -176,7 +180,7 @@ fn cycle(problem: &Problem<'_>, mut best: Partition, random: &mut Random) -> Par
 }
 
 /// A partition from nothing.
-fn fresh(problem: &Problem<'_>, start: usize, random: &mut Random) -> Partition {
+fn fresh(problem: &Problem<'_>, start: usize, random: &mut SplitMix64) -> Partition {
     let levels = coarsen(problem.graph(), enough(problem, start), None, random);
     let smallest = levels.last().map_or(problem.graph(), |level| &level.graph);
     let mut parts = match start % 4 {
@@ -192,7 +196,7 @@ fn ascend(
     problem: &Problem<'_>,
     levels: &[Level],
     mut parts: Vec<u32>,
-    random: &mut Random,
+    random: &mut SplitMix64,
 ) -> Partition {
     for at in (0..=levels.len()).rev() {
         let graph: &Graph = match at {
@@ -206,7 +210,7 @@ fn ascend(
                 .map(|&into| parts[into as usize])
                 .collect();
         }
-        let mut state = State::new(graph, problem.distance(), problem.limit(), parts);
+        let mut state = WorkingPartition::new(graph, problem.distance(), problem.limit(), parts);
         refine(&mut state, problem.parts(), random);
         parts = state.into_parts();
     }

@@ -7,8 +7,8 @@
 //! heaviest part only, and never to where the excess would grow.
 
 use super::buckets::Buckets;
-use super::state::{Rule, State};
-use crate::random::Random;
+use super::state::{Rule, WorkingPartition};
+use crate::random::SplitMix64;
 
 /// Passes at the most; mostly three or four suffice.
 const PASSES_MAX: usize = 24;
@@ -23,7 +23,7 @@ const STALL_MAX: usize = 4096;
 const LARGE: usize = 1 << 15;
 
 /// Betters a partition until neither kind of pass does.
-pub(super) fn refine(state: &mut State<'_>, parts: usize, random: &mut Random) {
+pub(super) fn refine(state: &mut WorkingPartition<'_>, parts: usize, random: &mut SplitMix64) {
     if parts < 2 {
         return;
     }
@@ -57,7 +57,12 @@ struct Pass {
 
 impl Pass {
     /// Whether the partition is a better one afterwards.
-    fn run(&mut self, state: &mut State<'_>, rule: Rule, random: &mut Random) -> bool {
+    fn run(
+        &mut self,
+        state: &mut WorkingPartition<'_>,
+        rule: Rule,
+        random: &mut SplitMix64,
+    ) -> bool {
         self.fill(state, random);
         let stall = (state.graph.vertices() / 8).clamp(STALL_MIN, STALL_MAX);
         let first = state.rank();
@@ -84,7 +89,7 @@ impl Pass {
         best < first
     }
 
-    fn fill(&mut self, state: &State<'_>, random: &mut Random) {
+    fn fill(&mut self, state: &WorkingPartition<'_>, random: &mut SplitMix64) {
         let rim_only = state.graph.vertices() > LARGE && !state.has_excess();
         for vertex in random.order(state.graph.vertices()) {
             if !state.graph.is_free(vertex) {
@@ -98,7 +103,7 @@ impl Pass {
     }
 
     /// The next move. What cannot be moved now is left out until something around it is.
-    fn pick(&mut self, state: &State<'_>, rule: Rule) -> Option<(u32, u32)> {
+    fn pick(&mut self, state: &WorkingPartition<'_>, rule: Rule) -> Option<(u32, u32)> {
         let (parts, rule) = match state.has_excess() {
             true => (state.heaviest()..state.heaviest() + 1, rule),
             false => (0..self.parts, rule),
@@ -119,7 +124,7 @@ impl Pass {
         }
     }
 
-    fn update_around(&mut self, state: &State<'_>, vertex: u32) {
+    fn update_around(&mut self, state: &WorkingPartition<'_>, vertex: u32) {
         for &(other, _) in state.graph.edges_of(vertex) {
             if self.locked[other as usize] {
                 continue;
@@ -134,16 +139,16 @@ impl Pass {
 
 #[cfg(test)]
 mod tests {
-    use super::{Random, State, refine};
+    use super::{SplitMix64, WorkingPartition, refine};
     use crate::distances::Distances;
     use crate::graph::Graph;
 
     fn refined(graph: &Graph, parts: usize, limit: u64, start: Vec<u32>) -> (u64, u64) {
         let distances = Distances::uniform(parts);
-        let mut state = State::new(graph, &distances, limit, start);
-        refine(&mut state, parts, &mut Random::new(1, 1));
+        let mut state = WorkingPartition::new(graph, &distances, limit, start);
+        refine(&mut state, parts, &mut SplitMix64::new(1, 1));
         let (excess, cut, _) = state.rank();
-        let checked = State::new(graph, &distances, limit, state.into_parts());
+        let checked = WorkingPartition::new(graph, &distances, limit, state.into_parts());
         assert_eq!((checked.rank().0, checked.rank().1), (excess, cut));
         (excess, cut)
     }

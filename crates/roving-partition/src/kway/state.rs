@@ -17,7 +17,7 @@ pub(super) enum Rule {
 /// The better partition is less.
 pub(super) type Rank = (u64, u64, u64);
 
-pub(super) struct State<'g> {
+pub(super) struct WorkingPartition<'g> {
     pub(super) graph: &'g Graph,
     distances: &'g Distances,
     limit: u64,
@@ -30,13 +30,13 @@ pub(super) struct State<'g> {
     links: Links,
 }
 
-impl<'g> State<'g> {
+impl<'g> WorkingPartition<'g> {
     pub(super) fn new(
         graph: &'g Graph,
         distances: &'g Distances,
         limit: u64,
         parts: Vec<u32>,
-    ) -> State<'g> {
+    ) -> WorkingPartition<'g> {
         let mut weights = vec![0; distances.parts()];
         let mut links = Links::new(graph, distances.parts());
         let mut cut = 0;
@@ -51,7 +51,7 @@ impl<'g> State<'g> {
                 }
             }
         }
-        let mut state = State {
+        let mut state = WorkingPartition {
             excess: weights
                 .iter()
                 .map(|weight| weight.saturating_sub(limit))
