@@ -1,7 +1,7 @@
 //! Independent tasks on n processors, event by event: what the equations describe as n grows.
 
-use crate::queue::{Event, Queue};
-use crate::random::Random;
+use crate::queue::{CalendarQueue, QueuedEvent};
+use crate::random::Xoshiro256;
 use crate::{ModelError, Policy};
 
 /// Ticks of the clock in one mean task length.
@@ -217,8 +217,8 @@ impl Independent {
         };
         let mut run = Run {
             model,
-            queue: Queue::new(2 * self.processors),
-            random: Random::new(self.seed),
+            queue: CalendarQueue::new(2 * self.processors),
+            random: Xoshiro256::new(self.seed),
             loads: vec![0; self.processors],
             epochs: vec![0; self.processors],
             now: 0,
@@ -283,8 +283,8 @@ const LOOK: u32 = 2;
 
 struct Run {
     model: Independent,
-    queue: Queue,
-    random: Random,
+    queue: CalendarQueue,
+    random: Xoshiro256,
     loads: Vec<u32>,
     /// Looks that were planned before a processor last became busy are void.
     epochs: Vec<u32>,
@@ -313,7 +313,7 @@ impl Run {
         self.tally.advance(self.now);
     }
 
-    fn act(&mut self, event: Event) {
+    fn act(&mut self, event: QueuedEvent) {
         let processor = event.who;
         let epoch = self.epochs[processor as usize] & (u32::MAX >> 2);
         match event.mark & 3 {
@@ -379,7 +379,7 @@ impl Run {
 
     fn later(&mut self, mean: f64, who: u32, mark: u32) {
         let time = self.now + (self.random.exponential() * mean * TICKS) as u64;
-        self.queue.push(Event { time, who, mark });
+        self.queue.push(QueuedEvent { time, who, mark });
     }
 
     fn arrive_later(&mut self, processor: u32) {
@@ -401,7 +401,7 @@ impl Run {
             Service::Constant => {
                 let time = self.now + TICKS as u64;
                 let (who, mark) = (processor, END);
-                self.queue.push(Event { time, who, mark });
+                self.queue.push(QueuedEvent { time, who, mark });
             }
         }
     }

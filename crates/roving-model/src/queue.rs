@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 /// Something that happens to `who` at `time`. Compared by time, then by what it is, so that
 /// the order is the same in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Event {
+pub(crate) struct QueuedEvent {
     pub(crate) time: u64,
     pub(crate) who: u32,
     /// A mark whose meaning only the user of the queue knows.
@@ -27,29 +27,29 @@ const BUCKETS: [usize; 2] = [1 << 8, 1 << 20];
 
 /// Events by time.
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct CalendarQueue {
     /// The current day's events, the next one last.
-    today: Vec<Event>,
+    today: Vec<QueuedEvent>,
     /// The day that `today` is.
     day: u64,
     /// The days after it, up to a year.
-    buckets: Vec<Vec<Event>>,
+    buckets: Vec<Vec<QueuedEvent>>,
     /// A day is two to the power of this many ticks.
     shift: u32,
     /// Events in `buckets`.
     near: usize,
     /// The events that are more than a year ahead.
-    far: BinaryHeap<Reverse<Event>>,
+    far: BinaryHeap<Reverse<QueuedEvent>>,
     /// Since the last look: events taken out, and days begun.
     taken: u32,
     days: u64,
 }
 
-impl Queue {
+impl CalendarQueue {
     /// For about so many events at a time.
-    pub(crate) fn new(events: usize) -> Queue {
+    pub(crate) fn new(events: usize) -> CalendarQueue {
         let buckets = events.next_power_of_two().clamp(BUCKETS[0], BUCKETS[1]);
-        Queue {
+        CalendarQueue {
             today: Vec::new(),
             day: 0,
             buckets: vec![Vec::new(); buckets],
@@ -61,7 +61,7 @@ impl Queue {
         }
     }
 
-    pub(crate) fn push(&mut self, event: Event) {
+    pub(crate) fn push(&mut self, event: QueuedEvent) {
         let day = event.time >> self.shift;
         if day <= self.day {
             let place = self.today.partition_point(|other| *other > event);
@@ -82,7 +82,7 @@ impl Queue {
     }
 
     /// The next event.
-    pub(crate) fn pop(&mut self) -> Option<Event> {
+    pub(crate) fn pop(&mut self) -> Option<QueuedEvent> {
         self.turn();
         let event = self.today.pop()?;
         self.taken += 1;
@@ -167,20 +167,20 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::random::Random;
+    use crate::random::Xoshiro256;
 
     #[test]
     fn events_come_in_order_whatever_their_distances() {
-        let mut random = Random::new(7);
+        let mut random = Xoshiro256::new(7);
         for spread in [0, 3, 10, 20, 33] {
-            let mut queue = Queue::new(300);
+            let mut queue = CalendarQueue::new(300);
             let mut heap = BinaryHeap::new();
             let mut now = 0;
             for step in 0..200_000u32 {
                 // The spread changes on the way, so the day has to follow it.
                 let spread = if step > 100_000 { 36 - spread } else { spread };
                 for _ in 0..usize::from(heap.len() < 300) * (1 + random.below(2)) {
-                    let event = Event {
+                    let event = QueuedEvent {
                         time: now + (random.next() >> (63 - spread)),
                         who: step,
                         mark: 0,
@@ -200,9 +200,9 @@ mod tests {
     proptest! {
         #[test]
         fn all_that_goes_in_comes_out_sorted(times in prop::collection::vec(0u64..1 << 45, 0..400)) {
-            let mut queue = Queue::new(10);
+            let mut queue = CalendarQueue::new(10);
             for (who, &time) in times.iter().enumerate() {
-                queue.push(Event { time, who: who as u32, mark: 0 });
+                queue.push(QueuedEvent { time, who: who as u32, mark: 0 });
             }
             let mut sorted = times.clone();
             sorted.sort_unstable();

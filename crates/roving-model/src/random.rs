@@ -2,7 +2,7 @@
 
 /// Xoshiro256++ (Blackman and Vigna 2018), seeded by SplitMix64.
 #[derive(Clone, Debug)]
-pub(crate) struct Random([u64; 4]);
+pub(crate) struct Xoshiro256([u64; 4]);
 
 /// One step of SplitMix64, also a good hash of a whole number.
 pub(crate) fn mix(number: u64) -> u64 {
@@ -12,10 +12,10 @@ pub(crate) fn mix(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
+impl Xoshiro256 {
+    pub(crate) fn new(seed: u64) -> Xoshiro256 {
         let mut state = seed;
-        Random(std::array::from_fn(|_| {
+        Xoshiro256(std::array::from_fn(|_| {
             state = mix(state);
             state
         }))
@@ -52,11 +52,11 @@ impl Random {
 
 #[cfg(test)]
 mod tests {
-    use super::Random;
+    use super::Xoshiro256;
 
     #[test]
     fn moments_are_those_of_the_distributions() {
-        let mut random = Random::new(1);
+        let mut random = Xoshiro256::new(1);
         let draws = 200_000;
         let mean = |values: &mut dyn FnMut() -> f64| {
             (0..draws).map(|_| values()).sum::<f64>() / f64::from(draws)
@@ -64,7 +64,7 @@ mod tests {
         assert!((mean(&mut || random.unit()) - 0.5).abs() < 0.005);
         assert!((mean(&mut || random.exponential()) - 1.0).abs() < 0.01);
         assert!((mean(&mut || random.below(7) as f64) - 3.0).abs() < 0.02);
-        assert_eq!(Random::new(5).next(), Random::new(5).next());
-        assert_ne!(Random::new(5).next(), Random::new(6).next());
+        assert_eq!(Xoshiro256::new(5).next(), Xoshiro256::new(5).next());
+        assert_ne!(Xoshiro256::new(5).next(), Xoshiro256::new(6).next());
     }
 }

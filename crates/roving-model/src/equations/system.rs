@@ -20,12 +20,12 @@ pub(super) struct System {
 
 /// One class of processors by their least load.
 #[derive(Clone, Copy)]
-struct Class<'y> {
+struct LoadClass<'y> {
     zero: f64,
     above: &'y [f64],
 }
 
-impl Class<'_> {
+impl LoadClass<'_> {
     fn at(&self, level: usize) -> f64 {
         match level {
             0 => self.zero,
@@ -50,13 +50,13 @@ impl System {
         }
     }
 
-    fn classes<'y>(&self, y: &'y [f64]) -> (Class<'y>, Option<Class<'y>>) {
+    fn classes<'y>(&self, y: &'y [f64]) -> (LoadClass<'y>, Option<LoadClass<'y>>) {
         let (free, waiting) = y.split_at(self.levels);
         let zero = 1.0 - waiting.first().copied().unwrap_or(0.0);
         let waiting = waiting
             .split_first()
-            .map(|(&zero, above)| Class { zero, above });
-        (Class { zero, above: free }, waiting)
+            .map(|(&zero, above)| LoadClass { zero, above });
+        (LoadClass { zero, above: free }, waiting)
     }
 
     /// The fraction of processors with at least so many tasks.
@@ -100,7 +100,7 @@ impl System {
 
     /// By how much the part with at least `level` tasks falls when each processor of the class is
     /// the victim of one steal.
-    fn loss(&self, class: &Class<'_>, level: usize) -> f64 {
+    fn loss(&self, class: &LoadClass<'_>, level: usize) -> f64 {
         let from = |threshold: u32| level.max(threshold as usize);
         match self.policy {
             Policy::None => 0.0,
@@ -121,14 +121,14 @@ impl System {
     }
 
     /// Arrivals and departures of one class at `level`, at least 1.
-    fn flow(&self, class: &Class<'_>, level: usize) -> f64 {
+    fn flow(&self, class: &LoadClass<'_>, level: usize) -> f64 {
         let (below, here) = (class.at(level - 1), class.at(level));
         let spawned = if level >= 2 { self.spawning } else { 0.0 };
         (self.arrival + spawned) * (below - here) - (here - class.at(level + 1))
     }
 
     /// The immediate gain of thieves at `level`, for each attempt.
-    fn gain(&self, free: &Class<'_>, level: usize) -> f64 {
+    fn gain(&self, free: &LoadClass<'_>, level: usize) -> f64 {
         let Some(threshold) = self.policy.threshold() else {
             return 0.0;
         };

@@ -1,7 +1,7 @@
 //! Messages between simulated ranks, and when they arrive.
 
 use super::messages::{MessageCosts, Messages};
-use crate::queue::{Event, Queue};
+use crate::queue::{CalendarQueue, QueuedEvent};
 
 /// A message of a bag, as `roving_dist` sends it.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) enum Happens<T> {
 /// The network, and the order in which all things happen.
 pub(super) struct Wire<T> {
     costs: MessageCosts,
-    queue: Queue,
+    queue: CalendarQueue,
     /// Messages under way, by the mark of their event less one; the others are free.
     under_way: Vec<Option<(usize, Message<T>)>>,
     free: Vec<u32>,
@@ -39,7 +39,7 @@ impl<T> Wire<T> {
     pub(super) fn new(costs: MessageCosts, ranks: usize) -> Wire<T> {
         Wire {
             costs,
-            queue: Queue::new(2 * ranks),
+            queue: CalendarQueue::new(2 * ranks),
             under_way: Vec::new(),
             free: Vec::new(),
             counts: Messages::default(),
@@ -90,7 +90,7 @@ impl<T> Wire<T> {
 
     fn push(&mut self, who: usize, time: f64, mark: u32) {
         let (time, who) = (time.ceil() as u64, who as u32);
-        self.queue.push(Event { time, who, mark });
+        self.queue.push(QueuedEvent { time, who, mark });
     }
 
     /// When something happens next, to whom, and what.

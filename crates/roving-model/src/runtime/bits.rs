@@ -71,13 +71,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::random::Random;
+    use crate::random::Xoshiro256;
 
     #[test]
     fn members_are_those_of_a_plain_set() {
         for bound in [1, 63, 64, 65, 4096, 4097, 300_000] {
             let (mut bits, mut set) = (Bits::new(bound), BTreeSet::new());
-            let mut random = Random::new(bound as u64);
+            let mut random = Xoshiro256::new(bound as u64);
             for _ in 0..3000 {
                 let number = random.below(bound);
                 if random.below(2) == 0 {

@@ -7,9 +7,9 @@ use super::bits::Bits;
 use super::machine::{ByDistance, Costs, Distance};
 use super::outcome::{Outcome, Samples};
 use super::rules::Rules;
-use super::seat::{Frame, Loop, NOBODY, Seat, State};
-use crate::queue::{Event, Queue};
-use crate::random::Random;
+use super::seat::{Continuation, Loop, NOBODY, Seat, SeatActivity};
+use crate::queue::{CalendarQueue, QueuedEvent};
+use crate::random::Xoshiro256;
 use crate::{ModelError, Step, Then, Tree};
 
 /// Ticks of the simulated clock in a nanosecond.
@@ -82,7 +82,7 @@ impl Prices {
 
 /// The kind of an event: in the lowest bits of its mark, the thread's turn above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EventKind {
     /// A step has ended.
     Step,
     /// A thief is where it saw something.
@@ -101,28 +101,28 @@ pub(super) enum Kind {
     Free,
 }
 
-const KINDS: [Kind; 8] = [
-    Kind::Step,
-    Kind::Arrive,
-    Kind::Ask,
-    Kind::Sleep,
-    Kind::Woken,
-    Kind::Resume,
-    Kind::Leap,
-    Kind::Free,
+const KINDS: [EventKind; 8] = [
+    EventKind::Step,
+    EventKind::Arrive,
+    EventKind::Ask,
+    EventKind::Sleep,
+    EventKind::Woken,
+    EventKind::Resume,
+    EventKind::Leap,
+    EventKind::Free,
 ];
 const KIND_BITS: u32 = 3;
 
 /// A run in progress.
-pub(super) struct Engine<'t, T: Tree> {
+pub(super) struct RuntimeEngine<'t, T: Tree> {
     pub(super) tree: &'t T,
     pub(super) rules: Rules,
     pub(super) prices: Prices,
-    queue: Queue,
+    queue: CalendarQueue,
     /// The event that was planned last, if it may be the next one: it spares the queue most events
     /// where workers are few.
-    hot: Option<Event>,
-    pub(super) random: Random,
+    hot: Option<QueuedEvent>,
+    pub(super) random: Xoshiro256,
     pub(super) seats: Vec<Seat<T::Task>>,
     /// The thread on each core; the cores that are free; and the threads that want one.
     pub(super) cores: Vec<u32>,
@@ -162,8 +162,8 @@ pub(super) struct Engine<'t, T: Tree> {
     samples: Samples,
 }
 
-impl<'t, T: Tree> Engine<'t, T> {
-    pub(super) fn new(tree: &'t T, rules: Rules, costs: &Costs, seed: u64) -> Engine<'t, T> {
+impl<'t, T: Tree> RuntimeEngine<'t, T> {
+    pub(super) fn new(tree: &'t T, rules: Rules, costs: &Costs, seed: u64) -> RuntimeEngine<'t, T> {
         let workers = rules.workers;
         let seats_max = workers + rules.spares;
         let mut idle = Bits::new(seats_max);
@@ -174,18 +174,18 @@ impl<'t, T: Tree> Engine<'t, T> {
         let cores = rules.cores as u32;
         let seat = |worker: usize| {
             let state = if worker == 0 {
-                State::Ready
+                SeatActivity::Ready
             } else {
-                State::Asleep
+                SeatActivity::Asleep
             };
             Seat::new(worker as u32 % cores, state)
         };
-        Engine {
+        RuntimeEngine {
             tree,
             prices: Prices::new(costs),
-            queue: Queue::new(workers + 64),
+            queue: CalendarQueue::new(workers + 64),
             hot: None,
-            random: Random::new(seed),
+            random: Xoshiro256::new(seed),
             seats: (0..workers).map(seat).collect(),
             cores: (0..rules.cores).map(core).collect(),
             free,
@@ -263,7 +263,7 @@ impl<'t, T: Tree> Engine<'t, T> {
         self.outcome
     }
 
-    fn next_event(&mut self) -> Option<Event> {
+    fn next_event(&mut self) -> Option<QueuedEvent> {
         match self.hot.take() {
             None => self.queue.pop(),
             Some(hot) => match self.queue.next_time() {
@@ -276,24 +276,24 @@ impl<'t, T: Tree> Engine<'t, T> {
         }
     }
 
-    fn act(&mut self, event: Event) {
-        let Event { time, who, mark } = event;
+    fn act(&mut self, event: QueuedEvent) {
+        let QueuedEvent { time, who, mark } = event;
         match KINDS[(mark & ((1 << KIND_BITS) - 1)) as usize] {
-            Kind::Step => self.step(who, time),
-            Kind::Arrive => self.arrive(who, time),
-            Kind::Ask => self.ask(who),
-            Kind::Sleep => self.sleep(who, time),
-            Kind::Woken => self.woken(who, time),
-            Kind::Resume => self.resume(who, time),
-            Kind::Leap => self.leap(who, time),
-            Kind::Free => self.find_work(who, time),
+            EventKind::Step => self.step(who, time),
+            EventKind::Arrive => self.arrive(who, time),
+            EventKind::Ask => self.ask(who),
+            EventKind::Sleep => self.sleep(who, time),
+            EventKind::Woken => self.woken(who, time),
+            EventKind::Resume => self.resume(who, time),
+            EventKind::Leap => self.leap(who, time),
+            EventKind::Free => self.find_work(who, time),
         }
     }
 
     /// Plans an event of `who` for its present turn.
-    pub(super) fn plan(&mut self, who: u32, time: u64, kind: Kind) {
+    pub(super) fn plan(&mut self, who: u32, time: u64, kind: EventKind) {
         let mark = self.seats[who as usize].turn << KIND_BITS | kind as u32;
-        let event = Event { time, who, mark };
+        let event = QueuedEvent { time, who, mark };
         match &mut self.hot {
             None => self.hot = Some(event),
             Some(hot) if event < *hot => {
@@ -310,8 +310,11 @@ impl<'t, T: Tree> Engine<'t, T> {
         let passed = time.saturating_sub(seat.accounted);
         seat.accounted = seat.accounted.max(time);
         match seat.state {
-            State::Running | State::Napping => self.busy_ticks += passed,
-            State::Waiting | State::Looking | State::EnRoute | State::Restrained => {
+            SeatActivity::Running | SeatActivity::Napping => self.busy_ticks += passed,
+            SeatActivity::Waiting
+            | SeatActivity::Looking
+            | SeatActivity::EnRoute
+            | SeatActivity::Restrained => {
                 self.steal_ticks += passed;
             }
             _ => {}
@@ -319,10 +322,10 @@ impl<'t, T: Tree> Engine<'t, T> {
     }
 
     /// From now on `who` does something else; all that was planned for it is void.
-    pub(super) fn turn_to(&mut self, who: u32, time: u64, state: State) {
+    pub(super) fn turn_to(&mut self, who: u32, time: u64, state: SeatActivity) {
         self.account(who, time);
         let seat = &mut self.seats[who as usize];
-        let is_busy = |state| matches!(state, State::Running | State::Napping);
+        let is_busy = |state| matches!(state, SeatActivity::Running | SeatActivity::Napping);
         self.busy -= usize::from(is_busy(seat.state));
         self.busy += usize::from(is_busy(state));
         seat.state = state;
@@ -346,11 +349,11 @@ impl<'t, T: Tree> Engine<'t, T> {
 
     /// The thread runs until `due`, and what follows then.
     pub(super) fn work_until(&mut self, who: u32, time: u64, due: u64) {
-        if self.seats[who as usize].state != State::Running {
-            self.turn_to(who, time, State::Running);
+        if self.seats[who as usize].state != SeatActivity::Running {
+            self.turn_to(who, time, SeatActivity::Running);
         }
         self.seats[who as usize].due = due;
-        self.plan(who, due, Kind::Step);
+        self.plan(who, due, EventKind::Step);
     }
 
     fn step(&mut self, who: u32, time: u64) {
@@ -364,14 +367,16 @@ impl<'t, T: Tree> Engine<'t, T> {
             } => {
                 let after = ticks(f64::from(after_ns));
                 self.outcome.work_ns += f64::from(after_ns);
-                seat.frames.push(Frame::Join { after });
+                seat.frames.push(Continuation::Join { after });
                 self.outcome.joins += 1;
                 let time = self.push_joined(who, second, time);
                 self.begin(who, first, time);
             }
             Then::Series { first, next } => {
                 let task = self.keep(next);
-                self.seats[who as usize].frames.push(Frame::Next { task });
+                self.seats[who as usize]
+                    .frames
+                    .push(Continuation::Next { task });
                 self.begin(who, first, time);
             }
             Then::Loop { spawner, count } => self.begin_loop(who, spawner, count, time),
@@ -383,7 +388,7 @@ impl<'t, T: Tree> Engine<'t, T> {
                 let base = seat.top();
                 let spawner = self.keep(spawner);
                 self.outcome.work_ns += f64::from(each_ns) * f64::from(count);
-                self.seats[who as usize].frames.push(Frame::Spread {
+                self.seats[who as usize].frames.push(Continuation::Spread {
                     spawner,
                     next: 0,
                     count,

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::engine::{Engine, ticks};
+use super::engine::{RuntimeEngine, ticks};
 use super::owner::Popped;
-use super::seat::{Frame, Loop, NOBODY, What};
+use super::seat::{Continuation, Loop, NOBODY, What};
 use crate::{Then, Tree};
 
 /// Most parts that are noted for a waiting caller.
@@ -12,7 +12,7 @@ const RUNS_MAX: usize = 16;
 /// Parts of loops that are split off cost this.
 const CUT_NS: f64 = 40.0;
 
-impl<T: Tree> Engine<'_, T> {
+impl<T: Tree> RuntimeEngine<'_, T> {
     pub(super) fn begin_loop(&mut self, who: u32, spawner: T::Task, count: u32, time: u64) {
         let begun = Loop {
             spawner: self.keep(spawner),
@@ -26,7 +26,9 @@ impl<T: Tree> Engine<'_, T> {
             None => self.loops.push(begun),
         }
         let of = of as u32;
-        self.seats[who as usize].frames.push(Frame::Whole { of });
+        self.seats[who as usize]
+            .frames
+            .push(Continuation::Whole { of });
         self.loops[of as usize].parts = 1;
         self.run_rounds(who, of, 0..count, time);
     }
@@ -34,7 +36,7 @@ impl<T: Tree> Engine<'_, T> {
     /// Runs a part of a loop that this thread has.
     pub(super) fn run_rounds(&mut self, who: u32, of: u32, rounds: Range<u32>, time: u64) {
         let base = self.seats[who as usize].top();
-        self.seats[who as usize].frames.push(Frame::Rounds {
+        self.seats[who as usize].frames.push(Continuation::Rounds {
             of,
             next: rounds.start,
             end: rounds.end,
@@ -55,7 +57,7 @@ impl<T: Tree> Engine<'_, T> {
     pub(super) fn next_round(&mut self, who: u32, time: &mut u64) -> bool {
         let asked = self.is_asked(who);
         let seat = &mut self.seats[who as usize];
-        let Some(&Frame::Rounds {
+        let Some(&Continuation::Rounds {
             of,
             next,
             end,
@@ -93,7 +95,7 @@ impl<T: Tree> Engine<'_, T> {
 
     fn set_rounds(&mut self, who: u32, of: u32, next: u32, end: u32, base: u32) {
         if let Some(frame) = self.seats[who as usize].frames.last_mut() {
-            *frame = Frame::Rounds {
+            *frame = Continuation::Rounds {
                 of,
                 next,
                 end,
@@ -105,7 +107,7 @@ impl<T: Tree> Engine<'_, T> {
     /// Goes on with the newest half that nobody has taken; there is none if the part has ended.
     fn take_rounds(&mut self, who: u32, time: &mut u64) -> bool {
         let seat = &self.seats[who as usize];
-        let Some(&Frame::Rounds { of, base, .. }) = seat.frames.last() else {
+        let Some(&Continuation::Rounds { of, base, .. }) = seat.frames.last() else {
             return false;
         };
         while self.seats[who as usize].top() > base {

@@ -23,7 +23,7 @@ pub use machine::{ByDistance, Costs, Topology};
 pub use outcome::{Outcome, Sample};
 
 use crate::{ModelError, Tree};
-use engine::Engine;
+use engine::RuntimeEngine;
 use roving::policy::Amount;
 use roving::raw::rules::{AMOUNT_MAX, SPARES_MAX, Shown, WORKERS_LIMIT, least_of};
 use rules::Rules;
@@ -170,7 +170,7 @@ impl Runtime {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Outcome, ModelError> {
         let rules = self.rules()?;
-        Engine::new(tree, rules, &self.costs, self.seed).run(progress)
+        RuntimeEngine::new(tree, rules, &self.costs, self.seed).run(progress)
     }
 
     fn rules(&self) -> Result<Rules, ModelError> {

@@ -3,9 +3,9 @@
 use roving::policy::Amount;
 use roving::raw::rules::{self, About};
 
-use super::engine::{Engine, span, ticks};
+use super::engine::{RuntimeEngine, span, ticks};
 use super::rules::SLOTS;
-use super::seat::{Frame, Held, NOBODY, Seat, Slot, What};
+use super::seat::{Continuation, NOBODY, Seat, StackSlot, TaskHolder, What};
 use crate::{Then, Tree};
 
 /// The result of taking the newest slot off.
@@ -17,7 +17,7 @@ pub(super) enum Popped<K> {
     Away,
 }
 
-impl<T: Tree> Engine<'_, T> {
+impl<T: Tree> RuntimeEngine<'_, T> {
     /// Pushes the second task of a join. Returns when the owner goes on.
     pub(super) fn push_joined(&mut self, who: u32, task: T::Task, time: u64) -> u64 {
         self.fill(who, What::Task(task));
@@ -49,9 +49,9 @@ impl<T: Tree> Engine<'_, T> {
     }
 
     fn fill(&mut self, who: u32, what: What<T::Task>) {
-        self.seats[who as usize].slots.push(Slot {
+        self.seats[who as usize].slots.push(StackSlot {
             what,
-            held: Held::Here,
+            held: TaskHolder::Here,
             awaited: false,
         });
     }
@@ -193,12 +193,12 @@ impl<T: Tree> Engine<'_, T> {
         let index = seat.top() - 1;
         if index < seat.oldest {
             match slot.held {
-                Held::Done => {
+                TaskHolder::Done => {
                     seat.release(index);
                     return Popped::Ended;
                 }
-                Held::Started { .. } => return Popped::Away,
-                Held::Offered { .. } | Held::Here => {
+                TaskHolder::Started { .. } => return Popped::Away,
+                TaskHolder::Offered { .. } | TaskHolder::Here => {
                     let what = seat.release(index);
                     return what.map_or(Popped::Ended, Popped::Here);
                 }
@@ -224,7 +224,7 @@ impl<T: Tree> Engine<'_, T> {
             let frame = self.seats[who as usize].frames.last().copied();
             match frame {
                 None => return self.find_work(who, time),
-                Some(Frame::Root) => {
+                Some(Continuation::Root) => {
                     self.roots -= 1;
                     if self.roots == 0 {
                         self.ended = Some(time);
@@ -232,41 +232,41 @@ impl<T: Tree> Engine<'_, T> {
                     }
                     self.seats[who as usize].frames.pop();
                 }
-                Some(Frame::After { after }) => {
+                Some(Continuation::After { after }) => {
                     self.seats[who as usize].frames.pop();
                     return self.work_until(who, time, time + after);
                 }
-                Some(Frame::Base { .. }) => time = self.end_stolen(who, time),
-                Some(Frame::Next { task }) => {
+                Some(Continuation::Base { .. }) => time = self.end_stolen(who, time),
+                Some(Continuation::Next { task }) => {
                     self.seats[who as usize].frames.pop();
                     let Some(task) = self.kept[task as usize].take() else {
                         continue;
                     };
                     return self.begin(who, task, time);
                 }
-                Some(Frame::Rounds { .. }) => {
+                Some(Continuation::Rounds { .. }) => {
                     if self.next_round(who, &mut time) {
                         return;
                     }
                 }
-                Some(Frame::Whole { of }) => {
+                Some(Continuation::Whole { of }) => {
                     if self.loops[of as usize].is_running() {
                         return self.wait(who, time);
                     }
                     self.seats[who as usize].frames.pop();
                     self.loops[of as usize].caller = NOBODY;
                 }
-                Some(Frame::Spread { .. }) => {
+                Some(Continuation::Spread { .. }) => {
                     if self.spread(who, &mut time) {
                         return;
                     }
                 }
-                Some(Frame::Stranded { base }) => {
+                Some(Continuation::Stranded { base }) => {
                     if self.run_stranded(who, base, time) {
                         return;
                     }
                 }
-                Some(Frame::Join { .. } | Frame::Drain { .. }) => {
+                Some(Continuation::Join { .. } | Continuation::Drain { .. }) => {
                     if self.take_newest(who, &mut time) {
                         return;
                     }
@@ -279,11 +279,11 @@ impl<T: Tree> Engine<'_, T> {
     /// on.
     fn take_newest(&mut self, who: u32, time: &mut u64) -> bool {
         let after = match self.seats[who as usize].frames.last() {
-            Some(&Frame::Drain { base }) if self.seats[who as usize].top() <= base => {
+            Some(&Continuation::Drain { base }) if self.seats[who as usize].top() <= base => {
                 self.seats[who as usize].frames.pop();
                 return false;
             }
-            Some(&Frame::Join { after }) => Some(after),
+            Some(&Continuation::Join { after }) => Some(after),
             _ => None,
         };
         let popped = self.pop(who, time);
@@ -298,7 +298,7 @@ impl<T: Tree> Engine<'_, T> {
             Some(after) => {
                 seat.frames.pop();
                 if after > 0 {
-                    seat.frames.push(Frame::After { after });
+                    seat.frames.push(Continuation::After { after });
                 }
             }
         }
@@ -312,7 +312,7 @@ impl<T: Tree> Engine<'_, T> {
     fn spread(&mut self, who: u32, time: &mut u64) -> bool {
         let seat = &mut self.seats[who as usize];
         let full = seat.slots.len() >= SLOTS;
-        let Some(Frame::Spread {
+        let Some(Continuation::Spread {
             spawner,
             next,
             count,
@@ -325,7 +325,7 @@ impl<T: Tree> Engine<'_, T> {
         let (place, base) = (*spawner as usize, *base);
         if *next == *count {
             seat.frames.pop();
-            seat.frames.push(Frame::Drain { base });
+            seat.frames.push(Continuation::Drain { base });
             self.kept[place] = None;
             *time = self.show_spawned(who, *time);
             return false;
@@ -340,7 +340,7 @@ impl<T: Tree> Engine<'_, T> {
             // The task runs in place. Thieves that have asked are answered before.
             let time = self.show_if_asked(who, *time);
             let frames = &mut self.seats[who as usize].frames;
-            frames.push(Frame::Stranded { base });
+            frames.push(Continuation::Stranded { base });
             self.begin(who, child, time + each);
             return true;
         }
@@ -379,7 +379,7 @@ impl<T: Tree> Engine<'_, T> {
             && seat
                 .slots
                 .last()
-                .is_some_and(|slot| slot.held == Held::Done)
+                .is_some_and(|slot| slot.held == TaskHolder::Done)
         {
             seat.release(seat.top() - 1);
             seat.unjoined -= 1;
@@ -408,17 +408,17 @@ impl<T: Tree> Engine<'_, T> {
         };
         let base = self.seats[who as usize].top();
         let slot = self.seats[victim as usize].slots.get_mut(index as usize);
-        let offered = slot.filter(|slot| slot.held == Held::Offered { stamp });
+        let offered = slot.filter(|slot| slot.held == TaskHolder::Offered { stamp });
         let Some((slot, What::Task(task))) = offered.map(|slot| {
             let what = slot.what.clone();
             (slot, what)
         }) else {
             return false;
         };
-        slot.held = Held::Started { holder: who, base };
+        slot.held = TaskHolder::Started { holder: who, base };
         let price = self.prices.claim(self.distance(who, victim));
         let began = time + price;
-        self.seats[who as usize].frames.push(Frame::Base {
+        self.seats[who as usize].frames.push(Continuation::Base {
             victim,
             index,
             way: price as u32,

@@ -18,7 +18,7 @@ pub(super) enum What<K> {
 
 /// The worker that has the task of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum TaskHolder {
     /// Its owner.
     Here,
     /// A thief offers it on.
@@ -30,16 +30,16 @@ pub(super) enum Held {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Slot<K> {
+pub(super) struct StackSlot<K> {
     pub(super) what: What<K>,
-    pub(super) held: Held,
+    pub(super) held: TaskHolder,
     /// The owner waits for it.
     pub(super) awaited: bool,
 }
 
 /// The continuation of a thread when its present task has ended.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Frame {
+pub(super) enum Continuation {
     /// The whole work.
     Root,
     /// The newest slot is the join's second task.
@@ -84,7 +84,7 @@ pub(super) enum Frame {
 
 /// The activity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum SeatActivity {
     /// Runs a task.
     Running,
     /// Its task sleeps, and so does the thread.
@@ -112,8 +112,8 @@ pub(super) enum State {
 /// One thread.
 #[derive(Debug)]
 pub(super) struct Seat<K> {
-    pub(super) slots: Vec<Slot<K>>,
-    pub(super) frames: Vec<Frame>,
+    pub(super) slots: Vec<StackSlot<K>>,
+    pub(super) frames: Vec<Continuation>,
     /// The continuation after the present step.
     pub(super) then: Then<K>,
     /// Slots `oldest .. split` are public.
@@ -125,7 +125,7 @@ pub(super) struct Seat<K> {
     pub(super) has_shrunk: bool,
     /// Slots with tasks that no join waits for.
     pub(super) unjoined: u32,
-    pub(super) state: State,
+    pub(super) state: SeatActivity,
     /// A thief has asked; the owner has been told.
     pub(super) want: bool,
     pub(super) alarm: bool,
@@ -165,7 +165,7 @@ pub(super) struct Seat<K> {
 }
 
 impl<K> Seat<K> {
-    pub(super) fn new(core: u32, state: State) -> Seat<K> {
+    pub(super) fn new(core: u32, state: SeatActivity) -> Seat<K> {
         Seat {
             slots: Vec::new(),
             frames: Vec::new(),
@@ -203,7 +203,7 @@ impl<K> Seat<K> {
 
     /// Whether the newest slot is waited for; not where a whole loop is.
     pub(super) fn await_newest(&mut self, awaits: bool) {
-        let of_loop = matches!(self.frames.last(), Some(Frame::Whole { .. }));
+        let of_loop = matches!(self.frames.last(), Some(Continuation::Whole { .. }));
         if let Some(slot) = self.slots.last_mut().filter(|_| !of_loop) {
             slot.awaited = awaits;
         }

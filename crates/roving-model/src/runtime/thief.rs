@@ -5,12 +5,12 @@ use std::mem;
 use roving::policy::Amount;
 use roving::raw::rules::{self, WAKES_PER_CLAIM};
 
-use super::engine::{Engine, Kind, span, time_of};
+use super::engine::{EventKind, RuntimeEngine, span, time_of};
 use super::machine::Distance;
-use super::seat::{Frame, Held, NOBODY, State, What};
+use super::seat::{Continuation, NOBODY, SeatActivity, TaskHolder, What};
 use crate::Tree;
 
-impl<T: Tree> Engine<'_, T> {
+impl<T: Tree> RuntimeEngine<'_, T> {
     /// The thread has nothing to do.
     pub(super) fn find_work(&mut self, who: u32, time: u64) {
         if self.is_spare(who) && self.active > self.rules.target {
@@ -19,7 +19,7 @@ impl<T: Tree> Engine<'_, T> {
         if let Some(job) = self.jobs.pop_front() {
             let seat = &mut self.seats[who as usize];
             (seat.since, seat.spent) = (0, 0);
-            seat.frames.push(Frame::Root);
+            seat.frames.push(Continuation::Root);
             return self.begin(who, job, time);
         }
         let next = self.ready.front().copied();
@@ -35,8 +35,8 @@ impl<T: Tree> Engine<'_, T> {
         }
         let until = seat.until;
         if time < until {
-            self.turn_to(who, time, State::Restrained);
-            self.plan(who, until, Kind::Free);
+            self.turn_to(who, time, SeatActivity::Restrained);
+            self.plan(who, until, EventKind::Free);
         } else {
             self.search(who, time);
         }
@@ -59,7 +59,7 @@ impl<T: Tree> Engine<'_, T> {
             }
         };
         let way = (self.prices.look * looks as f64) as u64;
-        self.turn_to(who, time, State::EnRoute);
+        self.turn_to(who, time, SeatActivity::EnRoute);
         self.set_out(who, victim as u32, time + way);
     }
 
@@ -84,21 +84,21 @@ impl<T: Tree> Engine<'_, T> {
         self.seats[who as usize].victim = victim;
         self.seats[victim as usize].reserved += 1;
         self.refresh(victim);
-        self.plan(who, arrives, Kind::Arrive);
+        self.plan(who, arrives, EventKind::Arrive);
     }
 
     /// Nobody shows anything: goes on looking until somebody does, then asks, then sleeps.
     fn look_around(&mut self, who: u32, time: u64) {
-        self.turn_to(who, time, State::Looking);
+        self.turn_to(who, time, SeatActivity::Looking);
         let since = self.seats[who as usize].since;
         self.seats[who as usize].place = self.lookers.len() as u32;
         self.lookers.push(who);
         match time < since + self.prices.ask {
-            true => self.plan(who, since + self.prices.ask, Kind::Ask),
+            true => self.plan(who, since + self.prices.ask, EventKind::Ask),
             false => self.count_asking(who),
         }
         let tired = (since + self.prices.patience).max(time);
-        self.plan(who, tired, Kind::Sleep);
+        self.plan(who, tired, EventKind::Sleep);
     }
 
     /// It has looked around for long enough, and asks everybody for tasks.
@@ -137,7 +137,7 @@ impl<T: Tree> Engine<'_, T> {
             let round = self.prices.look * self.seats.len() as f64 + pause;
             // Each is somewhere on its round; this is the first of them to come by.
             let first = 1.0 - (1.0 - self.random.unit()).powf(1.0 / lookers as f64);
-            self.turn_to(who, time, State::EnRoute);
+            self.turn_to(who, time, SeatActivity::EnRoute);
             self.set_out(who, victim, time + (round * first) as u64);
         }
     }
@@ -217,8 +217,8 @@ impl<T: Tree> Engine<'_, T> {
         let what = slot.what.clone();
         match what {
             What::Task(task) => {
-                slot.held = Held::Started { holder: who, base };
-                self.seats[who as usize].frames.push(Frame::Base {
+                slot.held = TaskHolder::Started { holder: who, base };
+                self.seats[who as usize].frames.push(Continuation::Base {
                     victim,
                     index,
                     way: (began - time) as u32,
@@ -231,7 +231,7 @@ impl<T: Tree> Engine<'_, T> {
             What::Rounds { of, next, end } => {
                 let way = (began - time) as u32;
                 let began = self.finish(who, victim, index, began);
-                self.seats[who as usize].frames.push(Frame::Base {
+                self.seats[who as usize].frames.push(Continuation::Base {
                     victim: NOBODY,
                     index,
                     way,
@@ -258,14 +258,16 @@ impl<T: Tree> Engine<'_, T> {
         mut time: u64,
     ) -> u64 {
         let base = self.seats[who as usize].top();
-        self.seats[who as usize].frames.push(Frame::Drain { base });
+        self.seats[who as usize]
+            .frames
+            .push(Continuation::Drain { base });
         for index in claimed {
             let stamp = self.stamps;
             let slot = &mut self.seats[victim as usize].slots[index as usize];
             let offer = match slot.what.clone() {
                 What::Task(_) => {
                     self.stamps = stamp.wrapping_add(1);
-                    slot.held = Held::Offered { stamp };
+                    slot.held = TaskHolder::Offered { stamp };
                     What::Offer {
                         victim,
                         index,
@@ -285,7 +287,7 @@ impl<T: Tree> Engine<'_, T> {
 
     /// A stolen task has ended: tells its owner, and judges whether it was worth it.
     pub(super) fn end_stolen(&mut self, who: u32, time: u64) -> u64 {
-        let Some(Frame::Base {
+        let Some(Continuation::Base {
             victim,
             index,
             way,
@@ -316,7 +318,7 @@ impl<T: Tree> Engine<'_, T> {
         let distance = self.distance(who, victim);
         let owner = &mut self.seats[victim as usize];
         let slot = &mut owner.slots[index as usize];
-        slot.held = Held::Done;
+        slot.held = TaskHolder::Done;
         match slot.awaited {
             true => self.tell(victim, distance, time),
             false => time,
@@ -327,14 +329,14 @@ impl<T: Tree> Engine<'_, T> {
     /// goes on.
     pub(super) fn tell(&mut self, victim: u32, distance: Distance, time: u64) -> u64 {
         match self.seats[victim as usize].state {
-            State::Waiting => {
+            SeatActivity::Waiting => {
                 let seen = time + self.prices.finish(distance);
-                self.plan(victim, seen, Kind::Resume);
+                self.plan(victim, seen, EventKind::Resume);
                 time
             }
-            State::Parked => {
+            SeatActivity::Parked => {
                 self.outcome.wakes += 1;
-                self.plan(victim, self.woken_at(time), Kind::Resume);
+                self.plan(victim, self.woken_at(time), EventKind::Resume);
                 time + self.prices.unpark
             }
             _ => time,

@@ -2,37 +2,37 @@
 
 use roving::raw::rules;
 
-use super::engine::{Engine, Kind, time_of};
-use super::seat::{Frame, Held, NOBODY, Seat, State};
+use super::engine::{EventKind, RuntimeEngine, time_of};
+use super::seat::{Continuation, NOBODY, Seat, SeatActivity, TaskHolder};
 use crate::Tree;
 
 /// Most slots that are looked at for one look of a waiter, in all: fewer than in the runtime, since
 /// it takes most of the time of simulations with many workers.
 const LINKS_MAX: u32 = 12;
 
-impl<T: Tree> Engine<'_, T> {
+impl<T: Tree> RuntimeEngine<'_, T> {
     /// The newest slot's task is with a thief.
     pub(super) fn wait(&mut self, who: u32, time: u64) {
-        self.turn_to(who, time, State::Waiting);
+        self.turn_to(who, time, SeatActivity::Waiting);
         let seat = &mut self.seats[who as usize];
         seat.since = time;
         seat.await_newest(true);
-        self.plan(who, time + time_of(rules::THEFT_COST), Kind::Leap);
+        self.plan(who, time + time_of(rules::THEFT_COST), EventKind::Leap);
     }
 
     /// Lets a waiting worker look for something to do meanwhile, and park in the end.
     pub(super) fn leap(&mut self, who: u32, time: u64) {
         let seat = &self.seats[who as usize];
         let runs = match (seat.frames.last(), seat.slots.last()) {
-            (Some(&Frame::Whole { of }), _) => match self.loops[of as usize].is_running() {
+            (Some(&Continuation::Whole { of }), _) => match self.loops[of as usize].is_running() {
                 true => self.loops[of as usize].runs.clone(),
                 false => return,
             },
             (_, Some(slot)) => match slot.held {
-                Held::Started { holder, base } => vec![(holder, base)],
+                TaskHolder::Started { holder, base } => vec![(holder, base)],
                 // It has ended, and the waiter is about to see it.
-                Held::Done => return,
-                Held::Here | Held::Offered { .. } => return self.advance(who, time),
+                TaskHolder::Done => return,
+                TaskHolder::Here | TaskHolder::Offered { .. } => return self.advance(who, time),
             },
             (_, None) => return,
         };
@@ -52,7 +52,7 @@ impl<T: Tree> Engine<'_, T> {
         }
         let next = time_of(rules::THEFT_COST).max(waited / 2);
         let tired = self.prices.patience - waited;
-        self.plan(who, time + next.min(tired), Kind::Leap);
+        self.plan(who, time + next.min(tired), EventKind::Leap);
     }
 
     /// Returns a worker with public tasks that descend from the task which `holder` runs with its
@@ -77,7 +77,7 @@ impl<T: Tree> Engine<'_, T> {
         let claimed = (base..seat.oldest.min(seat.top())).take(LINKS_MAX as usize);
         claimed
             .filter_map(|index| match seat.slots[index as usize].held {
-                Held::Started { holder, base } => Some((holder, base)),
+                TaskHolder::Started { holder, base } => Some((holder, base)),
                 _ => None,
             })
             .find_map(|(holder, base)| self.related(who, holder, base, chain - 1, links))
@@ -96,7 +96,7 @@ impl<T: Tree> Engine<'_, T> {
     fn park(&mut self, who: u32, time: u64) {
         self.outcome.parks += 1;
         self.outcome.parks_waiting += 1;
-        self.turn_to(who, time, State::Parked);
+        self.turn_to(who, time, SeatActivity::Parked);
         self.active -= 1;
         let core = self.seats[who as usize].core;
         self.release_core(core, time);
@@ -110,7 +110,7 @@ impl<T: Tree> Engine<'_, T> {
         let spare = match self.resting.pop() {
             Some(spare) => spare,
             None if self.seats.len() < self.rules.workers + self.rules.spares => {
-                self.seats.push(Seat::new(core, State::Resting));
+                self.seats.push(Seat::new(core, SeatActivity::Resting));
                 self.seats.len() as u32 - 1
             }
             None => return,
@@ -118,17 +118,17 @@ impl<T: Tree> Engine<'_, T> {
         self.active += 1;
         self.outcome.wakes += 1;
         self.seats[spare as usize].core = core;
-        self.turn_to(spare, time, State::Waking);
+        self.turn_to(spare, time, SeatActivity::Waking);
         let woken = self.woken_at(time);
         if !self.rules.naps {
             self.occupy(spare);
         }
-        self.plan(spare, woken, Kind::Woken);
+        self.plan(spare, woken, EventKind::Woken);
     }
 
     /// A compensation thread that is one too many goes off duty.
     pub(super) fn rest(&mut self, who: u32, time: u64) {
-        self.turn_to(who, time, State::Resting);
+        self.turn_to(who, time, SeatActivity::Resting);
         self.seats[who as usize].since = 0;
         self.active -= 1;
         self.resting.push(who);
@@ -139,12 +139,12 @@ impl<T: Tree> Engine<'_, T> {
     pub(super) fn resume(&mut self, who: u32, time: u64) {
         let seat = &mut self.seats[who as usize];
         seat.since = 0;
-        if seat.state == State::Waiting {
-            self.turn_to(who, time, State::Running);
+        if seat.state == SeatActivity::Waiting {
+            self.turn_to(who, time, SeatActivity::Running);
             return self.advance(who, time);
         }
         self.active += 1;
-        self.turn_to(who, time, State::Ready);
+        self.turn_to(who, time, SeatActivity::Ready);
         self.seats[who as usize].midstep = false;
         if !self.take_core(who) {
             if self.rules.naps {
@@ -162,12 +162,12 @@ impl<T: Tree> Engine<'_, T> {
     /// `other` leaves its core to a thread whose awaited task has ended.
     fn make_way(&mut self, other: u32, time: u64) {
         match self.seats[other as usize].state {
-            State::Running => {
+            SeatActivity::Running => {
                 let seat = &mut self.seats[other as usize];
                 (seat.midstep, seat.due) = (true, seat.due.saturating_sub(time));
             }
-            State::Looking => self.stop_looking(other),
-            State::EnRoute => {
+            SeatActivity::Looking => self.stop_looking(other),
+            SeatActivity::EnRoute => {
                 let victim = self.seats[other as usize].victim;
                 self.seats[victim as usize].reserved -= 1;
                 self.refresh(victim);
@@ -188,7 +188,7 @@ impl<T: Tree> Engine<'_, T> {
 
     /// `who` has no core any more, and wants one.
     pub(super) fn want_core(&mut self, who: u32, time: u64) {
-        self.turn_to(who, time, State::Ready);
+        self.turn_to(who, time, SeatActivity::Ready);
         self.seats[who as usize].midstep = false;
         self.ready.push_back(who);
     }
@@ -231,7 +231,7 @@ impl<T: Tree> Engine<'_, T> {
             let due = time + seat.due;
             self.work_until(who, time, due);
         } else {
-            self.turn_to(who, time, State::Running);
+            self.turn_to(who, time, SeatActivity::Running);
             self.advance(who, time);
         }
     }
@@ -240,7 +240,7 @@ impl<T: Tree> Engine<'_, T> {
     pub(super) fn sleep(&mut self, who: u32, time: u64) {
         self.stop_looking(who);
         self.outcome.parks += 1;
-        self.turn_to(who, time, State::Asleep);
+        self.turn_to(who, time, SeatActivity::Asleep);
         self.calls += 1;
         self.idle.insert(who as usize);
         self.release_core(self.seats[who as usize].core, time);
@@ -254,17 +254,17 @@ impl<T: Tree> Engine<'_, T> {
         self.idle.remove(sleeper);
         self.outcome.wakes += 1;
         let who = sleeper as u32;
-        self.turn_to(who, time, State::Waking);
-        self.plan(who, self.woken_at(time), Kind::Woken);
+        self.turn_to(who, time, SeatActivity::Waking);
+        self.plan(who, self.woken_at(time), EventKind::Woken);
         true
     }
 
     /// The thread's task sleeps for so long, the core's own time for that included.
     pub(super) fn nap(&mut self, who: u32, time: u64, length: u64) {
-        self.turn_to(who, time, State::Napping);
+        self.turn_to(who, time, SeatActivity::Napping);
         self.release_core(self.seats[who as usize].core, time);
         let asleep = length.saturating_sub(self.prices.nap);
-        self.plan(who, time + asleep, Kind::Woken);
+        self.plan(who, time + asleep, EventKind::Woken);
     }
 
     /// The thread's task has slept.
@@ -282,7 +282,7 @@ impl<T: Tree> Engine<'_, T> {
 
     /// An unparked thread runs.
     pub(super) fn woken(&mut self, who: u32, time: u64) {
-        if self.seats[who as usize].state == State::Napping {
+        if self.seats[who as usize].state == SeatActivity::Napping {
             return self.rise(who, time);
         }
         let seat = &mut self.seats[who as usize];
@@ -297,4 +297,4 @@ impl<T: Tree> Engine<'_, T> {
 }
 
 /// A frame is no larger than it need be: a million workers have several each.
-const _: () = assert!(size_of::<Frame>() <= 32);
+const _: () = assert!(size_of::<Continuation>() <= 32);

@@ -12,7 +12,7 @@ const TASKS_MAX: usize = u32::MAX as usize - 1;
 
 /// One recorded task.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Node {
+struct RecordedTask {
     ns: f32,
     after_ns: f32,
     /// The place of its first child; the others follow it, up to that of the next task.
@@ -38,12 +38,12 @@ struct Node {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
-    nodes: Vec<Node>,
+    nodes: Vec<RecordedTask>,
 }
 
 /// The tasks at places `first .. last`, which are siblings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Places {
+pub struct SiblingPlaces {
     first: u32,
     last: u32,
 }
@@ -112,10 +112,10 @@ impl Recorded {
             .sum()
     }
 
-    fn children(&self, place: u32) -> Places {
+    fn children(&self, place: u32) -> SiblingPlaces {
         let first = self.nodes[place as usize].children;
         let next = self.nodes.get(place as usize + 1);
-        Places {
+        SiblingPlaces {
             first,
             last: next.map_or(self.nodes.len() as u32, |node| node.children),
         }
@@ -155,7 +155,7 @@ fn parse(words: &str, is_first: bool, deepest: u32) -> Result<(u32, f32, f32), S
 
 /// Sorts by depth, and keeps the order within a depth: then siblings stand together, in the order
 /// of their parents.
-fn by_depth(tasks: &[(u32, f32, f32)]) -> Vec<Node> {
+fn by_depth(tasks: &[(u32, f32, f32)]) -> Vec<RecordedTask> {
     let depths = tasks
         .iter()
         .map(|task| task.0 as usize + 1)
@@ -172,7 +172,7 @@ fn by_depth(tasks: &[(u32, f32, f32)]) -> Vec<Node> {
     // free one below it.
     let mut next = starts;
     let mut nodes = vec![
-        Node {
+        RecordedTask {
             ns: 0.0,
             after_ns: 0.0,
             children: 0
@@ -182,7 +182,7 @@ fn by_depth(tasks: &[(u32, f32, f32)]) -> Vec<Node> {
     for &(depth, ns, after_ns) in tasks {
         let place = next[depth as usize];
         next[depth as usize] += 1;
-        nodes[place as usize] = Node {
+        nodes[place as usize] = RecordedTask {
             ns,
             after_ns,
             children: next[depth as usize + 1].min(tasks.len() as u32),
@@ -192,18 +192,18 @@ fn by_depth(tasks: &[(u32, f32, f32)]) -> Vec<Node> {
 }
 
 impl Tree for Recorded {
-    type Task = Places;
+    type Task = SiblingPlaces;
 
-    fn root(&self) -> Places {
-        Places { first: 0, last: 1 }
+    fn root(&self) -> SiblingPlaces {
+        SiblingPlaces { first: 0, last: 1 }
     }
 
-    fn run(&self, task: Places) -> Step<Places> {
-        let Places { first, last } = task;
+    fn run(&self, task: SiblingPlaces) -> Step<SiblingPlaces> {
+        let SiblingPlaces { first, last } = task;
         if last - first > 1 {
             return halves(first, last, 0.0, 0.0);
         }
-        let Node { ns, after_ns, .. } = self.nodes[first as usize];
+        let RecordedTask { ns, after_ns, .. } = self.nodes[first as usize];
         let below = self.children(first);
         match below.last.saturating_sub(below.first) {
             0 => Step {
@@ -237,16 +237,16 @@ impl Tree for Recorded {
     }
 }
 
-fn halves(first: u32, last: u32, ns: f64, after_ns: f32) -> Step<Places> {
+fn halves(first: u32, last: u32, ns: f64, after_ns: f32) -> Step<SiblingPlaces> {
     let middle = first + (last - first).div_ceil(2);
     Step {
         ns,
         then: Then::Join {
-            first: Places {
+            first: SiblingPlaces {
                 first,
                 last: middle,
             },
-            second: Places {
+            second: SiblingPlaces {
                 first: middle,
                 last,
             },
@@ -300,7 +300,7 @@ mod tests {
     }
 
     /// Depth-first work of a serial run, by the tree's own steps.
-    fn serial(tree: &Recorded, task: Places, order: &mut Vec<f64>) {
+    fn serial(tree: &Recorded, task: SiblingPlaces, order: &mut Vec<f64>) {
         let Step { ns, then } = tree.run(task);
         order.push(ns);
         if let Then::Join {
