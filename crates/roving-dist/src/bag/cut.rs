@@ -14,7 +14,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::checkpoint::{Files, Plan, Writers};
+use crate::checkpoint::{CutPlan, Files, Writers};
 
 /// One rank's part of a cut.
 pub(super) struct Part {
@@ -32,7 +32,7 @@ pub(super) type Saved = (Vec<Vec<u8>>, Vec<u8>);
 /// One rank's side of the cuts of a run.
 pub(super) struct Cuts {
     /// None where no cuts are made.
-    plan: Option<Plan>,
+    plan: Option<CutPlan>,
     /// How many this rank has recorded.
     recorded: u32,
     /// The number of the last `Cut` that came from each rank.
@@ -46,7 +46,7 @@ pub(super) struct Cuts {
 }
 
 impl Cuts {
-    pub(super) fn new(ranks: usize, plan: Option<Plan>) -> Cuts {
+    pub(super) fn new(ranks: usize, plan: Option<CutPlan>) -> Cuts {
         Cuts {
             plan,
             recorded: 0,

@@ -30,8 +30,8 @@ use crate::checkpoint::{self, Checkpoints, Loaded, Which};
 use crate::error::Error;
 use crate::world::World;
 use cut::{Cuts, Saved};
-use rank::{Held, Rank};
-use state::Shared;
+use rank::{Rank, RankHoldings};
+use state::SharedBag;
 
 /// A collection of tasks that all ranks run together: each may add more, and adds to a result. For
 /// searches: a rank without tasks takes half of another's, until there are none.
@@ -159,14 +159,14 @@ impl<'world> Bag<'world> {
         let runs = format!("tasks `{tasks}` and result `{result}`");
         let checkpoints = self.checkpoints.as_ref();
         let (plan, parts) = checkpoint::open(self.world, checkpoints, "bag", runs, Which::Shared)?;
-        let shared = Arc::new(Shared::new(link, tag, Cuts::new(link.ranks(), plan)));
+        let shared = Arc::new(SharedBag::new(link, tag, Cuts::new(link.ranks(), plan)));
         let rank = Rank {
             shared: Arc::clone(&shared),
             ranks: link.ranks(),
             workers: pool.workers(),
             work: &work,
             reduce: &reduce,
-            held: Mutex::new(Held {
+            held: Mutex::new(RankHoldings {
                 tasks: Vec::new(),
                 result: R::default(),
             }),

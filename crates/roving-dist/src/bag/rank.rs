@@ -14,28 +14,28 @@ use super::engagement::Left;
 use super::lifeline::{ATTEMPTS, BASE, Victims, lifelines};
 use super::local::Local;
 use super::message::Message;
-use super::state::{Shared, State};
+use super::state::{BagState, SharedBag};
 use crate::error::Error;
 use crate::world::link::Link;
 use crate::world::long_waits::Patience;
 
 /// The tasks and the result of a rank while no worker runs a task.
-pub(super) struct Held<T, R> {
+pub(super) struct RankHoldings<T, R> {
     pub(super) tasks: Vec<T>,
     pub(super) result: R,
 }
 
 /// A rank's run.
 pub(super) struct Rank<'run, T, R, F> {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedBag>,
     pub(super) ranks: usize,
     pub(super) workers: usize,
     pub(super) work: &'run F,
     pub(super) reduce: &'run (dyn Fn(R, R) -> R + Sync),
-    pub(super) held: Mutex<Held<T, R>>,
+    pub(super) held: Mutex<RankHoldings<T, R>>,
 }
 
-impl State {
+impl BagState {
     /// Takes the tasks that have come, but for those that were sent after a cut that this rank has
     /// not recorded yet.
     pub(super) fn take_tasks(&mut self) -> Vec<Vec<u8>> {
@@ -99,7 +99,7 @@ where
     R: Default + Serialize + DeserializeOwned + Send + 'static,
     F: Fn(T, &mut Local<'_, T, R>) + Sync,
 {
-    fn held(&self) -> MutexGuard<'_, Held<T, R>> {
+    fn held(&self) -> MutexGuard<'_, RankHoldings<T, R>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

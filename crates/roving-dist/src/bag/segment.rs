@@ -108,7 +108,7 @@ impl Offered {
 }
 
 /// Gives up the run of this rank, unless it is forgotten.
-struct Unwinds<'r>(&'r super::state::Shared);
+struct Unwinds<'r>(&'r super::state::SharedBag);
 
 impl Drop for Unwinds<'_> {
     fn drop(&mut self) {

@@ -2,8 +2,8 @@
 //! take only when there is something for them.
 //!
 //! Handlers of messages change it on whatever thread polls. Between tasks each worker looks at one
-//! flag, [`Shared::calls`]; when it is set, something in [`State`] is for workers: tasks that have
-//! come, ranks that want some, or a cut that is to be made.
+//! flag, [`SharedBag::calls`]; when it is set, something in [`BagState`] is for workers: tasks that
+//! have come, ranks that want some, or a cut that is to be made.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use crate::world::link::Link;
 
 /// The state that the threads of one rank share during a bag's run; it does not depend on the type
 /// of tasks.
-pub(super) struct Shared {
+pub(super) struct SharedBag {
     pub(super) link: Arc<Link>,
     pub(super) tag: u32,
     /// Something is there for workers.
@@ -26,11 +26,11 @@ pub(super) struct Shared {
     start: Instant,
     /// At rank 0: microseconds from the start to the next cut.
     next_cut_us: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<BagState>,
 }
 
 /// See the head of this file.
-pub(super) struct State {
+pub(super) struct BagState {
     pub(super) engagement: Engagement,
     pub(super) cuts: Cuts,
     /// Tasks that have come, as bytes, and after how many cuts they were sent.
@@ -52,7 +52,7 @@ pub(super) struct State {
     pub(super) is_ended: bool,
 }
 
-impl State {
+impl BagState {
     /// Whether workers are to look.
     fn calls(&self) -> bool {
         self.is_given_up
@@ -63,15 +63,15 @@ impl State {
     }
 }
 
-impl Shared {
-    pub(super) fn new(link: &Arc<Link>, tag: u32, cuts: Cuts) -> Shared {
-        Shared {
+impl SharedBag {
+    pub(super) fn new(link: &Arc<Link>, tag: u32, cuts: Cuts) -> SharedBag {
+        SharedBag {
             link: Arc::clone(link),
             tag,
             calls: AtomicBool::new(false),
             start: Instant::now(),
             next_cut_us: AtomicU64::new(u64::MAX),
-            state: Mutex::new(State {
+            state: Mutex::new(BagState {
                 engagement: Engagement::new(link.rank(), link.ranks()),
                 cuts,
                 tasks: VecDeque::new(),
@@ -87,12 +87,12 @@ impl Shared {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, BagState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at the state, or changes it.
-    pub(super) fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+    pub(super) fn with<R>(&self, f: impl FnOnce(&mut BagState) -> R) -> R {
         let mut state = self.lock();
         let result = f(&mut state);
         // Ordering: Relaxed; a hint to take the lock, and looked at again after the next tasks.
@@ -123,7 +123,7 @@ impl Shared {
     }
 
     /// A message has come.
-    pub(super) fn handle(self: &Arc<Shared>, from: usize, bytes: &[u8]) {
+    pub(super) fn handle(self: &Arc<SharedBag>, from: usize, bytes: &[u8]) {
         let Some(message) = Message::read(bytes) else {
             self.link
                 .fail(format_args!("rank {from} sent what is no message of a bag"));
@@ -194,7 +194,7 @@ impl Shared {
     }
 
     /// Has the part of a cut written, by a thread of its own, and rank 0 told.
-    pub(super) fn save(self: &Arc<Shared>, part: Part) {
+    pub(super) fn save(self: &Arc<SharedBag>, part: Part) {
         let shared = Arc::clone(self);
         self.write("save", move |files| {
             files.save(part.number, &(&part.tasks, &part.result))?;
@@ -204,7 +204,7 @@ impl Shared {
     }
 
     /// At rank 0: every part of the cut is on the disk, so this is the one to resume from.
-    pub(super) fn commit(self: &Arc<Shared>, number: u32) {
+    pub(super) fn commit(self: &Arc<SharedBag>, number: u32) {
         let shared = Arc::clone(self);
         self.write("commit", move |files| {
             files.commit(number)?;
@@ -214,7 +214,7 @@ impl Shared {
     }
 
     fn write(
-        self: &Arc<Shared>,
+        self: &Arc<SharedBag>,
         what: &str,
         f: impl FnOnce(&Files) -> Result<(), String> + Send + 'static,
     ) {
@@ -245,7 +245,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::checkpoint::{Plan, identity};
+    use crate::checkpoint::{CutPlan, identity};
     use crate::world::World;
 
     #[test]
@@ -253,14 +253,14 @@ mod tests {
         let directory = std::env::temp_dir().join(format!("roving-writer-{}", std::process::id()));
         World::threads(1, |world| {
             let files = Files::new(&directory, &identity("a"), 0, 1).unwrap();
-            let plan = Plan {
+            let plan = CutPlan {
                 files: Arc::new(files),
                 every: Duration::MAX,
                 next: None,
                 writers: Writers::default(),
             };
             let cuts = Cuts::new(1, Some(plan));
-            let shared = Arc::new(Shared::new(world.link(), world.link().tags(1), cuts));
+            let shared = Arc::new(SharedBag::new(world.link(), world.link().tags(1), cuts));
             shared.write("test", |_| panic!("no ink"));
             shared.wait_for_writers();
             let error = world.link().fault().unwrap().to_string();

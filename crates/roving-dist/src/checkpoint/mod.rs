@@ -10,7 +10,7 @@ mod plan;
 
 pub use directory::Checkpoints;
 pub(crate) use files::{Files, Which};
-pub(crate) use plan::{Loaded, Plan, Writers, close, open};
+pub(crate) use plan::{CutPlan, Loaded, Writers, close, open};
 
 #[cfg(test)]
 pub(crate) use format::tests::identity;

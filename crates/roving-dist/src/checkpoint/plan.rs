@@ -23,7 +23,7 @@ use crate::world::link::Link;
 pub(crate) type Loaded<B> = Vec<(PathBuf, B)>;
 
 /// How the cuts of a run are made.
-pub(crate) struct Plan {
+pub(crate) struct CutPlan {
     pub(crate) files: Arc<Files>,
     pub(crate) every: Duration,
     /// At rank 0: when the next cut is due; none while one is being made, or if there is to be
@@ -32,7 +32,7 @@ pub(crate) struct Plan {
     pub(crate) writers: Writers,
 }
 
-impl Plan {
+impl CutPlan {
     /// At rank 0: no cut is being made; the next one comes after a while, or never if that is too
     /// long for a clock.
     pub(crate) fn wait_for_next(&mut self) {
@@ -104,7 +104,7 @@ pub(crate) fn open<B: DeserializeOwned>(
     noun: &str,
     runs: String,
     which: Which,
-) -> Result<(Option<Plan>, Option<Loaded<B>>), Error> {
+) -> Result<(Option<CutPlan>, Option<Loaded<B>>), Error> {
     let identity = Identity {
         program: checkpoints.map(|checkpoints| checkpoints.program.clone()),
         runs,
@@ -148,7 +148,7 @@ pub(crate) fn open<B: DeserializeOwned>(
     });
     let loaded: Vec<()> = agree(world, parts.as_ref().map(drop).map_err(Clone::clone))?;
     debug_assert_eq!(loaded.len(), ranks);
-    let mut plan = Plan {
+    let mut plan = CutPlan {
         files: Arc::new(files),
         every: checkpoints.every,
         next: None,

@@ -17,7 +17,7 @@ pub(super) struct Balancer {
     channels: Vec<Option<usize>>,
     told: Mutex<Told>,
     /// Held while it partitions, by the thread that watches.
-    policy: Mutex<Policy>,
+    policy: Mutex<BalancePolicy>,
 }
 
 /// The figures that rank 0 has been told.
@@ -27,7 +27,8 @@ struct Told {
     heard: Vec<u32>,
 }
 
-struct Policy {
+/// The policy that decides across ranks, and what it has decided before.
+struct BalancePolicy {
     across: Across,
     begun: Instant,
     looks: Duration,
@@ -64,7 +65,7 @@ impl Balancer {
                 figures,
                 heard: vec![0; ranks],
             }),
-            policy: Mutex::new(Policy {
+            policy: Mutex::new(BalancePolicy {
                 across,
                 begun: Instant::now(),
                 looks: Duration::ZERO,

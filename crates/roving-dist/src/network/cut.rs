@@ -46,15 +46,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::cut_state::{Cuts, Open, Record, Share, State};
+use super::cut_state::{CutShare, CutState, Cuts, OpenCut, ProcessRecord};
 use super::error::Ended;
 use super::incoming::Closed;
-use super::message::{Control, Cut, Findings};
+use super::message::{Control, CutMessage, Findings};
 use super::parcel::{Input, Output};
-use super::part::Part;
+use super::part::NetworkPart;
 use crate::unwind::lock;
 
-impl Part {
+impl NetworkPart {
     /// Rank 0: begins a cut, if it is time. While a process moves, the cut waits, and no other
     /// moves before it.
     pub(super) fn cut_if_due(&self) {
@@ -77,19 +77,21 @@ impl Part {
         let is_closed = state.desk.is_closed;
         drop(state);
         match is_closed {
-            true => self.cutting(0, Cut::Over),
-            false => self.post.send_to_all(&Control::Cut(Cut::Begin(number))),
+            true => self.cutting(0, CutMessage::Over),
+            false => self
+                .post
+                .send_to_all(&Control::Cut(CutMessage::Begin(number))),
         }
     }
 
-    fn say(&self, to: usize, message: Cut) {
+    fn say(&self, to: usize, message: CutMessage) {
         self.post.send_control(to, &Control::Cut(message));
     }
 
-    pub(super) fn cutting(&self, from: usize, message: Cut) {
+    pub(super) fn cutting(&self, from: usize, message: CutMessage) {
         match message {
-            Cut::Begin(number) => self.cut(number),
-            Cut::Mark {
+            CutMessage::Begin(number) => self.cut(number),
+            CutMessage::Mark {
                 channel,
                 number,
                 sent,
@@ -98,9 +100,9 @@ impl Part {
                     self.closed(channel, incoming.mark(number, sent));
                 }
             }
-            Cut::Left(channel) => self.closed(channel, Some(Closed::left())),
-            Cut::Saved(findings) => self.saved(findings),
-            Cut::Over => {
+            CutMessage::Left(channel) => self.closed(channel, Some(Closed::left())),
+            CutMessage::Saved(findings) => self.saved(findings),
+            CutMessage::Over => {
                 debug_assert_eq!(from, 0, "it is for rank 0 to say so");
                 // First: a cut that another thread begins would find that moves may begin.
                 self.move_after_cut();
@@ -119,10 +121,10 @@ impl Part {
             .filter(|&process| self.rank_of(process) == self.rank())
             .collect();
         let mut state = lock(&cuts.state);
-        let mut open = Open {
+        let mut open = OpenCut {
             missing: here,
             waiting: 0,
-            share: Share::default(),
+            share: CutShare::default(),
             findings: Findings::default(),
         };
         for &process in &state.ended {
@@ -138,14 +140,14 @@ impl Part {
     }
 
     /// The process has ended here, and has dropped its ports.
-    fn record_ended(&self, open: &mut Open, process: u32, number: u32) {
+    fn record_ended(&self, open: &mut OpenCut, process: u32, number: u32) {
         open.missing.remove(&process);
         for &channel in self.shape.inputs(process) {
             if let Some(incoming) = self.incoming(channel) {
                 open.findings.add(incoming.record_gone(number).into());
             }
         }
-        open.share.records.push(Record {
+        open.share.records.push(ProcessRecord {
             process,
             body: None,
             outputs: Vec::new(),
@@ -184,7 +186,7 @@ impl Part {
 
     /// The process was recorded as this, at its outputs as well; and its inputs are these, or wait
     /// for a mark.
-    pub(super) fn recorded(&self, record: Record, inputs: Vec<(u32, Option<Closed>)>) {
+    pub(super) fn recorded(&self, record: ProcessRecord, inputs: Vec<(u32, Option<Closed>)>) {
         let Some(cuts) = &self.cuts else { return };
         let mut state = lock(&cuts.state);
         if let Some(open) = &mut state.open {
@@ -205,7 +207,7 @@ impl Part {
         let Some(ends) = self.shape.ends(channel) else {
             return;
         };
-        let mark = Cut::Mark {
+        let mark = CutMessage::Mark {
             channel,
             number,
             sent,
@@ -227,8 +229,8 @@ impl Part {
     }
 
     /// Has this rank's part written, by a thread of its own, if it is complete.
-    fn save_if_whole(&self, cuts: &Cuts, state: &mut State) {
-        let is_whole = |open: &mut Open| open.missing.is_empty() && open.waiting == 0;
+    fn save_if_whole(&self, cuts: &Cuts, state: &mut CutState) {
+        let is_whole = |open: &mut OpenCut| open.missing.is_empty() && open.waiting == 0;
         let Some(open) = state.open.take_if(is_whole) else {
             return;
         };
@@ -242,7 +244,7 @@ impl Part {
         let files = Arc::clone(&plan.files);
         plan.writers.write(self.post.link(), "save", move || {
             files.save(number, &share)?;
-            post.send_control(0, &Control::Cut(Cut::Saved(findings)));
+            post.send_control(0, &Control::Cut(CutMessage::Saved(findings)));
             Ok(())
         });
     }
@@ -263,14 +265,14 @@ impl Part {
         }
         if state.desk.is_closed || findings.is_ahead && findings.is_loose {
             drop(state);
-            return self.say(0, Cut::Over);
+            return self.say(0, CutMessage::Over);
         }
         let post = Arc::clone(&self.post);
         let plan = lock(&cuts.plan);
         let files = Arc::clone(&plan.files);
         plan.writers.write(self.post.link(), "commit", move || {
             files.commit(number)?;
-            post.send_control(0, &Control::Cut(Cut::Over));
+            post.send_control(0, &Control::Cut(CutMessage::Over));
             Ok(())
         });
     }
@@ -284,7 +286,7 @@ const NO_KAHN_NETWORK: &str = "a process asks which of two was faster (`try_recv
 /// The parts of a cut, put together.
 pub(super) struct Resumed {
     /// By number.
-    records: Vec<Option<Record>>,
+    records: Vec<Option<ProcessRecord>>,
     /// By channel.
     inputs: Vec<Option<Input>>,
 }
@@ -293,7 +295,7 @@ impl Resumed {
     /// From what all ranks had, for a network of so many processes and channels. None if it is not
     /// of this network.
     pub(super) fn new(
-        shares: Vec<(PathBuf, Share)>,
+        shares: Vec<(PathBuf, CutShare)>,
         processes: usize,
         channels: usize,
     ) -> Option<Resumed> {
@@ -320,7 +322,7 @@ impl Resumed {
     }
 
     /// Gives the part what its processes had. Nothing runs yet.
-    pub(super) fn give(self, part: &Part) {
+    pub(super) fn give(self, part: &NetworkPart) {
         for record in self.records.into_iter().flatten() {
             if part.shape.rank_of(record.process) != part.rank() {
                 continue;

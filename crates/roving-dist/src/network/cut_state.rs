@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 use super::incoming::Closed;
 use super::message::Findings;
 use super::parcel::{Input, Output};
-use crate::checkpoint::{Files, Plan};
+use crate::checkpoint::{CutPlan, Files};
 use crate::unwind::lock;
 
 /// One rank's part of a cut.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Share {
-    pub(super) records: Vec<Record>,
+pub(super) struct CutShare {
+    pub(super) records: Vec<ProcessRecord>,
     /// By channel: those whose consumer has its port.
     pub(super) inputs: Vec<(u32, Input)>,
 }
 
 /// A process in a cut.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct ProcessRecord {
     pub(super) process: u32,
     /// Its state, and how its ports stand; none when it has ended.
     pub(super) body: Option<(Vec<u8>, Vec<u64>)>,
@@ -32,15 +32,16 @@ pub(super) struct Record {
 
 /// One rank's side of the cuts of a run.
 pub(super) struct Cuts {
-    pub(super) plan: Mutex<Plan>,
-    pub(super) state: Mutex<State>,
+    pub(super) plan: Mutex<CutPlan>,
+    pub(super) state: Mutex<CutState>,
 }
 
+/// The cut that is being made, and what has happened since the run began that cuts have to know.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct CutState {
     /// Of the last cut that has begun.
     pub(super) number: u32,
-    pub(super) open: Option<Open>,
+    pub(super) open: Option<OpenCut>,
     /// Processes that have ended here.
     pub(super) ended: Vec<u32>,
     /// The run is over here.
@@ -49,13 +50,13 @@ pub(super) struct State {
 }
 
 /// The part of a cut that is being made.
-pub(super) struct Open {
+pub(super) struct OpenCut {
     /// Processes that are not recorded.
     pub(super) missing: HashSet<u32>,
     /// Channels whose consumer is recorded, and whose mark has not come; less those that have been
     /// closed before they were counted.
     pub(super) waiting: i64,
-    pub(super) share: Share,
+    pub(super) share: CutShare,
     pub(super) findings: Findings,
 }
 
@@ -70,7 +71,7 @@ pub(super) struct Desk {
 }
 
 impl Cuts {
-    pub(super) fn new(plan: Plan) -> Cuts {
+    pub(super) fn new(plan: CutPlan) -> Cuts {
         Cuts {
             plan: Mutex::new(plan),
             state: Mutex::default(),
@@ -106,7 +107,7 @@ impl Cuts {
     }
 }
 
-impl Open {
+impl OpenCut {
     pub(super) fn close(&mut self, channel: u32, closed: Closed) {
         self.findings.add((&closed).into());
         if let Some(input) = closed.input {

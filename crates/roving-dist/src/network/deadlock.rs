@@ -8,12 +8,12 @@ use roving_flow::raw::{Side, Verdict};
 use super::detective::{Asking, Detective};
 use super::error::{Blocked, Ended};
 use super::message::Control;
-use super::part::Part;
+use super::part::NetworkPart;
 use super::report::Growth;
-use super::snapshot::{self, Snapshot, Wait};
+use super::snapshot::{self, ProcessWait, Snapshot};
 use crate::unwind::lock;
 
-impl Part {
+impl NetworkPart {
     /// Nothing has happened here for a while. Rank 0 is told, if that can be because of a deadlock.
     pub(super) fn is_quiet(&self) {
         // Ordering: Relaxed; written by whoever suspends the last process, who then nudges the
@@ -35,7 +35,7 @@ impl Part {
 
     /// The waits of the processes here.
     pub(super) fn snapshot(&self) -> Snapshot {
-        let waits = self.inside.waits().into_iter().map(|wait| Wait {
+        let waits = self.inside.waits().into_iter().map(|wait| ProcessWait {
             process: self.locals[wait.process],
             // Every channel of this rank's network is one of the whole.
             channel: self.shape.at(wait.channel).unwrap_or(u32::MAX),

@@ -4,9 +4,9 @@
 use std::sync::TryLockError;
 
 use super::message::{Control, Head};
-use super::part::Part;
+use super::part::NetworkPart;
 
-impl Part {
+impl NetworkPart {
     /// A message has come. Runs on whatever thread polls.
     pub(super) fn message(&self, from: usize, bytes: &[u8]) {
         let Some((head, rest)) = Head::split(bytes) else {

@@ -12,11 +12,11 @@ use roving_flow::In;
 use roving_flow::raw::{self, Bridge, Ingress};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::message::{Control, Cut, Head};
+use super::message::{Control, CutMessage, Head};
 use super::outgoing::encode;
 use super::parcel::Input;
 use super::post::Post;
-use super::snapshot::Taken;
+use super::snapshot::TakenCount;
 use crate::unwind::lock;
 
 /// As the rest of the rank sees it, whatever the tokens are.
@@ -33,7 +33,7 @@ pub(super) trait Incoming: Send + Sync {
     /// Tells the producer what has been taken, if it does not know.
     fn tell(&self);
     /// The report about this channel. `None` when one of its ends is gone.
-    fn taken(&self) -> Option<Taken>;
+    fn taken(&self) -> Option<TakenCount>;
     /// Tells the producer nothing until [`Self::release`]: it moves.
     fn hold(&self);
     /// The producer is on that rank from now on.
@@ -101,10 +101,10 @@ pub(super) struct IncomingOf<T> {
     /// The producer is told when so many tokens were taken, at the latest; none when there is no
     /// bound.
     told_every: Option<u64>,
-    state: Mutex<State<T>>,
+    state: Mutex<IncomingState<T>>,
 }
 
-struct State<T> {
+struct IncomingState<T> {
     /// The rank of the producer.
     from: usize,
     /// The producer is on its way to another rank.
@@ -146,7 +146,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
             channel,
             post: Arc::clone(post),
             told_every: capacity.map(|capacity| (capacity as u64 / 2).max(1)),
-            state: Mutex::new(State {
+            state: Mutex::new(IncomingState {
                 from,
                 is_held: false,
                 is_live: to == post.rank(),
@@ -183,7 +183,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
             state.ingress = None;
             if state.recorded.take().is_some() {
                 // The producer may learn of this before it is recorded, and then sends no mark.
-                let left = Control::Cut(Cut::Left(self.channel));
+                let left = Control::Cut(CutMessage::Left(self.channel));
                 self.post.send_control(self.post.rank(), &left);
             }
             return;
@@ -200,7 +200,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
     }
 
     /// The bytes of all tokens before that port, on the thread of its process.
-    fn copy_unread(&self, state: &mut State<T>, port: &mut In<T>) -> Vec<Vec<u8>> {
+    fn copy_unread(&self, state: &mut IncomingState<T>, port: &mut In<T>) -> Vec<Vec<u8>> {
         let mut tokens = Vec::new();
         while let Some(token) = raw::take_unread(port) {
             tokens.push(token);
@@ -228,7 +228,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
         unread
     }
 
-    fn tell_of(&self, state: &mut State<T>, taken: u64) {
+    fn tell_of(&self, state: &mut IncomingState<T>, taken: u64) {
         state.told = taken;
         Head::Taken(self.channel).begin(&mut state.bytes);
         state.bytes.extend_from_slice(&taken.to_le_bytes());
@@ -316,11 +316,11 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
         }
     }
 
-    fn taken(&self) -> Option<Taken> {
+    fn taken(&self) -> Option<TakenCount> {
         let state = lock(&self.state);
         let ingress = state.ingress.as_ref().filter(|_| state.is_live)?;
         let (taken, is_gone) = ingress.taken();
-        (!is_gone).then_some(Taken {
+        (!is_gone).then_some(TakenCount {
             channel: self.channel,
             taken,
         })

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use super::message::{Control, Loads};
-use super::part::Part;
+use super::part::NetworkPart;
 
 /// One rank's view of itself. Used by the thread that watches.
-pub(super) struct Watched {
+pub(super) struct OwnLoads {
     every: Duration,
     due: Instant,
     workers: u32,
@@ -16,11 +16,11 @@ pub(super) struct Watched {
     channels: Vec<u64>,
 }
 
-impl Watched {
+impl OwnLoads {
     /// None if the network is not rebalanced.
-    pub(super) fn new(part: &Part, workers: usize) -> Option<Watched> {
+    pub(super) fn new(part: &NetworkPart, workers: usize) -> Option<OwnLoads> {
         let every = part.balancer.as_ref().and(part.shape.rebalance())?.every;
-        Some(Watched {
+        Some(OwnLoads {
             every,
             due: Instant::now() + every,
             workers: workers as u32,
@@ -34,7 +34,7 @@ impl Watched {
     }
 
     /// Tells rank 0, if it is time. Rank 0 then decides, if it has heard from all.
-    pub(super) fn look(&mut self, part: &Part) {
+    pub(super) fn look(&mut self, part: &NetworkPart) {
         if Instant::now() < self.due {
             return;
         }
@@ -50,7 +50,7 @@ impl Watched {
     }
 
     /// The work done since the last report.
-    fn since(&mut self, part: &Part) -> Loads {
+    fn since(&mut self, part: &NetworkPart) -> Loads {
         let mut loads = Loads {
             workers: self.workers,
             ..Loads::default()
@@ -86,7 +86,7 @@ impl Watched {
     }
 }
 
-impl Part {
+impl NetworkPart {
     /// Rank 0: what that rank has done.
     pub(super) fn loads(&self, from: usize, loads: &Loads) {
         if let Some(balancer) = &self.balancer {

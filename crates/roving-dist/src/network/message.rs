@@ -77,7 +77,7 @@ pub(super) enum Control {
     /// To rank 0: what was done.
     Loads(Loads),
     /// A step in making a checkpoint: see `cut.rs`.
-    Cut(Cut),
+    Cut(CutMessage),
 }
 
 /// The work done on one rank since its last report.
@@ -123,7 +123,7 @@ pub(super) enum Move {
 
 /// A message about a cut: see `cut.rs`.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) enum Cut {
+pub(super) enum CutMessage {
     Begin(u32),
     Mark {
         channel: u32,

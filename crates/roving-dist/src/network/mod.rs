@@ -55,9 +55,9 @@ use crate::checkpoint::Checkpoints;
 use crate::world::World;
 use joint::{Joint, JointOf};
 use message::CHANNELS_MAX;
-use part::Running;
+use part::RunningPart;
 use shape::{Channel, Process, Shape};
-use slot::Slot;
+use slot::HostSlot;
 
 /// Capacity of a channel for which none is given.
 const CAPACITY: usize = 64;
@@ -110,8 +110,8 @@ pub struct Network<'env> {
     joints: Vec<Box<dyn Joint + 'env>>,
     shape: Shape,
     /// Of the processes that can move, ordered by their numbers.
-    slots: Vec<(u32, Arc<Slot>)>,
-    running: Running,
+    slots: Vec<(u32, Arc<HostSlot>)>,
+    running: RunningPart,
     prefix: String,
     pins: Vec<(String, usize)>,
     weights: Vec<(String, u64)>,
@@ -139,7 +139,7 @@ impl<'env> Network<'env> {
             joints: Vec::new(),
             shape: Shape::new(Vec::new(), Vec::new()),
             slots: Vec::new(),
-            running: Running::default(),
+            running: RunningPart::default(),
             prefix: String::new(),
             pins: Vec::new(),
             weights: Vec::new(),

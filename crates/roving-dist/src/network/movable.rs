@@ -7,9 +7,9 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::Network;
 use super::carried::{MovablePorts, Shelf, place_of};
-use super::part::Running;
+use super::part::RunningPart;
 use super::rebalance::Rebalance;
-use super::slot::{Coming, Event, LEAVE, RECORD, Resumed, Slot};
+use super::slot::{Coming, HostEvent, HostSlot, LEAVE, RECORD, ResumedProcess};
 
 impl<'env> Network<'env> {
     /// A process that may move to another rank while the network runs: see [`Network::mover`] and
@@ -189,7 +189,7 @@ impl<'env> Network<'env> {
 /// ```
 #[derive(Clone)]
 pub struct Mover {
-    running: Running,
+    running: RunningPart,
 }
 
 impl Mover {
@@ -238,8 +238,8 @@ impl std::fmt::Debug for Mover {
 struct Host {
     process: u32,
     rank: usize,
-    slot: Arc<Slot>,
-    running: Running,
+    slot: Arc<HostSlot>,
+    running: RunningPart,
 }
 
 impl Host {
@@ -259,11 +259,11 @@ impl Host {
         let mut here = None;
         match (is_here, self.slot.take_resumed()) {
             (true, None) => here = Some((state, ports)),
-            (true, Some(Resumed::Between(coming))) => {
+            (true, Some(ResumedProcess::Between(coming))) => {
                 ports.put_away(&mut shelf);
                 here = Some(begin(coming, &mut shelf));
             }
-            (true, Some(Resumed::Ended)) => {
+            (true, Some(ResumedProcess::Ended)) => {
                 drop((ports, step));
                 return self.ended().await;
             }
@@ -273,9 +273,9 @@ impl Host {
             let (state, ports): (S, P) = match here.take() {
                 Some(here) => here,
                 None => match self.slot.event().await {
-                    Event::Begin(coming) => begin(coming, &mut shelf),
-                    Event::Retire => return,
-                    Event::Go { .. } | Event::Stay | Event::Record => continue,
+                    HostEvent::Begin(coming) => begin(coming, &mut shelf),
+                    HostEvent::Retire => return,
+                    HostEvent::Go { .. } | HostEvent::Stay | HostEvent::Record => continue,
                 },
             };
             let asked = self.slot.take_asked();
@@ -306,7 +306,7 @@ impl Host {
         };
         part.done(self.process);
         drop(part);
-        while !matches!(self.slot.event().await, Event::Retire) {}
+        while !matches!(self.slot.event().await, HostEvent::Retire) {}
     }
 
     /// It is between two steps, and was asked to be recorded in a checkpoint. Gives its ports back.
@@ -344,9 +344,11 @@ impl Host {
         drop(part);
         let (to, number) = loop {
             match self.slot.event().await {
-                Event::Go { to, number } => break (to, number),
-                Event::Record => ports = self.record(&state, ports, shelf),
-                Event::Begin(_) | Event::Stay | Event::Retire => return Some((state, ports)),
+                HostEvent::Go { to, number } => break (to, number),
+                HostEvent::Record => ports = self.record(&state, ports, shelf),
+                HostEvent::Begin(_) | HostEvent::Stay | HostEvent::Retire => {
+                    return Some((state, ports));
+                }
             }
         };
         let state = write(&state);

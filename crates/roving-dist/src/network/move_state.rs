@@ -14,7 +14,7 @@ pub(super) struct Moves {
     /// Marks that have come, by the number of the move.
     pub(super) marks: HashMap<u64, usize>,
     /// Used at rank 0.
-    pub(super) desk: Desk,
+    pub(super) desk: MoveDesk,
 }
 
 /// A move between `Hold` and `Switch`.
@@ -29,7 +29,7 @@ pub(super) struct UnderWay {
 
 /// Rank 0's additional state.
 #[derive(Default)]
-pub(super) struct Desk {
+pub(super) struct MoveDesk {
     /// The number of the last move.
     pub(super) number: u64,
     pub(super) is_moving: bool,
@@ -54,7 +54,7 @@ impl Moves {
             places,
             under_way: None,
             marks: HashMap::new(),
-            desk: Desk::default(),
+            desk: MoveDesk::default(),
         }
     }
 

@@ -54,12 +54,12 @@ use super::detective::Detective;
 use super::message::{Control, Move};
 use super::move_state::{Moves, UnderWay};
 use super::parcel::Parcel;
-use super::part::Part;
+use super::part::NetworkPart;
 use super::report::Moved;
-use super::slot::{Coming, Event};
+use super::slot::{Coming, HostEvent};
 use crate::unwind::lock;
 
-impl Part {
+impl NetworkPart {
     fn tell(&self, to: usize, message: Move) {
         self.post.send_control(to, &Control::Move(message));
     }
@@ -113,7 +113,7 @@ impl Part {
                 lock(&self.moves).desk.queue.push_back(process);
                 self.next_move(&lock(&self.detective));
             }
-            Move::Stay(process) => self.with_slot(process, |slot| slot.tell(Event::Stay)),
+            Move::Stay(process) => self.with_slot(process, |slot| slot.tell(HostEvent::Stay)),
             Move::Hold {
                 process,
                 to,
@@ -269,7 +269,7 @@ impl Part {
         let (process, to, number) = (one.process, one.to, one.number);
         drop(moves);
         match is_old {
-            true => self.with_slot(process, |slot| slot.tell(Event::Go { to, number })),
+            true => self.with_slot(process, |slot| slot.tell(HostEvent::Go { to, number })),
             false => self.tell(0, Move::Held(number)),
         }
     }
@@ -352,7 +352,7 @@ impl Part {
         if to as usize == self.rank() {
             self.with_slot(process, |slot| {
                 if let Some(coming) = slot.take() {
-                    slot.tell(Event::Begin(coming));
+                    slot.tell(HostEvent::Begin(coming));
                 }
             });
         }
@@ -396,6 +396,6 @@ impl Part {
                 }
             }
         }
-        self.with_slot(process, |slot| slot.tell(Event::Retire));
+        self.with_slot(process, |slot| slot.tell(HostEvent::Retire));
     }
 }

@@ -59,10 +59,10 @@ pub(super) trait Outgoing: Send + Sync {
 pub(super) struct OutgoingOf<T> {
     channel: u32,
     post: Arc<Post>,
-    state: Mutex<State<T>>,
+    state: Mutex<OutgoingState<T>>,
 }
 
-struct State<T> {
+struct OutgoingState<T> {
     /// The rank of the consumer.
     to: usize,
     /// The consumer is on its way to another rank.
@@ -81,7 +81,7 @@ struct State<T> {
     bytes: Vec<u8>,
 }
 
-impl<T> State<T> {
+impl<T> OutgoingState<T> {
     /// This end for a parcel or a record. None when one of the ends of the channel is gone.
     fn output(&self) -> Option<Output> {
         self.egress.as_ref().map(|egress| Output {
@@ -104,7 +104,7 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
         Arc::new(OutgoingOf {
             channel,
             post: Arc::clone(post),
-            state: Mutex::new(State {
+            state: Mutex::new(OutgoingState {
                 to,
                 is_held: false,
                 is_live: from == post.rank(),
@@ -132,7 +132,7 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
         if state.is_held {
             return;
         }
-        let State {
+        let OutgoingState {
             to,
             egress,
             bytes,

@@ -6,11 +6,11 @@ use std::any::Any;
 use roving_flow::raw::Side;
 
 use super::carried::{Shelf, key};
-use super::cut_state::Record;
+use super::cut_state::ProcessRecord;
 use super::parcel::Parcel;
-use super::part::Part;
+use super::part::NetworkPart;
 
-impl Part {
+impl NetworkPart {
     /// Packs a process whose ports lie on that shelf, to be sent. An error describes wrong ports.
     pub(super) fn pack(
         &self,
@@ -97,7 +97,7 @@ impl Part {
             outputs.push((channel, output));
         }
         let layout = shelf.layout.iter().copied().collect();
-        let record = Record {
+        let record = ProcessRecord {
             process,
             body: Some((state, layout)),
             outputs,

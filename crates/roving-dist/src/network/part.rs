@@ -19,7 +19,7 @@ use super::outgoing::Outgoing;
 use super::post::Post;
 use super::report::Growth;
 use super::shape::Shape;
-use super::slot::Slot;
+use super::slot::HostSlot;
 use crate::unwind::lock;
 
 /// Channels that leave this rank, and those that come here, by number.
@@ -30,23 +30,23 @@ pub(super) struct Crossings {
 
 /// The part of the network that runs here, for those who are made before it.
 #[derive(Clone, Default)]
-pub(super) struct Running(Arc<OnceLock<Weak<Part>>>);
+pub(super) struct RunningPart(Arc<OnceLock<Weak<NetworkPart>>>);
 
-impl Running {
-    pub(super) fn begin(&self, part: &Arc<Part>) {
+impl RunningPart {
+    pub(super) fn begin(&self, part: &Arc<NetworkPart>) {
         let _first = self.0.set(Arc::downgrade(part));
     }
 
     /// None before the network runs, when it has ended, and where there is one rank only, without
     /// checkpoints.
-    pub(super) fn part(&self) -> Option<Arc<Part>> {
+    pub(super) fn part(&self) -> Option<Arc<NetworkPart>> {
         let part = self.0.get()?.upgrade()?;
         (!part.inside.is_over()).then_some(part)
     }
 }
 
 /// One rank's part of a network that runs.
-pub(super) struct Part {
+pub(super) struct NetworkPart {
     pub(super) post: Arc<Post>,
     pub(super) inside: Inside,
     pub(super) live: Live,
@@ -58,7 +58,7 @@ pub(super) struct Part {
     /// Held by who handles what this rank has sent to itself.
     pub(super) own_turn: Mutex<()>,
     /// Of the processes that can move, ordered by their numbers.
-    pub(super) slots: Vec<(u32, Arc<Slot>)>,
+    pub(super) slots: Vec<(u32, Arc<HostSlot>)>,
     /// The numbers of the processes that are here.
     pub(super) locals: Vec<u32>,
     /// Where the network is rebalanced.
@@ -75,7 +75,7 @@ pub(super) struct Part {
     pub(super) may_spin: AtomicBool,
 }
 
-impl Part {
+impl NetworkPart {
     pub(super) fn rank(&self) -> usize {
         self.post.rank()
     }
@@ -102,7 +102,7 @@ impl Part {
         lock(&self.moves).desk.is_moving
     }
 
-    pub(super) fn with_slot(&self, process: u32, f: impl FnOnce(&Slot)) {
+    pub(super) fn with_slot(&self, process: u32, f: impl FnOnce(&HostSlot)) {
         let at = self
             .slots
             .binary_search_by_key(&process, |(process, _)| *process);

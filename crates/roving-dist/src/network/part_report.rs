@@ -6,13 +6,13 @@ use std::time::Duration;
 use roving_flow::ChannelAccount;
 use serde::{Deserialize, Serialize};
 
-use super::part::Part;
+use super::part::NetworkPart;
 use super::report::{Figures, Growth, Moved, Report};
 use crate::unwind::lock;
 
 /// The report of one rank about its part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Share {
+pub(super) struct PartReport {
     elapsed: Duration,
     deterministic: bool,
     growths: Vec<Growth>,
@@ -29,10 +29,10 @@ pub(super) struct Share {
 /// Messages that stayed on one worker, and the others.
 type Stayed = (u64, u64);
 
-impl Share {
-    pub(super) fn of(part: &Part, report: &roving_flow::Report) -> Share {
+impl PartReport {
+    pub(super) fn of(part: &NetworkPart, report: &roving_flow::Report) -> PartReport {
         let rank = part.post.rank();
-        let mut share = Share {
+        let mut share = PartReport {
             elapsed: report.elapsed,
             deterministic: report.deterministic,
             growths: lock(&part.growths).clone(),
@@ -86,7 +86,7 @@ impl Share {
 }
 
 /// Puts the shares of all ranks together.
-pub(super) fn sum(part: &Part, shares: Vec<Share>) -> Report {
+pub(super) fn sum(part: &NetworkPart, shares: Vec<PartReport>) -> Report {
     let shape = &part.shape;
     let places = lock(&part.moves).places().to_vec();
     let mut report = Report {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use roving::raw::tasks::yield_to_woken;
 
-use super::part::Part;
+use super::part::NetworkPart;
 
 /// While messages keep coming, whoever waits for room is looked after so often.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -27,9 +27,9 @@ const AT_ONCE: u32 = 10;
 const POLLS: u32 = 1024;
 
 /// Ends when all processes that are here have ended.
-pub(super) async fn pump(part: Arc<Part>) {
+pub(super) async fn pump(part: Arc<NetworkPart>) {
     let mut backoff = part.post.link().backoff();
-    let mut clock = Clock {
+    let mut clock = PumpClock {
         polls: 0,
         looked: Instant::now(),
     };
@@ -73,12 +73,12 @@ pub(super) async fn pump(part: Arc<Part>) {
 }
 
 /// A rank where something always goes on never becomes quiet: it is looked at now and then.
-struct Clock {
+struct PumpClock {
     polls: u32,
     looked: Instant,
 }
 
-impl Clock {
+impl PumpClock {
     fn is_due(&mut self) -> bool {
         self.polls += 1;
         if self.polls < POLLS {
@@ -94,14 +94,14 @@ impl Clock {
 }
 
 /// The rank has become quiet.
-fn sleep(part: &Part, context: &mut Context<'_>) -> Poll<()> {
+fn sleep(part: &NetworkPart, context: &mut Context<'_>) -> Poll<()> {
     part.is_quiet();
     fall_asleep(part, context);
     Poll::Pending
 }
 
 /// Sleeps, unless there is something to do after all.
-fn fall_asleep(part: &Part, context: &mut Context<'_>) {
+fn fall_asleep(part: &NetworkPart, context: &mut Context<'_>) {
     let post = &part.post;
     let is_over_or_at_rest = || {
         // Ordering: Relaxed, after the fence in `Post::sleep`. Pairs with [nudge]: who has said
@@ -140,7 +140,7 @@ mod tests {
     }
 
     /// A rank comes to rest before and after its pump says that it sleeps.
-    fn comes_to_rest(part: &Part) {
+    fn comes_to_rest(part: &NetworkPart) {
         let woken = Arc::new(Woken::default());
         let waker = Waker::from(Arc::clone(&woken));
         let mut context = Context::from_waker(&waker);
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn a_rank_that_comes_to_rest_while_its_pump_falls_asleep_is_told_about() {
         World::threads(2, |world| {
-            let part = OnceLock::<Arc<Part>>::new();
+            let part = OnceLock::<Arc<NetworkPart>>::new();
             let mut network = Network::new(&world);
             // On rank 0. Not all have ended while it runs.
             network.process("any", (), async |()| comes_to_rest(part.get().unwrap()));

@@ -14,10 +14,10 @@ use super::cut::Resumed;
 use super::cut_state::Cuts;
 use super::error::{Ended, NetworkError};
 use super::joint::Joint;
-use super::loads::Watched;
+use super::loads::OwnLoads;
 use super::move_state::Moves;
-use super::part::{Crossings, Part};
-use super::part_report::{Share, sum};
+use super::part::{Crossings, NetworkPart};
+use super::part_report::{PartReport, sum};
 use super::post::Post;
 use super::pump::pump;
 use super::report::Report;
@@ -38,7 +38,7 @@ const WATCH_EVERY: Duration = Duration::from_millis(10);
 /// How the network ended on one rank.
 #[derive(Serialize, Deserialize)]
 enum Outcome {
-    Done(Share),
+    Done(PartReport),
     Ended(Ended),
 }
 
@@ -82,7 +82,7 @@ impl<'env> Network<'env> {
         }
         let outcome = match (part.post.ended(), ran) {
             (Some(ended), _) => Outcome::Ended(ended),
-            (None, Ok(report)) => Outcome::Done(Share::of(&part, &report)),
+            (None, Ok(report)) => Outcome::Done(PartReport::of(&part, &report)),
             (None, Err(error)) => {
                 let ended = Ended::of(rank, error);
                 if !world.link().is_faulty() {
@@ -133,7 +133,10 @@ impl<'env> Network<'env> {
 
     /// Splits the network: returns the part that runs here, and the state that it needs for the
     /// rest. Processes of other ranks are dropped, and their ends of channels taken over.
-    pub(super) fn split(self, cuts: Option<Cuts>) -> (roving_flow::Network<'env>, Arc<Part>) {
+    pub(super) fn split(
+        self,
+        cuts: Option<Cuts>,
+    ) -> (roving_flow::Network<'env>, Arc<NetworkPart>) {
         let is_split = self.is_split();
         let Network {
             world,
@@ -159,7 +162,7 @@ impl<'env> Network<'env> {
         let post = Post::new(link, link.tags(1), flow.canceller(), names.collect());
         let post = Arc::new(post);
         let crossings = Crossings::new(&mut joints, &shape, &post);
-        let part = Arc::new(Part {
+        let part = Arc::new(NetworkPart {
             post,
             inside: raw::inside(&flow),
             live: flow.live(),
@@ -221,7 +224,7 @@ fn run_part(
     world: &World,
     pool: &Pool,
     mut flow: roving_flow::Network<'_>,
-    part: &Arc<Part>,
+    part: &Arc<NetworkPart>,
 ) -> Result<roving_flow::Report, roving_flow::Error> {
     if world.ranks() == 1 && part.cuts.is_none() {
         return flow.run(pool);
@@ -234,7 +237,7 @@ fn run_part(
         }
     });
     raw::beside(&mut flow, pump(Arc::clone(part)));
-    let _ended_at_the_end = End(&part.crossings);
+    let _ended_at_the_end = EndOnDrop(&part.crossings);
     let Crossings { outgoing, incoming } = &part.crossings;
     outgoing
         .iter()
@@ -256,9 +259,9 @@ fn run_part(
 
 /// Ends all channels that leave this rank or come here, by a panic as well: until then they keep
 /// themselves.
-struct End<'c>(&'c Crossings);
+struct EndOnDrop<'c>(&'c Crossings);
 
-impl Drop for End<'_> {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         let Crossings { outgoing, incoming } = self.0;
         outgoing.iter().flatten().for_each(|one| one.end());
@@ -269,14 +272,14 @@ impl Drop for End<'_> {
 /// Calls `run`, and meanwhile sees to it that it ends when the ranks are out of reach of each
 /// other, that deadlocks are looked for while somebody waits for room, that others hear of a
 /// process that fails, and that rank 0 hears what is done.
-fn watched<R>(link: &Link, part: &Part, workers: usize, run: impl FnOnce() -> R) -> R {
+fn watched<R>(link: &Link, part: &NetworkPart, workers: usize, run: impl FnOnce() -> R) -> R {
     let over = Over::default();
     thread::scope(|scope| {
         let watch = || {
             let mut writers = Writers::new();
             let mut standstill = Standstill::new();
-            let mut loads = Watched::new(part, workers);
-            let every = loads.as_ref().map_or(WATCH_EVERY, Watched::every);
+            let mut loads = OwnLoads::new(part, workers);
+            let every = loads.as_ref().map_or(WATCH_EVERY, OwnLoads::every);
             while !over.wait(every.min(WATCH_EVERY)) {
                 if link.is_faulty() {
                     part.post.cancel();
@@ -303,7 +306,7 @@ fn watched<R>(link: &Link, part: &Part, workers: usize, run: impl FnOnce() -> R)
 
 /// When a process here has failed, others of this rank may compute for long before they are
 /// dropped: the other ranks need not wait for that.
-fn tell_failure(part: &Part) {
+fn tell_failure(part: &NetworkPart) {
     if part.inside.is_stopped() && part.post.ended().is_none() {
         if let Some(error) = part.inside.failed_so_far() {
             part.post.stop_all(Ended::of(part.post.rank(), error));
@@ -362,7 +365,7 @@ mod tests {
 
     use roving_flow::{In, Out};
 
-    use super::super::message::Cut;
+    use super::super::message::CutMessage;
     use super::*;
     use crate::checkpoint::Checkpoints;
 
@@ -440,7 +443,7 @@ mod tests {
             assert!(!part.cuts.as_ref().unwrap().is_due(), "it is being made");
             thread::scope(|scope| {
                 let moves = lock(&part.moves);
-                let over = scope.spawn(|| part.cutting(0, Cut::Over));
+                let over = scope.spawn(|| part.cutting(0, CutMessage::Over));
                 // Time for the other thread to come to the lock.
                 for _ in 0..100 {
                     assert!(!part.cuts.as_ref().unwrap().is_due());

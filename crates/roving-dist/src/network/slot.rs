@@ -14,7 +14,7 @@ pub(super) struct Coming {
 }
 
 /// An event for a process that is not in a step.
-pub(super) enum Event {
+pub(super) enum HostEvent {
     /// It has come to this rank.
     Begin(Coming),
     /// It leaves for that rank, by the move of that number.
@@ -29,7 +29,7 @@ pub(super) enum Event {
 
 /// One for each movable process, on each rank.
 #[derive(Default)]
-pub(super) struct Slot {
+pub(super) struct HostSlot {
     /// Requests for the end of its step: [`LEAVE`] and [`RECORD`].
     asked: AtomicU8,
     waits: Mutex<Waits>,
@@ -42,21 +42,21 @@ pub(super) const RECORD: u8 = 2;
 
 #[derive(Default)]
 struct Waits {
-    event: Option<Event>,
+    event: Option<HostEvent>,
     waker: Option<Waker>,
     /// A process that has come, until all ranks know.
     coming: Option<Coming>,
     /// The process as a checkpoint has it, until its host begins.
-    resumed: Option<Resumed>,
+    resumed: Option<ResumedProcess>,
 }
 
 /// A process in a checkpoint from which the run resumes.
-pub(super) enum Resumed {
+pub(super) enum ResumedProcess {
     Between(Coming),
     Ended,
 }
 
-impl Slot {
+impl HostSlot {
     fn waits(&self) -> MutexGuard<'_, Waits> {
         self.waits.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -96,13 +96,13 @@ impl Slot {
     /// The process was recorded as this, before the network runs; none when it had ended.
     pub(super) fn resume(&self, body: Option<(Vec<u8>, Vec<u64>)>) {
         self.waits().resumed = Some(match body {
-            Some((state, layout)) => Resumed::Between(Coming { state, layout }),
-            None => Resumed::Ended,
+            Some((state, layout)) => ResumedProcess::Between(Coming { state, layout }),
+            None => ResumedProcess::Ended,
         });
     }
 
     /// Takes what was resumed.
-    pub(super) fn take_resumed(&self) -> Option<Resumed> {
+    pub(super) fn take_resumed(&self) -> Option<ResumedProcess> {
         self.waits().resumed.take()
     }
 
@@ -116,7 +116,7 @@ impl Slot {
         self.waits().coming.take()
     }
 
-    pub(super) fn tell(&self, event: Event) {
+    pub(super) fn tell(&self, event: HostEvent) {
         let mut waits = self.waits();
         waits.event = Some(event);
         // Under the lock, so that there is no waker left when the process sees the event.
@@ -127,7 +127,7 @@ impl Slot {
 
     /// Waits for the next event. Leaves no waker behind: a process that might be woken by anything
     /// but its channels is never taken for one that waits for ever.
-    pub(super) async fn event(&self) -> Event {
+    pub(super) async fn event(&self) -> HostEvent {
         poll_fn(|context| {
             let mut waits = self.waits();
             if let Some(event) = waits.event.take() {
@@ -136,7 +136,7 @@ impl Slot {
             }
             if self.take_record() {
                 waits.waker = None;
-                return Poll::Ready(Event::Record);
+                return Poll::Ready(HostEvent::Record);
             }
             waits.waker = Some(context.waker().clone());
             Poll::Pending
@@ -167,7 +167,7 @@ mod loom_tests {
         }
     }
 
-    fn poll(slot: &Slot, woken: &Arc<Woken>) -> Option<Event> {
+    fn poll(slot: &HostSlot, woken: &Arc<Woken>) -> Option<HostEvent> {
         let waker = Waker::from(Arc::clone(woken));
         match pin!(slot.event()).poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(event) => Some(event),
@@ -180,10 +180,10 @@ mod loom_tests {
     #[test]
     fn loom_a_process_that_waits_hears_of_all_that_it_is_told() {
         explore_within(None, || {
-            let slot = Arc::new(Slot::default());
+            let slot = Arc::new(HostSlot::default());
             let there = Arc::clone(&slot);
             let thread = loom::thread::spawn(move || {
-                there.tell(Event::Stay);
+                there.tell(HostEvent::Stay);
                 there.ask_to_record();
             });
             let mut heard = Vec::new();
@@ -205,9 +205,9 @@ mod loom_tests {
             let rest =
                 std::iter::repeat_with(|| poll(&slot, &Arc::default()).expect("it is there"));
             heard.extend(rest.take(2 - heard.len()));
-            let is_any = |which: fn(&Event) -> bool| heard.iter().any(which);
-            assert!(is_any(|one| matches!(one, Event::Record)));
-            assert!(is_any(|one| matches!(one, Event::Stay)));
+            let is_any = |which: fn(&HostEvent) -> bool| heard.iter().any(which);
+            assert!(is_any(|one| matches!(one, HostEvent::Record)));
+            assert!(is_any(|one| matches!(one, HostEvent::Stay)));
         });
     }
 }

@@ -14,14 +14,14 @@ pub(super) struct Sent {
 
 /// The consumer's end of such a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Taken {
+pub(super) struct TakenCount {
     pub(super) channel: u32,
     pub(super) taken: u64,
 }
 
 /// The wait of one process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Wait {
+pub(super) struct ProcessWait {
     /// Numbers of the whole network.
     pub(super) process: u32,
     pub(super) channel: u32,
@@ -36,10 +36,10 @@ pub(super) struct Wait {
 /// The part of one rank: read while its processes ran.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Snapshot {
-    pub(super) waits: Vec<Wait>,
+    pub(super) waits: Vec<ProcessWait>,
     /// Ends of channels between ranks; those only where neither end is known to be gone.
     pub(super) sent: Vec<Sent>,
-    pub(super) taken: Vec<Taken>,
+    pub(super) taken: Vec<TakenCount>,
 }
 
 /// Which processes have the ends of a channel.
@@ -52,7 +52,7 @@ pub(super) struct Ends {
 /// well are left out together with all waits of their process.
 fn whole(parts: &[Snapshot], ends: impl Fn(u32) -> Option<Ends>) -> Vec<Waiting> {
     let mut sent: Vec<Sent> = parts.iter().flat_map(|part| &part.sent).copied().collect();
-    let mut taken: Vec<Taken> = parts.iter().flat_map(|part| &part.taken).copied().collect();
+    let mut taken: Vec<TakenCount> = parts.iter().flat_map(|part| &part.taken).copied().collect();
     sent.sort_unstable_by_key(|one| one.channel);
     taken.sort_unstable_by_key(|one| one.channel);
     let mut waits: Vec<Waiting> = Vec::new();
@@ -147,8 +147,8 @@ mod tests {
         })
     }
 
-    fn wait(process: u32, channel: u32, to_send: bool) -> Wait {
-        Wait {
+    fn wait(process: u32, channel: u32, to_send: bool) -> ProcessWait {
+        ProcessWait {
             process,
             channel,
             to_send,
@@ -169,7 +169,7 @@ mod tests {
                 sent,
                 capacity: Some(2),
             }],
-            taken: vec![Taken {
+            taken: vec![TakenCount {
                 channel: 1 - rank,
                 taken,
             }],

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use roving_flow::{Operation, State};
 
 use super::cut_state::Cuts;
-use super::part::Part;
+use super::part::NetworkPart;
 use crate::unwind::lock;
 use crate::world::long_waits::Patience;
 
@@ -25,7 +25,7 @@ impl Standstill {
         }
     }
 
-    pub(super) fn look(&mut self, part: &Part) {
+    pub(super) fn look(&mut self, part: &NetworkPart) {
         if !self.patience.is_asked() {
             return;
         }
@@ -43,7 +43,7 @@ impl Standstill {
     }
 }
 
-impl Part {
+impl NetworkPart {
     /// Whether a process here runs, or could, or is waited for by nobody any more.
     fn can_go_on(&self) -> bool {
         let processes = self.live.snapshot().processes;

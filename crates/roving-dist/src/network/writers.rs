@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use roving_flow::raw::{Side, Waiting};
 
-use super::part::Part;
+use super::part::NetworkPart;
 
 /// While somebody waits for room, it is looked at so often.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -30,7 +30,7 @@ impl Writers {
     /// Looks, if it is time. A process that has waited at the same place with the same counts since
     /// the last look may be in a deadlock with other ranks. Others go on, so that nobody is told
     /// about them.
-    pub(super) fn look(&mut self, part: &Part) {
+    pub(super) fn look(&mut self, part: &NetworkPart) {
         if !part.inside.has_writers() {
             self.before.clear();
             return;

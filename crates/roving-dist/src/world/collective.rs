@@ -14,7 +14,7 @@ const ANSWER: u32 = 1;
 /// The purpose for which ranks gather.
 #[derive(Clone, Copy)]
 #[repr(u8)]
-pub(super) enum End {
+pub(super) enum Purpose {
     /// To go on together.
     GoOn,
     /// To part.
@@ -23,7 +23,7 @@ pub(super) enum End {
 
 /// The bytes and answers of gatherings that are not over, by their number.
 #[derive(Default)]
-struct Open {
+struct Gatherings {
     /// At rank 0: each rank's bytes.
     parts: HashMap<u64, Vec<Option<Vec<u8>>>>,
     /// Rank 0's answers.
@@ -32,7 +32,7 @@ struct Open {
 
 /// One rank's part in what all do together.
 pub(super) struct Collective {
-    open: Arc<Mutex<Open>>,
+    open: Arc<Mutex<Gatherings>>,
     /// How many there were.
     next: Mutex<u64>,
 }
@@ -43,7 +43,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Collective {
     pub(super) fn new(link: &Link) -> Collective {
-        let open = Arc::new(Mutex::new(Open::default()));
+        let open = Arc::new(Mutex::new(Gatherings::default()));
         let (ranks, gathered) = (link.ranks(), Arc::clone(&open));
         link.open(GATHER, move |from, bytes| {
             let (number, part) = numbered(from, bytes);
@@ -66,7 +66,7 @@ impl Collective {
     pub(super) fn all_gather(
         &self,
         link: &Link,
-        end: End,
+        purpose: Purpose,
         part: &[u8],
     ) -> Result<Vec<Vec<u8>>, Error> {
         let join = |all: Vec<Vec<u8>>| {
@@ -82,7 +82,7 @@ impl Collective {
             let all: Option<Vec<_>> = (0..link.ranks()).map(|_| take_part(&mut rest)).collect();
             all.ok_or_else(|| link.fail("the answer of a gathering is torn"))
         };
-        self.meet(link, end, part, join, split)
+        self.meet(link, purpose, part, join, split)
     }
 
     /// At rank 0: the ranks that have given nothing for that gathering.
@@ -94,13 +94,13 @@ impl Collective {
     }
 
     /// Every rank calls this in the same order, one thread at a time. Ranks that meet for different
-    /// ends do not run the same program: an error. At rank 0 `make` gets the parts of all, by rank,
-    /// and makes of them what is returned, and what it is as bytes; on the others `read` reads
-    /// that.
+    /// purposes do not run the same program: an error. At rank 0 `make` gets the parts of all, by
+    /// rank, and makes of them what is returned, and what it is as bytes; on the others `read`
+    /// reads that.
     pub(super) fn meet<V>(
         &self,
         link: &Link,
-        end: End,
+        purpose: Purpose,
         part: &[u8],
         make: impl FnOnce(Vec<Vec<u8>>) -> Result<(V, Vec<u8>), Error>,
         read: impl FnOnce(&[u8]) -> Result<V, Error>,
@@ -109,7 +109,7 @@ impl Collective {
         let number = *next;
         *next += 1;
         let number_bytes = number.to_le_bytes();
-        let bytes = [&number_bytes[..], &[end as u8], part].concat();
+        let bytes = [&number_bytes[..], &[purpose as u8], part].concat();
         link.send_owned(0, GATHER, bytes);
         link.flush();
         if link.rank() != 0 {
@@ -144,12 +144,12 @@ impl Collective {
     }
 }
 
-/// The parts without their ends, if those are the same.
+/// The parts without their purposes, if those are the same.
 fn stripped(link: &Link, mut all: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Error> {
-    let ends: Vec<_> = all.iter().map(|part| part.first().copied()).collect();
-    let finished = |end: &Option<u8>| *end == Some(End::Finish as u8);
-    if let Some(rank) = ends.iter().position(finished) {
-        if !ends.iter().all(finished) {
+    let purposes: Vec<_> = all.iter().map(|part| part.first().copied()).collect();
+    let finished = |purpose: &Option<u8>| *purpose == Some(Purpose::Finish as u8);
+    if let Some(rank) = purposes.iter().position(finished) {
+        if !purposes.iter().all(finished) {
             let what = "has finished while others go on";
             return Err(link.fail_with(Error::at(rank, link.ranks(), what)));
         }

@@ -11,7 +11,7 @@ use crate::error::Error;
 pub(crate) type Handler = Box<dyn FnMut(usize, &[u8]) + Send>;
 
 /// The state of a tag on this rank.
-enum Slot {
+enum TagState {
     /// Nothing yet: other ranks were faster. Kept until it is opened.
     Early(Vec<(usize, Vec<u8>)>),
     Open(Handler),
@@ -28,13 +28,13 @@ const ROW_MAX: usize = 1 << 12;
 /// it is.
 #[derive(Default)]
 struct Slots {
-    row: Vec<Slot>,
-    beyond: HashMap<u32, Slot>,
+    row: Vec<TagState>,
+    beyond: HashMap<u32, TagState>,
 }
 
 impl Slots {
-    fn at(&mut self, tag: u32) -> &mut Slot {
-        let early = || Slot::Early(Vec::new());
+    fn at(&mut self, tag: u32) -> &mut TagState {
+        let early = || TagState::Early(Vec::new());
         let at = tag as usize;
         if at >= ROW_MAX {
             return self.beyond.entry(tag).or_insert_with(early);
@@ -47,9 +47,9 @@ impl Slots {
 
     fn dispatch(&mut self, from: usize, tag: u32, bytes: &[u8]) {
         match self.at(tag) {
-            Slot::Open(handler) => handler(from, bytes),
-            Slot::Early(early) => early.push((from, bytes.to_vec())),
-            Slot::Closed => {}
+            TagState::Open(handler) => handler(from, bytes),
+            TagState::Early(early) => early.push((from, bytes.to_vec())),
+            TagState::Closed => {}
         }
     }
 }
@@ -72,15 +72,15 @@ impl Engine {
     pub(crate) fn change(&mut self, tag: u32, handler: Option<Handler>) {
         let slot = self.slots.at(tag);
         let Some(mut handler) = handler else {
-            *slot = Slot::Closed;
+            *slot = TagState::Closed;
             return;
         };
-        if let Slot::Early(early) = slot {
+        if let TagState::Early(early) = slot {
             for (from, bytes) in early.drain(..) {
                 handler(from, &bytes);
             }
         }
-        *slot = Slot::Open(handler);
+        *slot = TagState::Open(handler);
     }
 
     /// Sends what the outboxes hold for other ranks; `rank` is this one.

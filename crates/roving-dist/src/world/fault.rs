@@ -8,12 +8,12 @@ use crate::error::Error;
 
 /// Empty until something goes wrong.
 #[derive(Default)]
-pub(crate) struct Fault {
+pub(crate) struct FirstFault {
     is_set: AtomicBool,
     first: Mutex<Option<Error>>,
 }
 
-impl Fault {
+impl FirstFault {
     /// One load, where nothing is wrong.
     pub(crate) fn is_set(&self) -> bool {
         // Ordering: Relaxed; a hint. The error itself is read under the lock.

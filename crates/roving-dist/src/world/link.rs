@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::backoff::Backoff;
 use super::engine::{Engine, Handler};
-use super::fault::Fault;
+use super::fault::FirstFault;
 use super::long_waits::Patience;
 use super::outbox::Outbox;
 use super::record::RECORD_BYTES_MAX;
@@ -53,7 +53,7 @@ pub(crate) struct Link {
     /// How often somebody has polled.
     polls: AtomicU64,
     next_tag: AtomicU32,
-    fault: Arc<Fault>,
+    fault: Arc<FirstFault>,
     /// A handler has failed: the processes end when it has returned.
     aborts: AtomicBool,
 }
@@ -62,7 +62,7 @@ impl Link {
     pub(super) fn new(
         (rank, ranks): (usize, usize),
         transport: Box<dyn Transport>,
-        fault: Arc<Fault>,
+        fault: Arc<FirstFault>,
         processes: bool,
         crowded: bool,
     ) -> Link {

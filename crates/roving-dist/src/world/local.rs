@@ -31,7 +31,7 @@ impl Mailbox {
 }
 
 /// One rank's end.
-pub(crate) struct Local {
+pub(crate) struct ThreadTransport {
     rank: usize,
     mailboxes: Arc<[Mailbox]>,
     delay_max: Duration,
@@ -50,13 +50,13 @@ const TOGETHER: usize = 64;
 const SPENT_MAX: usize = 16;
 
 /// The ends of as many ranks as `plan` has.
-pub(crate) fn ends(plan: &Plan) -> Vec<Local> {
+pub(crate) fn ends(plan: &Plan) -> Vec<ThreadTransport> {
     let mailbox = || Mailbox {
         is_filled: AtomicBool::new(false),
         from: Mutex::new((0..plan.ranks).map(|_| VecDeque::new()).collect()),
     };
     let mailboxes: Arc<[Mailbox]> = (0..plan.ranks).map(|_| mailbox()).collect();
-    let end = |rank| Local {
+    let end = |rank| ThreadTransport {
         rank,
         mailboxes: Arc::clone(&mailboxes),
         delay_max: plan.delay_max,
@@ -70,7 +70,7 @@ pub(crate) fn ends(plan: &Plan) -> Vec<Local> {
     (0..plan.ranks).map(end).collect()
 }
 
-impl Local {
+impl ThreadTransport {
     fn send(&mut self, to: usize, bulk: Option<u32>, bytes: Vec<u8>) {
         if let Some(left) = &mut self.packets_left {
             if *left == 0 {
@@ -113,7 +113,7 @@ impl Local {
     }
 }
 
-impl Transport for Local {
+impl Transport for ThreadTransport {
     fn send_batch(&mut self, to: usize, batch: &mut Vec<u8>) -> Result<(), Error> {
         let empty = self.spent.pop().unwrap_or_default();
         self.send(to, None, std::mem::replace(batch, empty));

@@ -29,8 +29,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::error::Error;
-use collective::{Collective, End};
-use fault::Fault;
+use collective::{Collective, Purpose};
+use fault::FirstFault;
 use link::Link;
 use plan::Plan;
 use progress::{Progress, SILENCE_MAX};
@@ -168,8 +168,8 @@ impl World {
     /// assert_eq!(roving_dist::World::threads_with(&plan, |world| world.ranks()), [2, 2]);
     /// ```
     pub fn threads_with<R: Send>(plan: &Plan, f: impl Fn(World) -> R + Sync) -> Vec<R> {
-        let (f, fault) = (&f, Arc::new(Fault::default()));
-        let run = |rank: usize, end: local::Local| {
+        let (f, fault) = (&f, Arc::new(FirstFault::default()));
+        let run = |rank: usize, end: local::ThreadTransport| {
             let of = (rank, plan.ranks);
             let fault = Arc::clone(&fault);
             let world = World::start(of, Box::new(end), fault, Ranks::Threads, plan.silence_max);
@@ -206,7 +206,7 @@ impl World {
     fn start(
         (rank, ranks): (usize, usize),
         transport: Box<dyn Transport>,
-        fault: Arc<Fault>,
+        fault: Arc<FirstFault>,
         kind: Ranks,
         silence_max: Duration,
     ) -> Result<World, Error> {
@@ -281,7 +281,7 @@ impl World {
     /// assert_eq!(all[0], all[1]);
     /// ```
     pub fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-        self.collective.all_gather(&self.link, End::GoOn, bytes)
+        self.collective.all_gather(&self.link, Purpose::GoOn, bytes)
     }
 
     /// Gives rank 0 the bytes of all, and the others what it makes of them.
@@ -292,7 +292,7 @@ impl World {
         read: impl FnOnce(&[u8]) -> Result<V, Error>,
     ) -> Result<V, Error> {
         let collective = &self.collective;
-        collective.meet(&self.link, End::GoOn, bytes, make, read)
+        collective.meet(&self.link, Purpose::GoOn, bytes, make, read)
     }
 
     /// Ends the run on all ranks, with an error that names this one. Where ranks are processes, it
@@ -332,7 +332,7 @@ impl World {
         };
         let gathered = match self.link.fault() {
             Some(error) => Err(error),
-            None => self.collective.all_gather(&self.link, End::Finish, &[]),
+            None => self.collective.all_gather(&self.link, Purpose::Finish, &[]),
         };
         // From now on nobody sends anything: whoever waits until all has left waits for a last sign
         // of life as well.

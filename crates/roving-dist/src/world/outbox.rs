@@ -12,11 +12,11 @@ use crate::prim::{Mutex, MutexGuard};
 /// there are any is known under the lock only: `Link::mark_dirty` relies on that.
 #[derive(Default)]
 pub(crate) struct Outbox {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<Unsent>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct Unsent {
     /// Older than the batch. Empty, but when the transport could not be reached.
     packets: VecDeque<Packet>,
     batch: Vec<u8>,
@@ -27,7 +27,7 @@ enum Packet {
     Bulk(u32, Vec<u8>),
 }
 
-impl Waiting {
+impl Unsent {
     fn close_batch(&mut self) {
         if !self.batch.is_empty() {
             let batch = std::mem::take(&mut self.batch);
@@ -37,7 +37,7 @@ impl Waiting {
 }
 
 impl Outbox {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, Unsent> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -18,7 +18,7 @@ pub(super) struct Whereabouts {
 
 /// How a silent rank was found.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum SilentRank {
     /// Nobody can look there.
     Elsewhere,
     Gone(u32),
@@ -66,23 +66,23 @@ impl Whereabouts {
     }
 
     /// Looks for a process that is silent.
-    pub(super) fn look_for(self, other: Option<Whereabouts>) -> Found {
+    pub(super) fn look_for(self, other: Option<Whereabouts>) -> SilentRank {
         match other {
             // Ranks that are threads have one process, and it runs.
             Some(other) if other != self && other.machine.is_some() => {
                 if other.machine == self.machine {
                     state_of(other.process)
                 } else {
-                    Found::Elsewhere
+                    SilentRank::Elsewhere
                 }
             }
-            _ => Found::Elsewhere,
+            _ => SilentRank::Elsewhere,
         }
     }
 }
 
 /// The state of a process of this machine.
-fn state_of(process: u32) -> Found {
+fn state_of(process: u32) -> SilentRank {
     let status = fs::read_to_string(format!("/proc/{process}/stat"));
     // The name before it may hold anything, brackets too.
     let state = status
@@ -91,21 +91,23 @@ fn state_of(process: u32) -> Found {
         .and_then(|text| text.rsplit_once(')'))
         .and_then(|(_, rest)| rest.trim_start().chars().next());
     match state {
-        None | Some('Z' | 'X') => Found::Gone(process),
-        Some('T' | 't') => Found::Stopped(process),
-        Some(_) => Found::Running(process),
+        None | Some('Z' | 'X') => SilentRank::Gone(process),
+        Some('T' | 't') => SilentRank::Stopped(process),
+        Some(_) => SilentRank::Running(process),
     }
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for SilentRank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Found::Elsewhere => f.write_str("it was killed or stopped, or its machine is cut off"),
-            Found::Gone(process) => write!(f, "its process {process} is dead"),
-            Found::Stopped(process) => {
+            SilentRank::Elsewhere => {
+                f.write_str("it was killed or stopped, or its machine is cut off")
+            }
+            SilentRank::Gone(process) => write!(f, "its process {process} is dead"),
+            SilentRank::Stopped(process) => {
                 write!(f, "its process {process} lives, and is stopped by a signal")
             }
-            Found::Running(process) => {
+            SilentRank::Running(process) => {
                 write!(f, "its process {process} lives, and nothing comes from it")
             }
         }
@@ -140,7 +142,7 @@ mod tests {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let process = child.id();
         let there = Some(Whereabouts { process, ..here });
-        let waits_for = |found: Found| {
+        let waits_for = |found: SilentRank| {
             let begun = Instant::now();
             while here.look_for(there) != found {
                 assert!(begun.elapsed() < Duration::from_secs(60), "never {found}");
@@ -152,16 +154,16 @@ mod tests {
                 .status();
             assert!(sent.unwrap().success());
         };
-        waits_for(Found::Running(process));
+        waits_for(SilentRank::Running(process));
         signal("-STOP");
-        waits_for(Found::Stopped(process));
+        waits_for(SilentRank::Stopped(process));
         signal("-CONT");
-        waits_for(Found::Running(process));
+        waits_for(SilentRank::Running(process));
         child.kill().unwrap();
         // Nobody has heard of its end yet.
-        waits_for(Found::Gone(process));
+        waits_for(SilentRank::Gone(process));
         child.wait().unwrap();
-        waits_for(Found::Gone(process));
+        waits_for(SilentRank::Gone(process));
     }
 
     #[test]
@@ -172,7 +174,7 @@ mod tests {
             process: here.process.wrapping_add(1),
         };
         for other in [None, Some(here), Some(away)] {
-            assert_eq!(here.look_for(other), Found::Elsewhere);
+            assert_eq!(here.look_for(other), SilentRank::Elsewhere);
         }
     }
 }
