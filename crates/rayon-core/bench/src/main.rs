@@ -25,7 +25,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use crate::table::{ENTRIES, Entry};
+use crate::table::{ENTRIES, NamedWorkload};
 use crate::timing::Caller;
 use crate::work::Scale;
 
@@ -42,7 +42,7 @@ usage: rayon-bench MODE [--quick] [--inside]
 ";
 
 /// A failure: a wrong word on the command line (status 2), or a failed run (status 1).
-enum Failure {
+enum CommandError {
     Word(String),
     Run(String),
 }
@@ -52,18 +52,18 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match act(&words, start) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Word(why)) => {
+        Err(CommandError::Word(why)) => {
             eprintln!("rayon-bench: {why}");
             ExitCode::from(2)
         }
-        Err(Failure::Run(why)) => {
+        Err(CommandError::Run(why)) => {
             eprintln!("rayon-bench: {why}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn act(words: &[String], start: Instant) -> Result<(), Failure> {
+fn act(words: &[String], start: Instant) -> Result<(), CommandError> {
     let (flags, words): (Vec<&String>, Vec<&String>) =
         words.iter().partition(|word| word.starts_with("--"));
     let (mut scale, mut inside) = (Scale::Full, false);
@@ -81,7 +81,7 @@ fn act(words: &[String], start: Instant) -> Result<(), Failure> {
     let (mode, names) = match words.split_first() {
         Some((mode, names)) => (mode.as_str(), names),
         None => {
-            return Err(Failure::Word(
+            return Err(CommandError::Word(
                 "no mode; `--help` shows what there is".into(),
             ));
         }
@@ -92,7 +92,7 @@ fn act(words: &[String], start: Instant) -> Result<(), Failure> {
             return Err(unknown("number of words", &count, "`shapes WORKERS`"));
         };
         let served = shapes::serve(workers, io::stdin().lock(), io::stdout());
-        return served.map_err(Failure::Run);
+        return served.map_err(CommandError::Run);
     }
     if mode != "check" && !names.is_empty() {
         return Err(unknown("word", names[0], "none behind this mode"));
@@ -103,10 +103,10 @@ fn act(words: &[String], start: Instant) -> Result<(), Failure> {
         "serve" => {
             let caller = caller(inside)?;
             serve::serve(io::stdin().lock(), io::stdout(), scale, &caller)
-                .map_err(|error| Failure::Run(format!("cannot answer: {error}")))?;
+                .map_err(|error| CommandError::Run(format!("cannot answer: {error}")))?;
         }
-        "first" => println!("{}", first::first(start).map_err(Failure::Run)?),
-        "noop" => println!("{}", alone::noop().map_err(Failure::Run)?),
+        "first" => println!("{}", first::first(start).map_err(CommandError::Run)?),
+        "noop" => println!("{}", alone::noop().map_err(CommandError::Run)?),
         other => {
             return Err(unknown(
                 "mode",
@@ -118,15 +118,15 @@ fn act(words: &[String], start: Instant) -> Result<(), Failure> {
     Ok(())
 }
 
-fn unknown(what: &str, value: &str, allowed: &str) -> Failure {
-    Failure::Word(format!(
+fn unknown(what: &str, value: &str, allowed: &str) -> CommandError {
+    CommandError::Word(format!(
         "{what} `{value}` is not allowed: want {allowed}; `--help` shows what there is"
     ))
 }
 
-fn caller(inside: bool) -> Result<Caller, Failure> {
+fn caller(inside: bool) -> Result<Caller, CommandError> {
     if inside {
-        Caller::inside().map_err(Failure::Run)
+        Caller::inside().map_err(CommandError::Run)
     } else {
         Ok(Caller::outside())
     }
@@ -139,16 +139,17 @@ fn list() {
 }
 
 /// One repetition of each after one to warm up, verified.
-fn check(names: &[&String], scale: Scale, caller: &Caller) -> Result<(), Failure> {
-    let named: Result<Vec<&Entry>, String> = names.iter().map(|name| table::find(name)).collect();
-    let mut entries = named.map_err(Failure::Word)?;
+fn check(names: &[&String], scale: Scale, caller: &Caller) -> Result<(), CommandError> {
+    let named: Result<Vec<&NamedWorkload>, String> =
+        names.iter().map(|name| table::find(name)).collect();
+    let mut entries = named.map_err(CommandError::Word)?;
     if entries.is_empty() {
         entries = ENTRIES.iter().collect();
     }
     for entry in entries {
         let runs = scale.size(entry.runs, 1);
         let mut work = (entry.make)(scale);
-        let wrong = |why| Failure::Run(format!("{}: {why}", entry.name));
+        let wrong = |why| CommandError::Run(format!("{}: {why}", entry.name));
         caller.time(&mut *work, runs).map_err(wrong)?;
         let nanos = caller.time(&mut *work, runs).map_err(wrong)?;
         println!("{:<28}{:>14.1} µs", entry.name, nanos / 1e3);

@@ -3,7 +3,7 @@
 
 use std::io::{self, BufRead, Write};
 
-use crate::table::{self, Entry};
+use crate::table::{self, NamedWorkload};
 use crate::timing::Caller;
 use crate::work::{Scale, Work};
 
@@ -12,7 +12,7 @@ const REPETITIONS_MAX: usize = 10_000;
 
 /// One line of input: a workload, and how often.
 struct Order {
-    entry: &'static Entry,
+    entry: &'static NamedWorkload,
     repetitions: usize,
 }
 

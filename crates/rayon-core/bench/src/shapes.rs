@@ -25,26 +25,26 @@ const STACK_BYTES: usize = 2 << 20;
 
 /// A part of a program.
 #[derive(Debug, PartialEq)]
-enum Part {
+enum ProgramPart {
     Leaf(Duration),
-    Series(Vec<Part>),
-    Join(Vec<Part>),
-    Spawn(Vec<Part>),
-    Loop(Vec<Part>),
+    Series(Vec<ProgramPart>),
+    Join(Vec<ProgramPart>),
+    Spawn(Vec<ProgramPart>),
+    Loop(Vec<ProgramPart>),
 }
 
 /// One line: what is to be run.
 #[derive(Debug, PartialEq)]
-struct Order {
-    entry: Entry,
+struct ShapeRequest {
+    entry: CalledFrom,
     until: Until,
     spin: f64,
-    parts: Vec<Part>,
+    parts: Vec<ProgramPart>,
 }
 
 /// Who calls the parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Entry {
+enum CalledFrom {
     Inside,
     Callers,
     TwoPools,
@@ -57,16 +57,16 @@ enum Until {
     Begun,
 }
 
-impl FromStr for Order {
+impl FromStr for ShapeRequest {
     type Err = String;
 
-    fn from_str(line: &str) -> Result<Order, String> {
+    fn from_str(line: &str) -> Result<ShapeRequest, String> {
         let wrong = || format!("line `{line}` is not allowed: say `inside ended 0 p(300,400)`");
         let mut words = line.split_whitespace();
         let entry = match words.next() {
-            Some("inside") => Entry::Inside,
-            Some("callers") => Entry::Callers,
-            Some("two-pools") => Entry::TwoPools,
+            Some("inside") => CalledFrom::Inside,
+            Some("callers") => CalledFrom::Callers,
+            Some("two-pools") => CalledFrom::TwoPools,
             _ => return Err(wrong()),
         };
         let until = match words.next() {
@@ -76,9 +76,9 @@ impl FromStr for Order {
         };
         let spin = words.next().and_then(|word| word.parse().ok());
         let spin = spin.filter(|share| (0.0..=1.0).contains(share));
-        let parts: Option<Vec<Part>> = words.map(parse).collect();
+        let parts: Option<Vec<ProgramPart>> = words.map(parse).collect();
         let parts = parts.filter(|parts| !parts.is_empty());
-        Ok(Order {
+        Ok(ShapeRequest {
             entry,
             until,
             spin: spin.ok_or_else(wrong)?,
@@ -88,17 +88,19 @@ impl FromStr for Order {
 }
 
 /// Reads a whole word as one part.
-fn parse(word: &str) -> Option<Part> {
+fn parse(word: &str) -> Option<ProgramPart> {
     let mut rest = word;
     parse_part(&mut rest).filter(|_| rest.is_empty())
 }
 
-fn parse_part(rest: &mut &str) -> Option<Part> {
+fn parse_part(rest: &mut &str) -> Option<ProgramPart> {
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     if digits > 0 {
         let (number, after) = rest.split_at(digits);
         *rest = after;
-        return Some(Part::Leaf(Duration::from_micros(number.parse().ok()?)));
+        return Some(ProgramPart::Leaf(Duration::from_micros(
+            number.parse().ok()?,
+        )));
     }
     let (head, inner) = rest.split_once('(')?;
     *rest = inner;
@@ -114,10 +116,10 @@ fn parse_part(rest: &mut &str) -> Option<Part> {
         }
     }
     match head {
-        "s" => Some(Part::Series(parts)),
-        "j" if parts.len() == 2 => Some(Part::Join(parts)),
-        "p" => Some(Part::Spawn(parts)),
-        "l" => Some(Part::Loop(parts)),
+        "s" => Some(ProgramPart::Series(parts)),
+        "j" if parts.len() == 2 => Some(ProgramPart::Join(parts)),
+        "p" => Some(ProgramPart::Spawn(parts)),
+        "l" => Some(ProgramPart::Loop(parts)),
         _ => None,
     }
 }
@@ -143,16 +145,16 @@ impl Runner {
         })
     }
 
-    fn run(&self, order: &Order) -> Duration {
+    fn run(&self, order: &ShapeRequest) -> Duration {
         let (called, spin) = (Instant::now(), order.spin);
         let [pool, inner] = &self.pools;
         let ended = match order.entry {
-            Entry::Inside => pool.install(|| {
+            CalledFrom::Inside => pool.install(|| {
                 let start = Instant::now();
                 order.parts.iter().for_each(|part| self.walk(part, spin));
                 start.elapsed()
             }),
-            Entry::Callers => {
+            CalledFrom::Callers => {
                 let start = Instant::now();
                 thread::scope(|scope| {
                     for part in &order.parts {
@@ -161,7 +163,7 @@ impl Runner {
                 });
                 start.elapsed()
             }
-            Entry::TwoPools => pool.install(|| {
+            CalledFrom::TwoPools => pool.install(|| {
                 let start = Instant::now();
                 let each = |part| inner.install(|| self.walk(part, spin));
                 order.parts.par_iter().for_each(each);
@@ -178,20 +180,20 @@ impl Runner {
         }
     }
 
-    fn walk(&self, part: &Part, spin: f64) {
+    fn walk(&self, part: &ProgramPart, spin: f64) {
         let each = |part| self.walk(part, spin);
         match part {
-            Part::Leaf(time) => self.pass(*time, spin),
-            Part::Series(parts) => parts.iter().for_each(each),
-            Part::Join(both) => {
+            ProgramPart::Leaf(time) => self.pass(*time, spin),
+            ProgramPart::Series(parts) => parts.iter().for_each(each),
+            ProgramPart::Join(both) => {
                 rayon::join(|| each(&both[0]), || each(&both[1]));
             }
-            Part::Spawn(parts) => rayon::scope(|scope| {
+            ProgramPart::Spawn(parts) => rayon::scope(|scope| {
                 for part in parts {
                     scope.spawn(move |_| self.walk(part, spin));
                 }
             }),
-            Part::Loop(parts) => {
+            ProgramPart::Loop(parts) => {
                 let rounds = (0..parts.len()).into_par_iter();
                 rounds.for_each(|round| self.walk(&parts[round], spin));
             }
@@ -230,7 +232,7 @@ pub(crate) fn serve(
     let runner = Runner::new(number)?;
     let gone = |error: io::Error| format!("cannot answer: {error}");
     for line in orders.lines() {
-        let answer = match line.map_err(gone)?.parse::<Order>() {
+        let answer = match line.map_err(gone)?.parse::<ShapeRequest>() {
             Ok(order) => {
                 let before = cpu_nanos().unwrap_or_default();
                 let time = runner.run(&order).as_nanos();
@@ -285,7 +287,7 @@ mod tests {
             "inside ended 0 p(1;2)",
             "inside ended 0 p()",
         ] {
-            let error = line.parse::<Order>().unwrap_err();
+            let error = line.parse::<ShapeRequest>().unwrap_err();
             assert!(error.contains(&format!("`{line}`")), "{error}");
         }
         let none: &[u8] = &[];

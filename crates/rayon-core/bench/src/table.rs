@@ -29,7 +29,7 @@ impl Group {
 }
 
 /// One workload.
-pub(crate) struct Entry {
+pub(crate) struct NamedWorkload {
     /// The word by which it is asked for.
     pub(crate) name: &'static str,
     /// Where it comes from.
@@ -40,9 +40,9 @@ pub(crate) struct Entry {
     pub(crate) make: fn(Scale) -> Box<dyn Work>,
 }
 
-const fn row(name: &'static str, runs: usize, make: fn(Scale) -> Box<dyn Work>) -> Entry {
+const fn row(name: &'static str, runs: usize, make: fn(Scale) -> Box<dyn Work>) -> NamedWorkload {
     let group = Group::Row;
-    Entry {
+    NamedWorkload {
         name,
         group,
         runs,
@@ -50,9 +50,9 @@ const fn row(name: &'static str, runs: usize, make: fn(Scale) -> Box<dyn Work>) 
     }
 }
 
-const fn demo(name: &'static str, runs: usize, make: fn(Scale) -> Box<dyn Work>) -> Entry {
+const fn demo(name: &'static str, runs: usize, make: fn(Scale) -> Box<dyn Work>) -> NamedWorkload {
     let group = Group::Demo;
-    Entry {
+    NamedWorkload {
         name,
         group,
         runs,
@@ -61,7 +61,7 @@ const fn demo(name: &'static str, runs: usize, make: fn(Scale) -> Box<dyn Work>)
 }
 
 /// All of them, those of the table first.
-pub(crate) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[NamedWorkload] = &[
     row("sum-1e3", 500, |_| rows::sum(1000)),
     row("sum-1e4", 300, |_| rows::sum(10_000)),
     row("sum-1e6", 20, |scale| {
@@ -156,7 +156,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
 ];
 
 /// The workload of that name; else one line that says what there is.
-pub(crate) fn find(name: &str) -> Result<&'static Entry, String> {
+pub(crate) fn find(name: &str) -> Result<&'static NamedWorkload, String> {
     let found = ENTRIES.iter().find(|entry| entry.name == name);
     found.ok_or_else(|| {
         let names: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
