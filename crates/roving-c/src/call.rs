@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use roving::raw::foreign;
 
-use crate::status::{Failure, NoMemory, Status, guard};
+use crate::status::{CallFailure, NoMemory, Status, guard};
 use crate::task::Unsynced;
 
 /// Held while a function of the caller's runs. A panic that leaves such a function may leave tasks
@@ -80,16 +80,16 @@ pub(crate) unsafe fn free<T>(made: *mut T) -> Status {
 }
 
 /// A pointer that must not be null.
-pub(crate) fn required<T>(pointer: *mut T, name: &str) -> Result<*mut T, Failure> {
+pub(crate) fn required<T>(pointer: *mut T, name: &str) -> Result<*mut T, CallFailure> {
     match pointer.is_null() {
-        true => Err(Failure::argument(format!("{name} is null"))),
+        true => Err(CallFailure::argument(format!("{name} is null"))),
         false => Ok(pointer),
     }
 }
 
 /// A function that must not be null.
-pub(crate) fn function<F>(function: Option<F>, name: &str) -> Result<F, Failure> {
-    function.ok_or_else(|| Failure::argument(format!("{name} is null")))
+pub(crate) fn function<F>(function: Option<F>, name: &str) -> Result<F, CallFailure> {
+    function.ok_or_else(|| CallFailure::argument(format!("{name} is null")))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use roving::Cancel;
 use roving::raw::foreign;
 
 use crate::call::{Body, Border, free, function, required};
-use crate::status::{Failure, Status, guard};
+use crate::status::{CallFailure, Status, guard};
 
 /// # Safety
 /// The parent is null, or alive; `cancel` is null, or valid.
@@ -90,7 +90,7 @@ pub(crate) unsafe extern "C" fn roving_is_cancelled(cancel: *const Cancel) -> c_
 
 /// # Safety
 /// The request is null, or alive while the result is used.
-unsafe fn borrowed<'c>(cancel: *const Cancel) -> Result<&'c Cancel, Failure> {
+unsafe fn borrowed<'c>(cancel: *const Cancel) -> Result<&'c Cancel, CallFailure> {
     let cancel = required(cancel.cast_mut(), "cancel")?;
     // SAFETY: not null, and the caller says that it is alive.
     Ok(unsafe { &*cancel })

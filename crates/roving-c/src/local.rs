@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use roving::WorkerLocal;
 
 use crate::call::{Sendable, free, function, required};
-use crate::status::{Failure, NoMemory, Status, guard};
+use crate::status::{CallFailure, NoMemory, Status, guard};
 
 /// Makes or ends a value.
 type Change = unsafe extern "C-unwind" fn(value: *mut c_void, arg: *mut c_void);
@@ -41,7 +41,7 @@ impl Drop for Value {
 }
 
 /// `roving_local` of the header.
-pub(crate) struct Local(WorkerLocal<Value>);
+pub(crate) struct ValuePerWorker(WorkerLocal<Value>);
 
 /// # Safety
 /// `local` is null, or valid; the functions can be called on any worker, with a value of so many
@@ -52,13 +52,13 @@ pub(crate) unsafe extern "C" fn roving_local_new(
     begin: Option<Change>,
     end: Option<Change>,
     arg: *mut c_void,
-    local: *mut *mut Local,
+    local: *mut *mut ValuePerWorker,
 ) -> Status {
     guard(|| {
         let local = required(local, "local")?;
         let layout = Layout::from_size_align(bytes.max(1), 64);
         let layout =
-            layout.map_err(|_| Failure::argument(format!("{bytes} bytes are too many")))?;
+            layout.map_err(|_| CallFailure::argument(format!("{bytes} bytes are too many")))?;
         let arg = Sendable(arg);
         let made = WorkerLocal::new(move || {
             let arg = { arg };
@@ -79,7 +79,7 @@ pub(crate) unsafe extern "C" fn roving_local_new(
             }
         });
         // SAFETY: not null, and the caller says that it is valid.
-        unsafe { local.write(Box::into_raw(Box::new(Local(made)))) };
+        unsafe { local.write(Box::into_raw(Box::new(ValuePerWorker(made)))) };
         Ok(())
     })
 }
@@ -88,7 +88,7 @@ pub(crate) unsafe extern "C" fn roving_local_new(
 /// Both are null, or valid.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn roving_local_get(
-    local: *const Local,
+    local: *const ValuePerWorker,
     value: *mut *mut c_void,
 ) -> Status {
     guard(|| {
@@ -98,7 +98,7 @@ pub(crate) unsafe extern "C" fn roving_local_get(
         );
         // SAFETY: not null, and the caller says that it is alive.
         let at = unsafe { &(*local).0 }.try_with(Value::at);
-        let at = at.ok_or_else(|| Failure::of(Status::NotAWorker))?;
+        let at = at.ok_or_else(|| CallFailure::of(Status::NotAWorker))?;
         // SAFETY: not null, and the caller says that it is valid.
         unsafe { value.write(at) };
         Ok(())
@@ -109,7 +109,7 @@ pub(crate) unsafe extern "C" fn roving_local_get(
 /// The local is null, or alive and nobody uses it during the call.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn roving_local_each(
-    local: *mut Local,
+    local: *mut ValuePerWorker,
     each: Option<Change>,
     arg: *mut c_void,
 ) -> Status {
@@ -127,7 +127,7 @@ pub(crate) unsafe extern "C" fn roving_local_each(
 /// # Safety
 /// The local is null, or was made by [`roving_local_new`] and not freed.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn roving_local_free(local: *mut Local) -> Status {
+pub(crate) unsafe extern "C" fn roving_local_free(local: *mut ValuePerWorker) -> Status {
     // SAFETY: the caller says so.
     unsafe { free(local) }
 }

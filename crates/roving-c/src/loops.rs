@@ -8,7 +8,7 @@ use roving::raw::loops::{Sink, feed_pieces, run_on_worker};
 use roving::raw::foreign;
 
 use crate::call::{Border, Sendable, function, required, zeroed};
-use crate::status::{Failure, Status, guard};
+use crate::status::{CallFailure, Status, guard};
 
 /// Does a block: the indices from `from` up to, and without, `to`.
 type Block =
@@ -139,7 +139,7 @@ pub(crate) unsafe extern "C" fn roving_reduce(
     guard(|| {
         // SAFETY: null or valid, says the caller.
         let described = unsafe { reduction.as_ref() };
-        let described = described.ok_or_else(|| Failure::argument("reduction is null"))?;
+        let described = described.ok_or_else(|| CallFailure::argument("reduction is null"))?;
         let result = required(result, "result")?;
         let identity = required(described.identity.cast_mut(), "identity")?;
         let reduction = Reduction {

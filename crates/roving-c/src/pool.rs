@@ -7,7 +7,7 @@ use roving::raw::foreign::{self, Layout};
 use roving::raw::loops::run_on_worker;
 
 use crate::call::{Body, Border, Sendable, free, required};
-use crate::status::{Failure, Status, guard};
+use crate::status::{CallFailure, Status, guard};
 
 /// `roving_options` of the header.
 #[repr(C)]
@@ -32,7 +32,7 @@ pub(crate) unsafe extern "C" fn roving_pool_new_(
     guard(|| {
         // SAFETY: a constant of the header.
         if unsafe { layout.as_ref() } != Some(&foreign::LAYOUT) {
-            return Err(Failure::of(Status::Version));
+            return Err(CallFailure::of(Status::Version));
         }
         let pool = required(pool, "pool")?;
         // SAFETY: the caller says so.
@@ -45,7 +45,7 @@ pub(crate) unsafe extern "C" fn roving_pool_new_(
 
 /// # Safety
 /// The name is null, or a string.
-unsafe fn build(options: Option<&Options>) -> Result<Pool, Failure> {
+unsafe fn build(options: Option<&Options>) -> Result<Pool, CallFailure> {
     let mut builder = Pool::builder();
     let Some(options) = options else {
         return Ok(builder.build()?);
@@ -88,7 +88,7 @@ pub(crate) unsafe extern "C" fn roving_pool_run(
     arg: *mut c_void,
 ) -> Status {
     guard(|| {
-        let body = body.ok_or_else(|| Failure::argument("the function is null"))?;
+        let body = body.ok_or_else(|| CallFailure::argument("the function is null"))?;
         let arg = Sendable(arg);
         let run = move || {
             let Sendable(arg) = { arg };
@@ -122,7 +122,7 @@ pub(crate) unsafe extern "C" fn roving_pool_workers(pool: *const Pool) -> usize 
 pub(crate) unsafe extern "C" fn roving_current_worker(index: *mut usize) -> Status {
     guard(|| {
         let index = required(index, "index")?;
-        let here = roving::current_worker().ok_or_else(|| Failure::of(Status::NotAWorker))?;
+        let here = roving::current_worker().ok_or_else(|| CallFailure::of(Status::NotAWorker))?;
         // SAFETY: not null, and the caller says that it is valid.
         unsafe { index.write(here) };
         Ok(())

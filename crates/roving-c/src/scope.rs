@@ -7,7 +7,7 @@ use roving::Scope;
 use roving::raw::foreign;
 
 use crate::call::{Border, Sendable, function, required, zeroed};
-use crate::status::{Failure, Status, guard};
+use crate::status::{CallFailure, Status, guard};
 
 /// The body of a scope, or one of its tasks.
 type InScope =
@@ -181,7 +181,7 @@ pub(crate) unsafe extern "C" fn roving_scope_is_cancelled(scope: *const c_void) 
 
 /// # Safety
 /// The scope has not ended, and does not while the result is used.
-unsafe fn borrowed<'s>(scope: *const c_void) -> Result<&'s Scope<'static>, Failure> {
+unsafe fn borrowed<'s>(scope: *const c_void) -> Result<&'s Scope<'static>, CallFailure> {
     let scope = required(scope.cast_mut(), "scope")?;
     // SAFETY: made from such a reference by `call`; `'static` only says that the tasks borrow
     // nothing that the compiler knows of.

@@ -50,36 +50,36 @@ const TEXTS: [(Status, &CStr); 8] = [
 ];
 
 /// Why a call failed, for the thread that made it.
-pub(crate) struct Failure {
+pub(crate) struct CallFailure {
     pub(crate) status: Status,
     pub(crate) detail: String,
 }
 
-impl Failure {
-    pub(crate) fn argument(detail: impl Into<String>) -> Failure {
+impl CallFailure {
+    pub(crate) fn argument(detail: impl Into<String>) -> CallFailure {
         let status = Status::Argument;
         let detail = detail.into();
-        Failure { status, detail }
+        CallFailure { status, detail }
     }
 
-    pub(crate) fn of(status: Status) -> Failure {
+    pub(crate) fn of(status: Status) -> CallFailure {
         let (_, text) = TEXTS[status as usize];
         let detail = text.to_string_lossy().into_owned();
-        Failure { status, detail }
+        CallFailure { status, detail }
     }
 }
 
-impl From<BuildError> for Failure {
-    fn from(error: BuildError) -> Failure {
+impl From<BuildError> for CallFailure {
+    fn from(error: BuildError) -> CallFailure {
         let status = Status::Build;
         let detail = error.to_string();
-        Failure { status, detail }
+        CallFailure { status, detail }
     }
 }
 
-impl From<CancelledError> for Failure {
-    fn from(_: CancelledError) -> Failure {
-        Failure::of(Status::Cancelled)
+impl From<CancelledError> for CallFailure {
+    fn from(_: CancelledError) -> CallFailure {
+        CallFailure::of(Status::Cancelled)
     }
 }
 
@@ -101,26 +101,26 @@ thread_local! {
 
 /// Does what a call is for. Nothing unwinds out of it into the caller, which is not Rust: a panic
 /// becomes a code, and so does a request to stop that unwinds.
-pub(crate) fn guard(f: impl FnOnce() -> Result<(), Failure>) -> Status {
+pub(crate) fn guard(f: impl FnOnce() -> Result<(), CallFailure>) -> Status {
     let failure = match panic::catch_unwind(AssertUnwindSafe(f)) {
         Ok(Ok(())) => return Status::Ok,
         Ok(Err(failure)) => failure,
         Err(payload) => unwound(payload),
     };
-    let Failure { status, detail } = failure;
+    let CallFailure { status, detail } = failure;
     let detail = CString::new(detail.replace('\0', "\\0")).unwrap_or_default();
     DETAIL.set(detail);
     status
 }
 
-fn unwound(payload: Box<dyn Any + Send>) -> Failure {
+fn unwound(payload: Box<dyn Any + Send>) -> CallFailure {
     if payload.is::<CancelledError>() {
-        return Failure::of(Status::Cancelled);
+        return CallFailure::of(Status::Cancelled);
     }
     if let Some(NoMemory(bytes)) = payload.downcast_ref() {
         let status = Status::Memory;
         let detail = format!("there is no memory of {bytes} bytes");
-        return Failure { status, detail };
+        return CallFailure { status, detail };
     }
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
@@ -128,7 +128,7 @@ fn unwound(payload: Box<dyn Any + Send>) -> Failure {
     // Its drop may panic as well.
     let _ = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));
     let status = Status::Panic;
-    Failure { status, detail }
+    CallFailure { status, detail }
 }
 
 #[unsafe(no_mangle)]
@@ -171,7 +171,10 @@ mod tests {
             guard(|| panic::resume_unwind(Box::new(CancelledError))),
             Status::Cancelled
         );
-        assert_eq!(guard(|| Err(Failure::argument("a\0b"))), Status::Argument);
+        assert_eq!(
+            guard(|| Err(CallFailure::argument("a\0b"))),
+            Status::Argument
+        );
         assert_eq!(detail(), "a\\0b");
         let unbuilt = guard(|| {
             roving::Pool::new(0)?;

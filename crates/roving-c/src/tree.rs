@@ -8,7 +8,7 @@ use roving::raw::foreign::{self, Opaque};
 use roving::raw::trees::{self, Code, Tree, Words};
 
 use crate::call::Body;
-use crate::status::{Failure, Status, guard};
+use crate::status::{CallFailure, Status, guard};
 use crate::task::misuse;
 
 /// Written by a fork into its slot, for a thief to call.
@@ -29,7 +29,7 @@ pub(crate) unsafe extern "C" fn roving_tree_run_(body: Begin, arg: *mut c_void) 
         // SAFETY: the caller's promise.
         let run = unsafe { Tree::run(|tree| body(foreign::wire(), tree, arg, has_token)) };
         run.then_some(())
-            .ok_or_else(|| Failure::of(Status::NotAWorker))
+            .ok_or_else(|| CallFailure::of(Status::NotAWorker))
     })
 }
 
