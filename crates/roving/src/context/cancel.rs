@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::inherit::cancelled::CancelledError;
-use crate::inherit::node::{self, Kind, Node};
+use crate::inherit::node::{self, Inherited, Node};
 use crate::inherit::token::Token;
 use crate::workers::Worker;
 use crate::workers::drop_cancelled::count_dropped;
@@ -227,7 +227,7 @@ impl Cancel {
             count_dropped();
             return Err(CancelledError);
         }
-        let node = Node::new(node::current(), Kind::Token(Arc::clone(&self.token)));
+        let node = Node::new(node::current(), Inherited::Token(Arc::clone(&self.token)));
         let run = || run_in(Some(&node), f);
         match panic::catch_unwind(AssertUnwindSafe(run)) {
             Ok(result) => Ok(result),

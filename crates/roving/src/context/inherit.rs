@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::inherit::node::{self, Kind, Node};
+use crate::inherit::node::{self, Inherited, Node};
 #[cfg(feature = "tracing")]
 use crate::inherit::span;
 use crate::workers::enter::run_in;
@@ -30,7 +30,7 @@ pub fn with<T, R>(value: T, f: impl FnOnce() -> R) -> R
 where
     T: Any + Send + Sync,
 {
-    let node = Node::new(node::current(), Kind::Value(Box::new(value)));
+    let node = Node::new(node::current(), Inherited::Value(Box::new(value)));
     run_in(Some(&node), f)
 }
 
@@ -78,7 +78,7 @@ pub fn in_current_span<R>(f: impl FnOnce() -> R) -> R {
     match span::InSpan::current() {
         None => f(),
         Some(span) => {
-            let node = Node::new(node::current(), Kind::Span(span));
+            let node = Node::new(node::current(), Inherited::Span(span));
             run_in(Some(&node), f)
         }
     }

@@ -11,7 +11,7 @@ use crate::machine::prim::{Mutex, thread};
 use crate::machine::unwind::{drop_quietly, with_frame_lent};
 use crate::pool::{Pool, with_current_registry};
 use crate::workers::Worker;
-use crate::workers::inject::Kind;
+use crate::workers::inject::JobKind;
 use crate::workers::job::Job;
 use crate::workers::registry::Registry;
 use crate::workers::wait::Wait;
@@ -142,7 +142,7 @@ fn run_on_all(registry: &Arc<Registry>, workers: usize, run: &(impl Fn(usize) + 
         };
         // SAFETY: this frame does not return before the latch is down, which needs this job,
         // and a posted job always runs or is dropped.
-        registry.post(index, Kind::Awaited, unsafe { Job::borrowing(job) });
+        registry.post(index, JobKind::Awaited, unsafe { Job::borrowing(job) });
     }
     if let Some(index) = here.filter(|&index| index < workers) {
         run(index);
@@ -154,7 +154,7 @@ fn run_on_all(registry: &Arc<Registry>, workers: usize, run: &(impl Fn(usize) + 
 }
 
 /// Gives each worker the job that `job` makes for its index.
-pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: Kind, job: impl Fn(usize) -> Job) {
+pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: JobKind, job: impl Fn(usize) -> Job) {
     let mut run = || {
         let job = job(0);
         Worker::with_current(|worker| worker.expect(IN_PLACE).framed_outside(|| job.run()));
@@ -177,7 +177,7 @@ where
     F: Fn(usize) + Send + Sync + 'static,
 {
     let shared = Arc::new(f);
-    post_to_all(registry, Kind::Detached, |index| {
+    post_to_all(registry, JobKind::Detached, |index| {
         let shared = Arc::clone(&shared);
         detached(registry, move || {
             shared(index);

@@ -24,7 +24,7 @@ use crate::stack::slot::{apart, fits};
 use crate::workers::Worker;
 use crate::workers::drop_cancelled;
 use crate::workers::enter::run_in;
-use crate::workers::inject::Kind;
+use crate::workers::inject::JobKind;
 use crate::workers::job::Job;
 use crate::workers::registry::Registry;
 use crate::workers::stranded::Stranded;
@@ -390,7 +390,7 @@ impl<'scope> Scope<'scope> {
         // SAFETY: the scope does not end before the job has.
         remote.push(unsafe { Job::borrowing(job) });
         self.registry()
-            .inject(Kind::Awaited, Job::new(move || remote.run_one()));
+            .inject(JobKind::Awaited, Job::new(move || remote.run_one()));
     }
 
     /// Spawns a task for each worker of the pool, which runs it with the worker's index, when the
@@ -416,7 +416,7 @@ impl<'scope> Scope<'scope> {
         let remote = Arc::clone(self.remote.get_or_init(Arc::default));
         let shared = SendTask(Task { scope: self, f });
         let (shared, context) = (Arc::new(shared), node::current());
-        post_to_all(self.registry(), Kind::Awaited, |index| {
+        post_to_all(self.registry(), JobKind::Awaited, |index| {
             let context = context.clone();
             let share = Share {
                 task: Arc::clone(&shared),

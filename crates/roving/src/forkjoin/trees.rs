@@ -45,12 +45,12 @@ pub struct Words {
 /// The payload of a slot.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Pushed {
+struct PushedCoroutine {
     code: Code,
     words: Words,
 }
 
-const _: () = assert!(fits::<Pushed>());
+const _: () = assert!(fits::<PushedCoroutine>());
 
 /// Written into the slot by a fast push, beside the code and its words. A static, because a
 /// function can have several addresses and coroutines are known by this one.
@@ -60,10 +60,10 @@ pub static RUN: Opaque = Opaque(run_pushed);
 /// before the coroutine runs. The tree is opened for who takes it.
 ///
 /// # Safety
-/// As [`Run`](crate::stack::slot::Run); the payload is a [`Pushed`].
+/// As [`Run`](crate::stack::slot::Run); the payload is a [`PushedCoroutine`].
 unsafe extern "C-unwind" fn run_pushed(slot: &Slot) -> Further {
-    // SAFETY: the payload is a `Pushed`, as the caller promises.
-    let Pushed { code, words } = unsafe { slot.take::<Pushed>() };
+    // SAFETY: the payload is a `PushedCoroutine`, as the caller promises.
+    let PushedCoroutine { code, words } = unsafe { slot.take::<PushedCoroutine>() };
     let Words { tree, head, .. } = words;
     // SAFETY: the worker that has pushed this is counted in the tree until it knows that the slot
     // is free. The coroutine is this thread's from now on.
@@ -86,7 +86,7 @@ fn with_worker<R>(f: impl FnOnce(&Worker) -> R) -> R {
 /// once with the head, on any worker of the pool, if the coroutine is not popped before.
 pub unsafe fn push(code: Code, words: Words) -> bool {
     with_worker(|worker| {
-        let (done, wake) = match worker.owner().push(RUN.0, Pushed { code, words }) {
+        let (done, wake) = match worker.owner().push(RUN.0, PushedCoroutine { code, words }) {
             Ok((_, wake)) => (true, wake),
             Err((_, wake)) => (false, wake),
         };
@@ -102,7 +102,7 @@ pub unsafe fn push(code: Code, words: Words) -> bool {
 /// As [`push`].
 pub unsafe fn push_unjoined(code: Code, words: Words) -> bool {
     with_worker(|worker| {
-        let pushed = Pushed { code, words };
+        let pushed = PushedCoroutine { code, words };
         let (done, wake) = match worker.owner().push_unjoined(RUN.0, pushed) {
             Ok(wake) => (true, wake),
             Err((_, wake)) => (false, wake),
@@ -128,8 +128,8 @@ pub unsafe fn take_newest(code: Code, key: u64) -> Option<*const ()> {
         if !slot.will_run(RUN.0) {
             return None;
         }
-        // SAFETY: it is a `Pushed`, read by copy.
-        let pushed = unsafe { slot.take::<Pushed>() };
+        // SAFETY: it is a `PushedCoroutine`, read by copy.
+        let pushed = unsafe { slot.take::<PushedCoroutine>() };
         let is_it = ptr::fn_addr_eq(pushed.code, code) && pushed.words.key.addr() as u64 == key;
         (is_it && worker.take(index) == Taken::Here).then(|| stack.at(index).cast())
     })
@@ -327,7 +327,7 @@ mod tests {
 
     fn key_of(slot: *const ()) -> usize {
         // SAFETY: a slot that was just popped.
-        let pushed = unsafe { (*slot.cast::<Slot>()).take::<Pushed>() };
+        let pushed = unsafe { (*slot.cast::<Slot>()).take::<PushedCoroutine>() };
         pushed.words.key.addr()
     }
 

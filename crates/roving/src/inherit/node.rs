@@ -17,7 +17,7 @@ use super::token::Token;
 /// One thing that everything inside inherits, and what was inherited already.
 pub(crate) struct Node {
     outer: Option<Arc<Node>>,
-    kind: Kind,
+    kind: Inherited,
     /// There is a token here or further out.
     has_token: bool,
     /// There is a span here or further out.
@@ -36,7 +36,8 @@ impl Drop for Node {
     }
 }
 
-pub(crate) enum Kind {
+/// The one thing that a node adds to the context outside it.
+pub(crate) enum Inherited {
     Value(Box<dyn Any + Send + Sync>),
     Token(Arc<Token>),
     #[cfg(feature = "tracing")]
@@ -44,12 +45,14 @@ pub(crate) enum Kind {
 }
 
 impl Node {
-    pub(crate) fn new(outer: Option<Arc<Node>>, kind: Kind) -> Arc<Node> {
+    pub(crate) fn new(outer: Option<Arc<Node>>, kind: Inherited) -> Arc<Node> {
         let further = outer.as_ref();
         Arc::new(Node {
-            has_token: matches!(kind, Kind::Token(_)) || further.is_some_and(|node| node.has_token),
+            has_token: matches!(kind, Inherited::Token(_))
+                || further.is_some_and(|node| node.has_token),
             #[cfg(feature = "tracing")]
-            has_span: matches!(kind, Kind::Span(_)) || further.is_some_and(|node| node.has_span),
+            has_span: matches!(kind, Inherited::Span(_))
+                || further.is_some_and(|node| node.has_span),
             outer,
             kind,
         })
@@ -62,7 +65,7 @@ impl Node {
 
     pub(crate) fn value<T: Any>(&self) -> Option<&T> {
         self.outwards().find_map(|node| match &node.kind {
-            Kind::Value(value) => value.downcast_ref(),
+            Inherited::Value(value) => value.downcast_ref(),
             _ => None,
         })
     }
@@ -73,7 +76,7 @@ impl Node {
         self.outwards()
             .take_while(|node| node.has_token)
             .filter_map(|node| match &node.kind {
-                Kind::Token(token) => Some(token),
+                Inherited::Token(token) => Some(token),
                 _ => None,
             })
     }
@@ -90,7 +93,7 @@ impl Node {
     fn span(&self) -> Option<&InSpan> {
         let nodes = self.outwards().take_while(|node| node.has_span);
         nodes.into_iter().find_map(|node| match &node.kind {
-            Kind::Span(span) => Some(span),
+            Inherited::Span(span) => Some(span),
             _ => None,
         })
     }

@@ -89,6 +89,10 @@ impl<D> Due<D> {
     }
 }
 
+/// The duty of who gave up the last reference to some memory: nobody else knows of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Free {}
+
 #[cfg(debug_assertions)]
 impl<D> Drop for Due<D> {
     fn drop(&mut self) {

@@ -34,7 +34,7 @@ mod linux {
 
     /// The end of a native stack: no address from `from` to `to` may be touched.
     #[derive(Clone, Copy)]
-    struct End {
+    struct StackEnd {
         from: usize,
         to: usize,
         /// Of the whole stack.
@@ -44,7 +44,7 @@ mod linux {
     thread_local! {
         /// Of the calling thread, while it is a worker. Has no destructor and nothing to compute,
         /// so that the handler may read it.
-        static END: Cell<Option<End>> = const { Cell::new(None) };
+        static END: Cell<Option<StackEnd>> = const { Cell::new(None) };
     }
 
     /// How many threads have a [`Watched`] with an end. Who makes it 1 sets the handler, who makes
@@ -60,7 +60,7 @@ mod linux {
     pub(crate) struct Watched {
         is_counted: bool,
         /// Of the worker that this thread already was, of another pool.
-        outer: Option<End>,
+        outer: Option<StackEnd>,
         /// It is the calling thread's.
         not_send: PhantomData<*const ()>,
     }
@@ -107,7 +107,7 @@ mod linux {
 
     /// Where the calling thread's stack ends, if the system says so and keeps something unmapped
     /// there.
-    fn find_end() -> Option<End> {
+    fn find_end() -> Option<StackEnd> {
         let (mut lowest, mut bytes, mut guard) = (ptr::null_mut::<c_void>(), 0, 0);
         // SAFETY: the attributes are those that the first call writes, and are destroyed once.
         unsafe {
@@ -124,7 +124,7 @@ mod linux {
         }
         // Older C libraries count the guard as a part of the stack.
         let (from, to) = (lowest.addr() - guard, lowest.addr() + guard);
-        Some(End { from, to, bytes })
+        Some(StackEnd { from, to, bytes })
     }
 
     fn set_handler() {

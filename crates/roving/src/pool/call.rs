@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::home::Home;
 use super::{Pool, global};
 use crate::workers::Worker;
-use crate::workers::inject::Kind;
+use crate::workers::inject::JobKind;
 use crate::workers::outside_calls::call_from_outside;
 use crate::workers::registry::Registry;
 use crate::workers::sleep::roster;
@@ -85,7 +85,7 @@ fn call(registry: &Arc<Registry>, f: &mut dyn FnMut()) {
     let mut call = || {
         Worker::with_waiting(|worker| {
             call_from_outside(registry, worker, f, |job| {
-                let woken = registry.inject(Kind::Awaited, job);
+                let woken = registry.inject(JobKind::Awaited, job);
                 if worker.is_some() {
                     registry.spares.call_waits(registry, woken);
                 }

@@ -34,13 +34,14 @@ use crate::workers::worker::adopted::Adopted;
 ///     assert_eq!(here.workers(), 3);
 /// });
 /// ```
-pub struct PoolRef(Kind);
+pub struct PoolRef(HereOrGlobal);
 
 // As for a `Pool`: a panic leaves it as it was.
 impl UnwindSafe for PoolRef {}
 impl RefUnwindSafe for PoolRef {}
 
-enum Kind {
+/// The pool of the calling worker, or the global one.
+enum HereOrGlobal {
     /// Without its arena, and not to be dropped as a pool: it is not this one's to end.
     Here(ManuallyDrop<Pool>),
     Global(Lease),
@@ -50,8 +51,8 @@ impl PoolRef {
     #[inline]
     fn pool(&self) -> &Pool {
         match &self.0 {
-            Kind::Here(pool) => pool,
-            Kind::Global(lease) => lease,
+            HereOrGlobal::Here(pool) => pool,
+            HereOrGlobal::Global(lease) => lease,
         }
     }
 
@@ -61,7 +62,7 @@ impl PoolRef {
             registry: Arc::clone(registry),
             _arena: None,
         };
-        PoolRef(Kind::Here(ManuallyDrop::new(pool)))
+        PoolRef(HereOrGlobal::Here(ManuallyDrop::new(pool)))
     }
 }
 
@@ -71,7 +72,7 @@ impl Deref for PoolRef {
     fn deref(&self) -> &Pool {
         let pool = self.pool();
         // A pool that ends might run nothing that a thread gives it which is its worker no longer.
-        let is_ended = pool.registry.crew.is_closing() && matches!(self.0, Kind::Here(_));
+        let is_ended = pool.registry.crew.is_closing() && matches!(self.0, HereOrGlobal::Here(_));
         if is_ended && !Worker::is_or_was(&pool.registry) {
             has_left(&pool.registry);
         }
@@ -91,7 +92,7 @@ fn has_left(pool: &Registry) -> ! {
 impl Drop for PoolRef {
     #[inline]
     fn drop(&mut self) {
-        if let Kind::Here(pool) = &self.0 {
+        if let HereOrGlobal::Here(pool) = &self.0 {
             // SAFETY: the pool is not used again, nor dropped; there is no arena in it.
             drop(unsafe { ptr::read(&raw const pool.registry) });
         }
@@ -135,6 +136,6 @@ impl Pool {
     /// ```
     #[inline]
     pub fn global() -> PoolRef {
-        PoolRef(Kind::Global(global::of::<global::Roving>()))
+        PoolRef(HereOrGlobal::Global(global::of::<global::Roving>()))
     }
 }

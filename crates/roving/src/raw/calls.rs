@@ -53,7 +53,7 @@ use crate::forkjoin::detached::detached;
 use crate::forkjoin::scope::{Scope, in_place_scope_in};
 use crate::pool::{Pool, PoolBuilder, global, install, with_registry_at};
 use crate::workers::Worker;
-use crate::workers::inject::Kind;
+use crate::workers::inject::JobKind;
 use crate::workers::job::Job;
 use crate::workers::registry::Registry;
 use crate::workers::sleep::Parts;
@@ -160,9 +160,9 @@ impl<'p> Target<'p> {
         Worker::with_current(|worker| match worker {
             Some(worker) if Arc::ptr_eq(worker.registry(), registry) => {
                 match order {
-                    Order::NewestFirst => worker.seat().spawned.push(Kind::Detached, job),
+                    Order::NewestFirst => worker.seat().spawned.push(JobKind::Detached, job),
                     Order::OldestFirst => {
-                        worker.seat().in_order.push(Kind::Detached, job);
+                        worker.seat().in_order.push(JobKind::Detached, job);
                         let (registry, index) = (Arc::clone(registry), worker.index());
                         // One for each job in `in_order`, unless those have been dropped.
                         let ticket = move || {
@@ -170,14 +170,17 @@ impl<'p> Target<'p> {
                                 job.run();
                             }
                         };
-                        worker.seat().spawned.push(Kind::Awaited, Job::new(ticket));
+                        worker
+                            .seat()
+                            .spawned
+                            .push(JobKind::Awaited, Job::new(ticket));
                     }
                 }
                 registry.job_was_added();
                 registry.kind.job_was_added(registry);
             }
             _ => {
-                registry.inject(Kind::Detached, job);
+                registry.inject(JobKind::Detached, job);
                 registry.kind.job_was_added(registry);
             }
         });

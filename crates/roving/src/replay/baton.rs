@@ -89,19 +89,19 @@ struct State {
 type Held<'b> = MutexGuard<'b, State>;
 
 /// A waiting thread's memory of the one that has the turn.
-struct Watched {
+struct SeenTurn {
     turn: Turn,
     steps: u64,
     looks: u32,
     next: Duration,
 }
 
-impl Default for Watched {
+impl Default for SeenTurn {
     #[inline]
-    fn default() -> Watched {
+    fn default() -> SeenTurn {
         let (turn, steps, looks) = (Turn::Nobody, 0, 0);
         let next = LOOK_MIN;
-        Watched {
+        SeenTurn {
             turn,
             steps,
             looks,
@@ -307,7 +307,7 @@ impl Baton {
 
     #[inline]
     fn wait_for_turn<'b>(&'b self, mut state: Held<'b>, me: usize) -> Held<'b> {
-        let mut watched = Watched::default();
+        let mut watched = SeenTurn::default();
         while state.turn != Turn::Of(me) {
             state.members[me].goes = false;
             state = self.wait(&self.turns[me], state, &mut watched);
@@ -318,7 +318,7 @@ impl Baton {
 
     #[inline]
     fn wait_for_rest<'b>(&'b self, mut state: Held<'b>) -> Held<'b> {
-        let (mut watched, first) = (Watched::default(), state.steps);
+        let (mut watched, first) = (SeenTurn::default(), state.steps);
         while state.turn != Turn::Nobody && state.steps - first < MANY {
             state = self.wait(&self.rests, state, &mut watched);
         }
@@ -349,7 +349,7 @@ impl Baton {
 
     /// Waits until notified, or for a while; then looks whether who has the turn sleeps.
     #[inline]
-    fn wait<'b>(&'b self, changed: &Condvar, state: Held<'b>, watched: &mut Watched) -> Held<'b> {
+    fn wait<'b>(&'b self, changed: &Condvar, state: Held<'b>, watched: &mut SeenTurn) -> Held<'b> {
         let (mut state, is_over) = changed.wait_timeout(state, watched.next);
         if !is_over {
             return state;

@@ -43,10 +43,11 @@ pub(crate) struct Schedule {
     seed: u64,
     tick: u64,
     shown: usize,
-    state: Mutex<State>,
+    state: Mutex<Draws>,
 }
 
-struct State {
+/// The generator that a schedule draws from, and what has been drawn.
+struct Draws {
     random: u64,
     digest: u64,
     decisions: u64,
@@ -59,7 +60,7 @@ struct State {
 impl Schedule {
     #[inline]
     pub(crate) fn new(seed: u64, logs: bool) -> Schedule {
-        let mut state = State {
+        let mut state = Draws {
             random: seed,
             digest: START,
             decisions: 0,
@@ -91,7 +92,7 @@ impl Schedule {
     }
 
     #[inline]
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Draws> {
         self.state.lock()
     }
 
@@ -157,7 +158,7 @@ impl Schedule {
     }
 }
 
-impl State {
+impl Draws {
     /// SplitMix64 (Steele, Lea and Flood 2014): every seed is as good as any other. Below `count`.
     #[inline]
     fn next(&mut self, count: usize) -> usize {

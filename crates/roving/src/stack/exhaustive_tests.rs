@@ -11,7 +11,7 @@ use std::collections::{HashSet, VecDeque};
 use super::line::{ALARM, NOWHERE, set_current_line};
 use super::owner::{Owner, Popped};
 use super::owner_tests::run_nothing;
-use super::slot_state::{Phase, State};
+use super::slot_state::{Phase, SlotState};
 use super::span::Span;
 use super::thief::Claim;
 use super::{Showing, TaskStack};
@@ -31,7 +31,7 @@ enum Kind {
     Done,
 }
 
-fn kind(state: State) -> Kind {
+fn kind(state: SlotState) -> Kind {
     match state.phase() {
         Phase::Ready => Kind::Ready,
         Phase::Offered => Kind::Offered,
@@ -41,8 +41,8 @@ fn kind(state: State) -> Kind {
     }
 }
 
-/// The table of [`State`]: from, to, whether the generation is the next one, and the method that
-/// does so.
+/// The table of [`SlotState`]: from, to, whether the generation is the next one, and the method
+/// that does so.
 const OF_A_SLOT: [(Kind, Kind, bool, &str); 8] = [
     (Kind::Ready, Kind::Started, false, "begin"),
     (Kind::Ready, Kind::Offered, false, "offer"),
@@ -139,7 +139,7 @@ struct World<'s> {
     waits: bool,
     thieves: [Thief; THIEVES],
     /// Offers, in the order in which they were made: slot, the word then, and the task.
-    offers: Vec<(usize, State, u64)>,
+    offers: Vec<(usize, SlotState, u64)>,
     /// The ids of the tasks on the stack, oldest first.
     tasks: Vec<u64>,
     /// How often each task has run.
@@ -304,7 +304,7 @@ impl<'s> World<'s> {
         begun
     }
 
-    fn words(&self) -> (Span, [State; SLOTS]) {
+    fn words(&self) -> (Span, [SlotState; SLOTS]) {
         // Ordering: SeqCst, for want of a reason to choose another.
         let span = Span(self.stack().span.load(std::sync::atomic::Ordering::SeqCst));
         (
@@ -413,8 +413,8 @@ impl Made {
     fn compare(
         &mut self,
         step: Step,
-        before: (Span, [State; SLOTS]),
-        after: (Span, [State; SLOTS]),
+        before: (Span, [SlotState; SLOTS]),
+        after: (Span, [SlotState; SLOTS]),
     ) {
         let side = match step {
             Step::Push | Step::PushAlone | Step::Pop | Step::PopAlone | Step::Announce => {

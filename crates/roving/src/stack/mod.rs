@@ -10,7 +10,7 @@
 //! line* between public and private moves only by the owner's hand. Three words are shared:
 //!
 //! * [`span::Span`], one a stack: which tasks are public;
-//! * [`slot_state::State`], one a slot: who runs a task, and whether it has ended;
+//! * [`slot_state::SlotState`], one a slot: who runs a task, and whether it has ended;
 //! * the owner's line pointer ([`line`]): a thief overwrites it to raise the alarm.
 //!
 //! After Wool (private tasks, synchronise on the task, trip wire; Faxén 2009) and Lace (split

@@ -13,7 +13,7 @@ use super::line::{ALARM, NOWHERE, current_line, set_current_line};
 use super::owner::{Owner, Popped, Wake};
 use super::owner_tests::run_nothing;
 use super::policy;
-use super::slot_state::{Phase, State};
+use super::slot_state::{Phase, SlotState};
 use super::thief::Claim;
 use super::{Showing, TaskStack};
 use crate::machine::duty::Due;
@@ -97,7 +97,7 @@ struct Task {
 struct Offer {
     index: usize,
     id: u64,
-    offered: State,
+    offered: SlotState,
 }
 
 /// The stack and its model.

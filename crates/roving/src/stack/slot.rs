@@ -6,7 +6,7 @@ use std::mem::{MaybeUninit, align_of, size_of};
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-use super::slot_state::State;
+use super::slot_state::SlotState;
 use super::task_word::TaskWord;
 use crate::machine::prim::DataCell;
 
@@ -52,10 +52,10 @@ pub(crate) struct PartHead {
 /// try for the task that it speaks of.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(crate) struct Offer(State);
+pub(crate) struct Offer(SlotState);
 
 impl Offer {
-    pub(crate) fn new(victim: usize, index: usize, offered: State) -> Offer {
+    pub(crate) fn new(victim: usize, index: usize, offered: SlotState) -> Offer {
         Offer(offered.offered_at(victim, index))
     }
 
@@ -68,7 +68,7 @@ impl Offer {
     }
 
     /// The word that the slot had.
-    pub(crate) fn offered(self) -> State {
+    pub(crate) fn offered(self) -> SlotState {
         self.0.offered_nowhere()
     }
 }

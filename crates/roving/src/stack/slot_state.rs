@@ -23,7 +23,7 @@
 /// one slot to be fooled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
-pub(crate) struct State(pub(crate) u64);
+pub(crate) struct SlotState(pub(crate) u64);
 
 const PHASE_MASK: u64 = 0b11;
 const READY: u64 = 0;
@@ -52,7 +52,7 @@ pub(crate) enum Phase {
     Done,
 }
 
-impl State {
+impl SlotState {
     pub(crate) fn phase(self) -> Phase {
         match self.0 & PHASE_MASK {
             READY => Phase::Ready,
@@ -77,26 +77,26 @@ impl State {
         self.0 >> GENERATION_SHIFT
     }
 
-    fn of_generation(self, phase: u64) -> State {
-        State(self.generation() << GENERATION_SHIFT | phase)
+    fn of_generation(self, phase: u64) -> SlotState {
+        SlotState(self.generation() << GENERATION_SHIFT | phase)
     }
 
     /// The word of this task once it is offered for others to begin.
-    pub(crate) fn offered(self) -> State {
+    pub(crate) fn offered(self) -> SlotState {
         debug_assert!(self.phase() == Phase::Ready);
         self.of_generation(OFFERED)
     }
 
     /// The word of this offered task, with the place of its slot in the bits that say, once it has
     /// begun, who holds it. No slot ever has such a word.
-    pub(super) fn offered_at(self, victim: usize, index: usize) -> State {
+    pub(super) fn offered_at(self, victim: usize, index: usize) -> SlotState {
         debug_assert!(self.phase() == Phase::Offered && self.place() == (0, 0));
         debug_assert!(victim < WORKERS_MAX && index <= BASE_MAX);
-        State(self.0 | (victim as u64) << HOLDER_SHIFT | (index as u64) << BASE_SHIFT)
+        SlotState(self.0 | (victim as u64) << HOLDER_SHIFT | (index as u64) << BASE_SHIFT)
     }
 
     /// The word that the slot had, without the place that [`Self::offered_at`] added.
-    pub(super) fn offered_nowhere(self) -> State {
+    pub(super) fn offered_nowhere(self) -> SlotState {
         self.of_generation(OFFERED)
     }
 
@@ -109,49 +109,49 @@ impl State {
     }
 
     /// The word of this task once `holder` has begun it.
-    pub(crate) fn started(self, holder: usize, base: usize) -> State {
+    pub(crate) fn started(self, holder: usize, base: usize) -> SlotState {
         debug_assert!(matches!(self.phase(), Phase::Ready | Phase::Offered));
         // Of the base, `SLOTS_MAX` sees to that.
         debug_assert!(holder < WORKERS_MAX && base <= BASE_MAX);
-        let State(word) = self.of_generation(STARTED);
-        State(word | (holder as u64) << HOLDER_SHIFT | (base as u64) << BASE_SHIFT)
+        let SlotState(word) = self.of_generation(STARTED);
+        SlotState(word | (holder as u64) << HOLDER_SHIFT | (base as u64) << BASE_SHIFT)
     }
 
     /// The word of this run once its owner is parked.
-    pub(crate) fn with_waiter(self) -> State {
-        State(self.0 | WAITER)
+    pub(crate) fn with_waiter(self) -> SlotState {
+        SlotState(self.0 | WAITER)
     }
 
     /// The word of this task once it has ended.
-    pub(crate) fn done(self) -> State {
+    pub(crate) fn done(self) -> SlotState {
         self.of_generation(DONE)
     }
 
     /// The slot, free for its next task.
-    pub(crate) fn next_generation(self) -> State {
-        State(self.generation().wrapping_add(1) << GENERATION_SHIFT | READY)
+    pub(crate) fn next_generation(self) -> SlotState {
+        SlotState(self.generation().wrapping_add(1) << GENERATION_SHIFT | READY)
     }
 
     /// For tests: whether it is of the generation after the other's, and not of the same one.
     #[cfg(test)]
-    pub(super) fn is_next_generation_of(self, other: State) -> bool {
+    pub(super) fn is_next_generation_of(self, other: SlotState) -> bool {
         let next = other.generation().wrapping_add(1);
         assert!([other.generation(), next].contains(&self.generation()));
         self.generation() == next
     }
 
     /// The word that a wrong owner would leave if it took an offer back without a new generation.
-    pub(super) fn same_generation(self) -> State {
+    pub(super) fn same_generation(self) -> SlotState {
         self.of_generation(READY)
     }
 
     /// Whether both speak of the same run of the same task, with or without a waiter.
-    pub(crate) fn same_run(self, other: State) -> bool {
+    pub(crate) fn same_run(self, other: SlotState) -> bool {
         self.0 | WAITER == other.0 | WAITER
     }
 }
 
-impl std::fmt::Debug for State {
+impl std::fmt::Debug for SlotState {
     #[inline]
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
@@ -176,7 +176,10 @@ mod tests {
     fn the_highest_base_stays_in_its_field() {
         let base = SLOTS_MAX + CLAIM_MAX - 1;
         let holder = WORKERS_MAX - 1;
-        let ready = State(u64::MAX).next_generation().done().next_generation();
+        let ready = SlotState(u64::MAX)
+            .next_generation()
+            .done()
+            .next_generation();
         let started = ready.started(holder, base);
         assert_eq!(started.phase(), Phase::Started { holder, base });
         assert!(!started.has_waiter());
@@ -185,8 +188,8 @@ mod tests {
 
     #[test]
     fn an_offer_says_where_and_which_word() {
-        let offered = State(u64::MAX).next_generation().next_generation();
-        let offered = State(offered.0 | 5 << GENERATION_SHIFT).offered();
+        let offered = SlotState(u64::MAX).next_generation().next_generation();
+        let offered = SlotState(offered.0 | 5 << GENERATION_SHIFT).offered();
         for (victim, index) in [(0, 0), (WORKERS_MAX - 1, SLOTS_MAX), (3, 7)] {
             let offer = Offer::new(victim, index, offered);
             assert_eq!((offer.victim(), offer.index()), (victim, index));

@@ -6,14 +6,14 @@ use std::slice;
 
 use super::slot::Slot;
 use crate::machine::prim::IS_EXPLORED;
-use memory::Memory;
+use memory::ZeroedMemory;
 
 /// An array of slots of which no page is touched before it is used: a stack that stays shallow
 /// costs a page or two, and one that is never used costs none.
 pub(super) struct Slots {
     first: NonNull<Slot>,
     count: usize,
-    _memory: Memory,
+    _memory: ZeroedMemory,
 }
 
 impl Slots {
@@ -21,7 +21,7 @@ impl Slots {
     pub(super) fn new(count: usize) -> Option<Slots> {
         // Memory that is aligned for slots comes at the price of being touched; so a slot more is
         // asked for, and the first put where it belongs.
-        let memory = Memory::zeroed((count + 1) * size_of::<Slot>())?;
+        let memory = ZeroedMemory::zeroed((count + 1) * size_of::<Slot>())?;
         let start = memory.start();
         // SAFETY: less than a slot's size further, and there is one slot more than `count`.
         let first = unsafe { start.add(start.align_offset(align_of::<Slot>())) }.cast();
@@ -62,13 +62,13 @@ mod memory {
     /// Zeroed memory straight from the system. An allocator keeps what is given back, and has to
     /// overwrite it with zeros when it hands it out again: for a pool that is made after another
     /// one, that was most of its cost, and touched every page.
-    pub(super) struct Memory {
+    pub(super) struct ZeroedMemory {
         start: NonNull<u8>,
         bytes: usize,
     }
 
-    impl Memory {
-        pub(super) fn zeroed(bytes: usize) -> Option<Memory> {
+    impl ZeroedMemory {
+        pub(super) fn zeroed(bytes: usize) -> Option<ZeroedMemory> {
             faults::ask(Point::Memory).ok()?;
             let (access, kind) = (
                 linux::PROT_READ | linux::PROT_WRITE,
@@ -77,7 +77,7 @@ mod memory {
             // SAFETY: a new mapping, wherever there is room.
             let start = unsafe { linux::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
             let start = (start.addr() != usize::MAX).then(|| NonNull::new(start.cast()))??;
-            Some(Memory { start, bytes })
+            Some(ZeroedMemory { start, bytes })
         }
 
         pub(super) fn start(&self) -> NonNull<u8> {
@@ -85,7 +85,7 @@ mod memory {
         }
     }
 
-    impl Drop for Memory {
+    impl Drop for ZeroedMemory {
         fn drop(&mut self) {
             // SAFETY: mapped with this size by `zeroed`, and unmapped nowhere else.
             unsafe { linux::munmap(self.start.as_ptr().cast(), self.bytes) };
@@ -102,20 +102,20 @@ mod memory {
 
     /// Zeroed memory of the allocator, which a tool that looks for leaks and for use after free
     /// knows.
-    pub(super) struct Memory {
+    pub(super) struct ZeroedMemory {
         start: NonNull<u8>,
         layout: Layout,
     }
 
-    impl Memory {
-        pub(super) fn zeroed(bytes: usize) -> Option<Memory> {
+    impl ZeroedMemory {
+        pub(super) fn zeroed(bytes: usize) -> Option<ZeroedMemory> {
             // The allocator has zeroed memory to hand out untouched, but only for ordinary
             // alignments.
             let layout = Layout::array::<u64>(bytes / size_of::<u64>());
             let layout = layout.expect("SLOTS_MAX bounds it");
             // SAFETY: the layout is not empty.
             let start = with_answered_memory(|| NonNull::new(unsafe { alloc_zeroed(layout) }))?;
-            Some(Memory { start, layout })
+            Some(ZeroedMemory { start, layout })
         }
 
         pub(super) fn start(&self) -> NonNull<u8> {
@@ -123,7 +123,7 @@ mod memory {
         }
     }
 
-    impl Drop for Memory {
+    impl Drop for ZeroedMemory {
         fn drop(&mut self) {
             // SAFETY: allocated with this layout by `zeroed`, and freed nowhere else.
             unsafe { dealloc(self.start.as_ptr(), self.layout) };

@@ -1,7 +1,7 @@
 //! The word by which who has a task and who waits for it meet. [`super::slot_state`] says who may
 //! change it to what.
 
-use super::slot_state::{Phase, State};
+use super::slot_state::{Phase, SlotState};
 use crate::machine::duty::Due;
 use crate::machine::prim::{AtomicU64, Ordering, mutant, ord};
 
@@ -18,16 +18,16 @@ impl TaskWord {
     }
 
     /// The word, fresh enough to act on what `Started` and `Done` imply.
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> SlotState {
         // Ordering: Pairs with [finish] for the result, and with [begin] for leapfrogging: who
         // sees `Started` sees the holder's stack as it was then, without older runs in it.
-        State(self.0.load(ord("slot_state", Ordering::Acquire)))
+        SlotState(self.0.load(ord("slot_state", Ordering::Acquire)))
     }
 
     /// Thief: begins the task that it has claimed and not offered.
     pub(crate) fn begin(&self, holder: usize, base: usize) {
         // Ordering: Relaxed; nobody else may change the word of a claimed task.
-        let ready = State(self.0.load(Ordering::Relaxed));
+        let ready = SlotState(self.0.load(Ordering::Relaxed));
         // Ordering: Edge [begin]: Release, so that a leapfrogger which reads `Started` also sees
         // every earlier retirement in the holder's stack. The payload came with the claim.
         self.0.store(
@@ -38,10 +38,10 @@ impl TaskWord {
 
     /// Thief: leaves the task that it has claimed to who comes first; [`Self::begin_offered`] needs
     /// what this returns.
-    pub(crate) fn offer(&self) -> State {
+    pub(crate) fn offer(&self) -> SlotState {
         // Ordering: Relaxed; nobody else may change the word of a claimed task, and what its
         // payload needs is passed on with the offer.
-        let offered = State(self.0.load(Ordering::Relaxed)).offered();
+        let offered = SlotState(self.0.load(Ordering::Relaxed)).offered();
         // Ordering: Edge [offer]: Release, so that the thief's look at the task
         // ([`will_run`](super::slot::Slot::will_run)) comes before the slot's next one is put in.
         self.0.store(offered.0, ord("offer", Ordering::Release));
@@ -50,7 +50,7 @@ impl TaskWord {
 
     /// Begins an offered task. False when somebody else has, or the owner took it back.
     #[must_use]
-    pub(crate) fn begin_offered(&self, offered: State, holder: usize, base: usize) -> bool {
+    pub(crate) fn begin_offered(&self, offered: SlotState, holder: usize, base: usize) -> bool {
         let started = offered.started(holder, base);
         // Ordering: Release, as [begin].
         let order = ord("begin_offered", Ordering::Release);
@@ -63,12 +63,12 @@ impl TaskWord {
     /// the owner's again at once.
     pub(crate) fn finish(&self) -> Due<Unpark> {
         // Ordering: Relaxed; the holder itself wrote the word, bar the waiter bit.
-        let started = State(self.0.load(Ordering::Relaxed));
+        let started = SlotState(self.0.load(Ordering::Relaxed));
         // Ordering: Edge [finish]: Release hands the result to the owner's acquire in `state`.
         let before = self
             .0
             .swap(started.done().0, ord("finish", Ordering::Release));
-        Due::when(State(before).has_waiter())
+        Due::when(SlotState(before).has_waiter())
     }
 
     /// Owner: takes a claimed task back that is offered. False when somebody has begun it, or its
@@ -76,7 +76,7 @@ impl TaskWord {
     #[must_use]
     pub(crate) fn take_back(&self) -> bool {
         // Ordering: Relaxed; the payload was never anybody else's.
-        let offered = State(self.0.load(Ordering::Relaxed));
+        let offered = SlotState(self.0.load(Ordering::Relaxed));
         if offered.phase() != Phase::Offered {
             return false;
         }
@@ -96,7 +96,7 @@ impl TaskWord {
     /// Owner: announces that it parks until the run that it sees has ended. False when it has ended
     /// meanwhile.
     #[must_use]
-    pub(crate) fn announce_waiter(&self, started: State) -> bool {
+    pub(crate) fn announce_waiter(&self, started: SlotState) -> bool {
         // Ordering: Relaxed; whether the thief sees the bit or this call the end is decided by both
         // being read-modify-writes, and the result is looked for with `state`.
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
@@ -109,7 +109,7 @@ impl TaskWord {
     /// Owner: the task has ended, its result is out; the slot is free again.
     pub(super) fn retire(&self) {
         // Ordering: Relaxed; the next publication of the span releases it.
-        let state = State(self.0.load(Ordering::Relaxed));
+        let state = SlotState(self.0.load(Ordering::Relaxed));
         debug_assert!(state.is_done());
         // Ordering: Relaxed, as above. Nobody changes the word of a task that is done.
         self.0.store(state.next_generation().0, Ordering::Relaxed);
@@ -119,7 +119,7 @@ impl TaskWord {
     #[must_use]
     pub(crate) fn begin_free(&self, holder: usize, base: usize) -> bool {
         // Ordering: Relaxed; the compare-and-swap decides.
-        let ready = State(self.0.load(Ordering::Relaxed));
+        let ready = SlotState(self.0.load(Ordering::Relaxed));
         ready.phase() == Phase::Ready && self.begin_offered(ready, holder, base)
     }
 
@@ -127,7 +127,7 @@ impl TaskWord {
     pub(crate) fn leave(&self) {
         // Ordering: Relaxed, both: nobody else may change the word of a run, and its end hands over
         // nothing.
-        let started = State(self.0.load(Ordering::Relaxed));
+        let started = SlotState(self.0.load(Ordering::Relaxed));
         self.0.store(started.next_generation().0, Ordering::Relaxed);
     }
 }

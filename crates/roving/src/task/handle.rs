@@ -17,7 +17,7 @@ use crate::workers::frames::root::RootId;
 use crate::workers::frames::waker;
 use crate::workers::frames::{
     frame,
-    header::{Failure, Frame},
+    header::{Frame, TaskPanic},
 };
 
 /// A handle to a child that has been forked or spawned. Awaiting it gives the child's result; a
@@ -36,10 +36,11 @@ use crate::workers::frames::{
 /// assert_eq!(sum, 3);
 /// ```
 pub struct Forked<T> {
-    state: State<T>,
+    state: ChildState<T>,
 }
 
-enum State<T> {
+/// How far a child is, as its handle knows.
+enum ChildState<T> {
     /// The child had ended when its parent went on.
     Ended(T),
     Open(Frame),
@@ -62,7 +63,7 @@ impl<T> Forked<T> {
     #[inline]
     pub(crate) unsafe fn open(child: Frame) -> Forked<T> {
         Forked {
-            state: State::Open(child),
+            state: ChildState::Open(child),
         }
     }
 
@@ -71,7 +72,7 @@ impl<T> Forked<T> {
     #[inline(always)]
     pub(super) fn ended(value: T) -> Forked<T> {
         Forked {
-            state: State::Ended(value),
+            state: ChildState::Ended(value),
         }
     }
 
@@ -106,14 +107,14 @@ impl<T> Forked<T> {
     /// Asks for the outcome of the child, which was taken out of this handle; a child that has not
     /// ended goes back into it.
     #[inline(always)]
-    fn ask_outcome(&mut self, child: Frame, context: &Context<'_>) -> Poll<Result<T, Failure>> {
+    fn ask_outcome(&mut self, child: Frame, context: &Context<'_>) -> Poll<Result<T, TaskPanic>> {
         let polled = match take_back(child, context) {
             true => Poll::Pending,
             // SAFETY: this was its handle, and is again if it is not ready.
             false => unsafe { ask(child, context) },
         };
         if polled.is_pending() {
-            self.state = State::Open(child);
+            self.state = ChildState::Open(child);
         }
         polled
     }
@@ -154,8 +155,8 @@ impl<T> Forked<T> {
     pub fn is_ended(&self) -> bool {
         match &self.state {
             // SAFETY: the handle keeps the frame.
-            State::Open(child) => unsafe { child.as_ref() }.end.is_ended(),
-            State::Ended(_) | State::Taken => true,
+            ChildState::Open(child) => unsafe { child.as_ref() }.end.is_ended(),
+            ChildState::Ended(_) | ChildState::Taken => true,
         }
     }
 }
@@ -197,7 +198,7 @@ fn take_back(child: Frame, context: &Context<'_>) -> bool {
 /// # Safety
 /// The caller has the handle of `child`, whose output is a `T`. When this is ready, it has none any
 /// more.
-unsafe fn ask<T>(child: Frame, context: &Context<'_>) -> Poll<Result<T, Failure>> {
+unsafe fn ask<T>(child: Frame, context: &Context<'_>) -> Poll<Result<T, TaskPanic>> {
     // SAFETY: the handle keeps the frame.
     let header = unsafe { child.as_ref() };
     // SAFETY: the caller has the handle, and is its only user.
@@ -213,10 +214,10 @@ impl<T> Future for Forked<T> {
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        match mem::replace(&mut self.state, State::Taken) {
-            State::Ended(value) => Poll::Ready(value),
-            State::Open(child) => self.ask(child, context),
-            State::Taken => panic!("polled after it was ready"),
+        match mem::replace(&mut self.state, ChildState::Taken) {
+            ChildState::Ended(value) => Poll::Ready(value),
+            ChildState::Open(child) => self.ask(child, context),
+            ChildState::Taken => panic!("polled after it was ready"),
         }
     }
 }
@@ -240,10 +241,10 @@ impl<T> Future for OrCancelled<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let handle = &mut self.0;
-        let child = match mem::replace(&mut handle.state, State::Taken) {
-            State::Ended(value) => return Poll::Ready(Ok(value)),
-            State::Open(child) => child,
-            State::Taken => panic!("polled after it was ready"),
+        let child = match mem::replace(&mut handle.state, ChildState::Taken) {
+            ChildState::Ended(value) => return Poll::Ready(Ok(value)),
+            ChildState::Open(child) => child,
+            ChildState::Taken => panic!("polled after it was ready"),
         };
         match handle.ask_outcome(child, context) {
             Poll::Ready(Ok(value)) => Poll::Ready(Ok(value)),
@@ -265,7 +266,7 @@ impl<T> fmt::Debug for OrCancelled<T> {
 impl<T> Drop for Forked<T> {
     #[inline]
     fn drop(&mut self) {
-        if let State::Open(child) = self.state {
+        if let ChildState::Open(child) = self.state {
             // SAFETY: this was its handle.
             unsafe { give_up(child) };
         }

@@ -10,7 +10,7 @@ use crate::workers::priority::{Priority, Ranked};
 
 /// Whether somebody waits for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum JobKind {
     /// A call, or a ticket for what others wait for: it runs in any case.
     Awaited,
     /// A detached task: a pool that is stopped at once drops it.
@@ -23,21 +23,21 @@ pub(crate) enum Kind {
 /// that it is idle, and a sender adds under the lock before it looks for idle workers. One of the
 /// two critical sections comes first, so either the worker finds the job or the sender finds the
 /// worker.
-pub(crate) struct Queue {
-    jobs: Mutex<VecDeque<(Kind, Job)>>,
+pub(crate) struct JobQueue {
+    jobs: Mutex<VecDeque<(JobKind, Job)>>,
     /// Length, for a look without the lock.
     length: AtomicUsize,
 }
 
-impl Queue {
-    pub(crate) fn new() -> Queue {
-        Queue {
+impl JobQueue {
+    pub(crate) fn new() -> JobQueue {
+        JobQueue {
             jobs: Mutex::new(VecDeque::new()),
             length: AtomicUsize::new(0),
         }
     }
 
-    pub(crate) fn push(&self, kind: Kind, job: Job) {
+    pub(crate) fn push(&self, kind: JobKind, job: Job) {
         let mut jobs = self.jobs.lock();
         jobs.push_back((kind, job));
         // Ordering: Relaxed; a hint, the lock decides.
@@ -72,8 +72,8 @@ impl Queue {
         let (mut taken, mut left) = (VecDeque::new(), VecDeque::new());
         for (kind, job) in jobs.drain(..) {
             match kind {
-                Kind::Awaited => left.push_back((kind, job)),
-                Kind::Detached => taken.push_back(job),
+                JobKind::Awaited => left.push_back((kind, job)),
+                JobKind::Detached => taken.push_back(job),
             }
         }
         *jobs = left;
@@ -92,7 +92,7 @@ impl Queue {
 
     fn pop_with(
         &self,
-        pop: impl FnOnce(&mut VecDeque<(Kind, Job)>) -> Option<(Kind, Job)>,
+        pop: impl FnOnce(&mut VecDeque<(JobKind, Job)>) -> Option<(JobKind, Job)>,
     ) -> Option<Job> {
         if self.is_hint_empty() {
             return None;
@@ -110,9 +110,10 @@ impl Queue {
     }
 }
 
-/// The jobs that a pool gets from outside, by their classes. In everything else like a [`Queue`].
+/// The jobs that a pool gets from outside, by their classes. In everything else like a
+/// [`JobQueue`].
 pub(crate) struct Injector {
-    jobs: Mutex<Ranked<(Kind, Job)>>,
+    jobs: Mutex<Ranked<(JobKind, Job)>>,
     /// How many there are, for a look without the lock.
     length: AtomicUsize,
     /// Whether there is one of a high class.
@@ -121,7 +122,7 @@ pub(crate) struct Injector {
 
 /// A job, and its class if it has one.
 pub(crate) type Classed = (Job, Option<Priority>);
-type Popped = Option<((Kind, Job), Option<Priority>)>;
+type Popped = Option<((JobKind, Job), Option<Priority>)>;
 
 impl Injector {
     pub(crate) fn new() -> Injector {
@@ -132,7 +133,7 @@ impl Injector {
         }
     }
 
-    fn with<R>(&self, change: impl FnOnce(&mut Ranked<(Kind, Job)>) -> R) -> R {
+    fn with<R>(&self, change: impl FnOnce(&mut Ranked<(JobKind, Job)>) -> R) -> R {
         let mut jobs = self.jobs.lock();
         let result = change(&mut jobs);
         // Ordering: Relaxed; a hint, the lock decides.
@@ -143,7 +144,7 @@ impl Injector {
         result
     }
 
-    pub(crate) fn push(&self, class: Priority, kind: Kind, job: Job) {
+    pub(crate) fn push(&self, class: Priority, kind: JobKind, job: Job) {
         let mut jobs = self.jobs.lock();
         jobs.push(class, (kind, job));
         // Ordering: Relaxed, both; hints, the lock decides.
@@ -155,13 +156,13 @@ impl Injector {
 
     /// Somebody waits for it who may hold up others.
     pub(crate) fn push_urgent(&self, job: Job) {
-        self.with(|jobs| jobs.push_urgent((Kind::Awaited, job)));
+        self.with(|jobs| jobs.push_urgent((JobKind::Awaited, job)));
     }
 
     /// Takes out all detached tasks, for the caller to drop; the others stay in their order.
     #[inline]
     pub(crate) fn take_detached(&self) -> Vec<Job> {
-        let taken = self.with(|jobs| jobs.take_where(|(kind, _)| *kind == Kind::Detached));
+        let taken = self.with(|jobs| jobs.take_where(|(kind, _)| *kind == JobKind::Detached));
         taken.into_iter().map(|(_, job)| job).collect()
     }
 
@@ -197,7 +198,7 @@ impl Injector {
         self.pop_with(|jobs| jobs.pop_not_below(class))
     }
 
-    fn pop_with(&self, pop: impl FnOnce(&mut Ranked<(Kind, Job)>) -> Popped) -> Option<Classed> {
+    fn pop_with(&self, pop: impl FnOnce(&mut Ranked<(JobKind, Job)>) -> Popped) -> Option<Classed> {
         if self.is_hint_empty() {
             return None;
         }

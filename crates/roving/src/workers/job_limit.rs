@@ -26,7 +26,7 @@ impl Places {
 
     /// A place, if one is free.
     #[inline]
-    pub(crate) fn take(self: &Arc<Places>) -> Option<Place> {
+    pub(crate) fn take(self: &Arc<Places>) -> Option<TakenPlace> {
         // Ordering: Relaxed; a count, by which nothing is handed over. The read-modify-write alone
         // keeps it below the limit.
         let taken = self
@@ -34,14 +34,14 @@ impl Places {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
                 (taken < self.limit).then_some(taken + 1)
             });
-        taken.is_ok().then(|| Place(Arc::clone(self)))
+        taken.is_ok().then(|| TakenPlace(Arc::clone(self)))
     }
 }
 
 /// A place that is taken, until this is dropped.
-pub(crate) struct Place(Arc<Places>);
+pub(crate) struct TakenPlace(Arc<Places>);
 
-impl Drop for Place {
+impl Drop for TakenPlace {
     fn drop(&mut self) {
         // Ordering: Relaxed, as in `take`.
         self.0.taken.fetch_sub(1, Ordering::Relaxed);

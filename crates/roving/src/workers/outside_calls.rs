@@ -11,7 +11,7 @@ use crate::workers::job::Job;
 use crate::workers::registry::Registry;
 use crate::workers::settings::SPARES_MAX;
 use crate::workers::wait::Wait;
-use crate::workers::watched_parks::Why;
+use crate::workers::watched_parks::ParkReason;
 
 /// Has a worker of the pool call `f`, to which `give` gives a job, and waits until it has. The
 /// calling thread is that worker of another pool, or none. One code for all closures: beside the
@@ -62,7 +62,7 @@ pub(crate) fn call_from_outside(
         // always runs: a pool that is being dropped runs what it holds.
         give(unsafe { Job::borrowing(job) });
         match worker {
-            Some(worker) => Wait(worker).park_for(Why::Event, || latch.is_over()),
+            Some(worker) => Wait(worker).park_for(ParkReason::Event, || latch.is_over()),
             None => latch.wait(),
         }
     });

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::machine::os;
 use crate::replay::Schedule;
 use crate::stack::Showing;
-use crate::workers::inject::Kind;
+use crate::workers::inject::JobKind;
 use crate::workers::job::Job;
 use crate::workers::priority::Priority;
 use crate::workers::registry::Registry;
@@ -72,7 +72,7 @@ pub(crate) trait PoolKind: Send + Sync {
     /// If the pool [has no threads](Registry::check_has_threads).
     fn spawn(&self, pool: &Arc<Registry>, class: Priority, job: Job) {
         pool.check_has_threads();
-        pool.inject_in(class, Kind::Detached, job);
+        pool.inject_in(class, JobKind::Detached, job);
         self.job_was_added(pool);
     }
 

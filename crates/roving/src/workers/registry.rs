@@ -16,7 +16,7 @@ use crate::stack::policy::Shown;
 use crate::stack::{Showing, TaskStack};
 use crate::stats::lane::Event;
 use crate::stats::{Activity, Keep};
-use crate::workers::inject::{Injector, Kind, Queue};
+use crate::workers::inject::{Injector, JobKind, JobQueue};
 use crate::workers::job::Job;
 use crate::workers::pool_kind::PoolKind;
 use crate::workers::priority::Priority;
@@ -31,7 +31,7 @@ use crate::workers::sleep::roster::{self, Roster};
 use crate::workers::sleep::spares::Spares;
 use crate::workers::steal::patience::Others;
 use crate::workers::stopping::Stopping;
-use crate::workers::watched_parks::Watch;
+use crate::workers::watched_parks::ParkTable;
 
 /// The settings of a pool, and its kind.
 pub(crate) type Plan = (Apart<Box<Settings>>, Box<dyn PoolKind>);
@@ -76,7 +76,7 @@ pub(crate) struct Registry {
     pub(crate) crew: Crew,
     pub(crate) stopping: Stopping,
     /// Where its workers wait, if that is asked for.
-    pub(crate) watch: Option<Watch>,
+    pub(crate) watch: Option<ParkTable>,
     /// Everything that runs here belongs to it.
     pub(crate) cancel: Arc<Token>,
     /// [`os::forks`] when the threads were started.
@@ -129,7 +129,7 @@ impl Registry {
             others: Padded(Others::new()),
             crew: Crew::new(),
             stopping: Stopping::default(),
-            watch: Watch::of(&settings.debt),
+            watch: ParkTable::of(&settings.debt),
             cancel: Token::new(None, None),
             forks: kind.forks(),
             kind,
@@ -215,12 +215,17 @@ impl Registry {
     }
 
     /// Gives the pool a job from outside the task stacks. False if there was nobody to call for it.
-    pub(crate) fn inject(self: &Arc<Registry>, kind: Kind, job: Job) -> bool {
+    pub(crate) fn inject(self: &Arc<Registry>, kind: JobKind, job: Job) -> bool {
         self.inject_in(Priority::Normal, kind, job)
     }
 
     /// Injects a job of the given class.
-    pub(crate) fn inject_in(self: &Arc<Registry>, class: Priority, kind: Kind, job: Job) -> bool {
+    pub(crate) fn inject_in(
+        self: &Arc<Registry>,
+        class: Priority,
+        kind: JobKind,
+        job: Job,
+    ) -> bool {
         if self.settings.follow_quota && self.size.is_due() {
             self.refresh();
         }
@@ -237,7 +242,7 @@ impl Registry {
     }
 
     /// Gives a job to one worker. If that has no thread, or none any more, the job is dropped.
-    pub(crate) fn post(self: &Arc<Registry>, index: usize, kind: Kind, job: Job) {
+    pub(crate) fn post(self: &Arc<Registry>, index: usize, kind: JobKind, job: Job) {
         let is_here = || (self.hooks.here)(self) == Some(index);
         roster::post(self.as_ref(), index, kind, job, is_here);
         roster::look_for_orphan(self);
@@ -366,11 +371,11 @@ impl Parts for Registry {
         &self.seats[seat].stack
     }
 
-    fn mailbox(&self, seat: usize) -> &Queue {
+    fn mailbox(&self, seat: usize) -> &JobQueue {
         &self.seats[seat].mailbox
     }
 
-    fn spawned(&self, seat: usize) -> &Queue {
+    fn spawned(&self, seat: usize) -> &JobQueue {
         &self.seats[seat].spawned
     }
 
@@ -467,7 +472,7 @@ impl Drop for Registry {
 #[cfg(test)]
 mod tests {
     use crate::Pool;
-    use crate::workers::inject::Kind;
+    use crate::workers::inject::JobKind;
     use crate::workers::job::Job;
     use crate::workers::sleep::Parts;
 
@@ -485,7 +490,7 @@ mod tests {
         registry.enlist(0);
         registry.close();
         registry.go_quiet();
-        registry.post(0, Kind::Awaited, Job::new(|| ()));
+        registry.post(0, JobKind::Awaited, Job::new(|| ()));
         registry.go_quiet();
         assert!(!registry.crew.has_ended(), "worker 0 has mail");
         assert!(!registry.crew().has_ended_or_be_busy(), "worker 0 wakes");

@@ -9,7 +9,7 @@ use crate::replay::Schedule;
 use crate::replay::baton::Baton;
 use crate::replay::members::TURNS;
 use crate::stack::Showing;
-use crate::workers::inject::Kind;
+use crate::workers::inject::JobKind;
 use crate::workers::job::Job;
 use crate::workers::pool_kind::PoolKind;
 use crate::workers::priority::Priority;
@@ -42,7 +42,7 @@ impl PoolKind for Replayed {
         self.visit(&mut || {
             pool.check_has_threads();
             let job = job.take().expect("it is called once");
-            pool.inject_in(class, Kind::Detached, job);
+            pool.inject_in(class, JobKind::Detached, job);
         });
     }
 

@@ -16,7 +16,7 @@ use crate::stats::lane::Lane;
 use crate::stats::{Activity, Clock, Keep, Profile, Quiet, WorkerProfile};
 use crate::workers::frames::Local;
 use crate::workers::frames::order::SpawnOrder;
-use crate::workers::inject::Queue;
+use crate::workers::inject::JobQueue;
 use crate::workers::sleep::idle::IdleSet;
 
 /// A worker slot: the state of one worker, or of a compensation thread, that other threads may see.
@@ -24,13 +24,13 @@ pub(crate) struct Seat {
     pub(crate) stack: TaskStack,
     /// In which contexts the tasks on the stack were made.
     pub(crate) segments: Segments,
-    pub(crate) mailbox: Queue,
+    pub(crate) mailbox: JobQueue,
     /// Detached tasks that the worker has spawned for itself: it takes the newest, thieves the
     /// oldest.
-    pub(crate) spawned: Queue,
+    pub(crate) spawned: JobQueue,
     /// Detached tasks that are to run in the order of their spawning. For each there is a job in
     /// `spawned` that runs the oldest of these.
-    pub(crate) in_order: Queue,
+    pub(crate) in_order: JobQueue,
     pub(crate) clock: Clock,
     /// The worker's state for async tasks.
     pub(crate) tasks: Local,
@@ -72,9 +72,9 @@ impl Seat {
         Apart::new(Seat {
             stack,
             segments: Segments::new(),
-            mailbox: Queue::new(),
-            spawned: Queue::new(),
-            in_order: Queue::new(),
+            mailbox: JobQueue::new(),
+            spawned: JobQueue::new(),
+            in_order: JobQueue::new(),
             clock,
             tasks: tasks.local(index),
             followers: IdleSet::new(most),

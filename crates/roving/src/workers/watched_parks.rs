@@ -6,13 +6,13 @@ mod absent;
 mod watch;
 
 #[cfg(not(feature = "diagnostics"))]
-pub(crate) use absent::Watch;
+pub(crate) use absent::ParkTable;
 #[cfg(feature = "diagnostics")]
-pub(crate) use watch::{Entry, FILE, Watch};
+pub(crate) use watch::{FILE, ParkTable, WatchedThread};
 
 /// The reason for which a worker is parked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum ParkReason {
     /// Tasks that others have.
     Task,
     /// Something that need not be work of this pool: an event that a root of async tasks waits for,

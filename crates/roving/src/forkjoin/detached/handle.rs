@@ -18,7 +18,7 @@ use crate::workers::frames::awaited::ask;
 use crate::workers::job::Job;
 use crate::workers::registry::Registry;
 use crate::workers::wait::Wait;
-use crate::workers::watched_parks::Why;
+use crate::workers::watched_parks::ParkReason;
 
 /// A handle to a detached task, made by [`spawn`](crate::spawn) and its kin. It is a future, to be
 /// awaited by tasks of any runtime, and [`Self::join`] waits for the task on a thread.
@@ -118,7 +118,7 @@ impl<T> JoinHandle<T> {
                 return result;
             }
             Worker::with_waiting(|worker| match worker {
-                Some(worker) => Wait(worker).park_for(Why::Event, || self.is_finished()),
+                Some(worker) => Wait(worker).park_for(ParkReason::Event, || self.is_finished()),
                 None => park(),
             });
         }

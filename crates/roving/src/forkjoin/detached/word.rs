@@ -1,6 +1,6 @@
 //! The word of a detached task: where the queue that holds it and its handle meet.
 
-use crate::machine::duty::Due;
+use crate::machine::duty::{Due, Free};
 use crate::machine::prim::{AtomicU64, Ordering, ord};
 use crate::workers::frames::child_end::{Awaiting, Dispose, Ending, Retracted};
 
@@ -45,16 +45,13 @@ pub(super) enum Keeper {
     Handle,
 }
 
-/// The duty of the second keeper that goes: nobody else knows of the memory.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Free {}
-
 /// The duties of a handle that goes.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) struct Leaving {
     /// Due if the task has ended, unless the caller did it before.
     pub(super) dispose: Due<Dispose>,
+    /// Due for the second keeper that goes.
     pub(super) free: Due<Free>,
 }
 

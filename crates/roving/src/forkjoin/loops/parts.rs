@@ -3,10 +3,10 @@
 //! A worker that is asked cuts what it has left, pushes the upper half as a task, and goes on with
 //! the lower one. At its end it pops the newest half: if nobody took that, the worker goes on with
 //! it, as adjacent pieces need no combination. A thief takes a half out of its slot at once, as it
-//! takes frames, and puts a [`Node`] in its place, where the lower part and the upper one meet.
-//! Whoever comes there last combines the two and goes on upwards; so all outcomes are combined in
-//! the order of their units, and a worker that has come first has nothing to wait for. Only the
-//! caller waits: for the outcome of the whole.
+//! takes frames, and puts a [`MeetingNode`] in its place, where the lower part and the upper one
+//! meet. Whoever comes there last combines the two and goes on upwards; so all outcomes are
+//! combined in the order of their units, and a worker that has come first has nothing to wait for.
+//! Only the caller waits: for the outcome of the whole.
 //!
 //! ```text
 //!   caller's part              node A            A: lower is what is left of the caller's part
@@ -105,7 +105,7 @@ struct Team<P, S: Sink<P>> {
 enum Target<P, S: Sink<P>> {
     /// It is that of the whole.
     Caller,
-    Node(Side, NonNull<Node<P, S>>),
+    Node(Side, NonNull<MeetingNode<P, S>>),
 }
 
 /// A half that was split off, in its slot.
@@ -116,7 +116,7 @@ struct Half<P, S: Sink<P>> {
 
 /// A stolen half, and where its outcome meets that of what is below.
 #[repr(C)]
-struct Node<P, S: Sink<P>> {
+struct MeetingNode<P, S: Sink<P>> {
     head: PartHead,
     team: *const Team<P, S>,
     /// Of the upper part, until it begins.
@@ -221,7 +221,7 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
                 // SAFETY: popped, with the half still inside.
                 Taken::Here => piece = unsafe { Half::<P, S>::take(&*slot) }.piece,
                 // SAFETY: the thief has put the node in.
-                Taken::Ended => break unsafe { (*slot).take::<NonNull<Node<P, S>>>() },
+                Taken::Ended => break unsafe { (*slot).take::<NonNull<MeetingNode<P, S>>>() },
             }
         };
         self.link(worker, &mut pushed, newest_taken, target);
@@ -235,7 +235,7 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
         &self,
         worker: &Worker,
         pushed: &mut Pushed,
-        newest: NonNull<Node<P, S>>,
+        newest: NonNull<MeetingNode<P, S>>,
         target: Target<P, S>,
     ) {
         let mut lowest = newest;
@@ -246,7 +246,7 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
                 Taken::Ended => Further::Nothing,
             };
             // SAFETY: the thief, or this thread just now, has put the node in.
-            let node = unsafe { (*slot).take::<NonNull<Node<P, S>>>() };
+            let node = unsafe { (*slot).take::<NonNull<MeetingNode<P, S>>>() };
             let target = Target::Node(Side::Lower, node);
             // SAFETY: its lower part, which is this one, has not yet come.
             unsafe { lowest.as_ref() }.target.set(target);
@@ -353,7 +353,7 @@ impl<P, S: Sink<P>> Half<P, S> {
 unsafe extern "C-unwind" fn run_half<P: Piece, S: Sink<P>>(slot: &Slot) -> Further {
     // SAFETY: the half that `Team::push` put in.
     let Half { team, piece } = unsafe { Half::<P, S>::take(slot) };
-    let node = Box::new(Node {
+    let node = Box::new(MeetingNode {
         head: PartHead {
             run: run_node::<P, S>,
         },
@@ -373,7 +373,7 @@ unsafe extern "C-unwind" fn run_half<P: Piece, S: Sink<P>>(slot: &Slot) -> Furth
 /// # Safety
 /// The node is alive, of these types, and this is the only call for it.
 unsafe fn run_node<P: Piece, S: Sink<P>>(node: NonNull<PartHead>) {
-    let node = node.cast::<Node<P, S>>();
+    let node = node.cast::<MeetingNode<P, S>>();
     with_worker(|worker| {
         // SAFETY: the node is alive until its upper part has come, which is this one; and so is the
         // team.

@@ -145,7 +145,7 @@ where
 {
     assert!(grain > 0, "grain is 0: say 1 or more items a leaf");
     let early = Early::new();
-    let tree = Tree {
+    let tree = ReductionTree {
         length,
         grain,
         leaf,
@@ -155,7 +155,8 @@ where
     early.result_of(tree.node(0..length.div_ceil(grain)))
 }
 
-struct Tree<'e, L, C> {
+/// A reduction of so many items, which depends on nothing but their number and the grain.
+struct ReductionTree<'e, L, C> {
     length: usize,
     grain: usize,
     leaf: L,
@@ -163,7 +164,7 @@ struct Tree<'e, L, C> {
     early: &'e Early,
 }
 
-impl<L, C> Tree<'_, L, C> {
+impl<L, C> ReductionTree<'_, L, C> {
     /// Reduces these leaves; `None` if there are none, or if the tree ends early.
     fn node<T>(&self, leaves: Range<usize>) -> Option<T>
     where

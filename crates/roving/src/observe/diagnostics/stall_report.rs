@@ -10,13 +10,13 @@ use super::text::{self, cut, cut_last, put};
 use crate::observe::watch::guard::{Section, open_sections};
 use crate::workers::registry::Registry;
 use crate::workers::sleep::Parts;
-use crate::workers::watched_parks::{self, Entry, Watch, Why};
+use crate::workers::watched_parks::{self, ParkReason, ParkTable, WatchedThread};
 
 /// Frames of the program that are shown of each wait.
 const FRAMES_MAX: usize = 3;
 
 /// The report, if something waits that should not: nothing has moved for that long.
-pub(super) fn of(registry: &Registry, watch: &Watch, since: Duration) -> Option<String> {
+pub(super) fn of(registry: &Registry, watch: &ParkTable, since: Duration) -> Option<String> {
     let (mut busy, mut waiting) = (Vec::new(), 0);
     for (seat, entry) in watch.entries() {
         // Who has nothing to do is no part of it.
@@ -51,16 +51,16 @@ pub(super) fn of(registry: &Registry, watch: &Watch, since: Duration) -> Option<
 }
 
 /// Whether it does something, as far as the system says.
-fn is_running(entry: &Entry) -> bool {
+fn is_running(entry: &WatchedThread) -> bool {
     entry.number.and_then(system::is_runnable).unwrap_or(false)
 }
 
 /// Whether tasks wait: for a worker, or for each other. Events, and regions that block, may take
 /// long.
-fn is_starved(registry: &Registry, busy: &[(usize, Entry)]) -> bool {
+fn is_starved(registry: &Registry, busy: &[(usize, WatchedThread)]) -> bool {
     let (mut any_waits, mut any_is_stuck) = (false, false);
     for (_, entry) in busy {
-        if entry.waits.iter().any(|wait| wait.why == Why::Task) {
+        if entry.waits.iter().any(|wait| wait.why == ParkReason::Task) {
             return true;
         }
         any_waits |= !entry.waits.is_empty();
@@ -71,7 +71,7 @@ fn is_starved(registry: &Registry, busy: &[(usize, Entry)]) -> bool {
 }
 
 /// Whether a thread of the pool wants a lock that one of them holds, perhaps itself.
-fn wants_held(busy: &[(usize, Entry)], sections: &[Section]) -> bool {
+fn wants_held(busy: &[(usize, WatchedThread)], sections: &[Section]) -> bool {
     let is_here = |section: &Section| entry_of(busy, section).is_some();
     let held = |name| {
         let is_it = |other: &Section| other.is_held && other.name == name && is_here(other);
@@ -82,7 +82,10 @@ fn wants_held(busy: &[(usize, Entry)], sections: &[Section]) -> bool {
 }
 
 /// That of the thread which is in the section, if it is one of the pool's.
-fn entry_of<'e>(busy: &'e [(usize, Entry)], section: &Section) -> Option<&'e Entry> {
+fn entry_of<'e>(
+    busy: &'e [(usize, WatchedThread)],
+    section: &Section,
+) -> Option<&'e WatchedThread> {
     let mut entries = busy.iter().map(|(_, entry)| entry);
     entries.find(|entry| entry.thread == section.thread)
 }
@@ -91,7 +94,7 @@ fn thread(
     text: &mut String,
     registry: &Registry,
     seat: usize,
-    entry: &Entry,
+    entry: &WatchedThread,
     sections: &[Section],
 ) {
     let name = |seat| text::seat(seat, registry.workers());
@@ -112,9 +115,9 @@ fn thread(
         None => text.push_str(", is stuck: it blocks, but not in `roving::blocking`\n"),
         Some(wait) => {
             let what = match wait.why {
-                Why::Task => "waits for tasks that others have",
-                Why::Event => "waits for an event or another pool",
-                Why::Blocks => "is in a region that blocks",
+                ParkReason::Task => "waits for tasks that others have",
+                ParkReason::Event => "waits for an event or another pool",
+                ParkReason::Blocks => "is in a region that blocks",
             };
             let time = Seconds(wait.since.elapsed(), 1);
             put(text, format_args!(", {what}, for {time} s\n"));
@@ -279,7 +282,7 @@ fn is_of(symbol: &str, crates: &[&str]) -> bool {
 }
 
 /// Which lock is held across a wait, or by who wants it, and what to do about it.
-fn conclusion(text: &mut String, busy: &[(usize, Entry)], sections: &[Section]) {
+fn conclusion(text: &mut String, busy: &[(usize, WatchedThread)], sections: &[Section]) {
     let is_told = |of: &[Section], name| {
         let is_it =
             |one: &Section| one.is_held && one.name == name && entry_of(busy, one).is_some();
@@ -325,7 +328,7 @@ mod tests {
 
     #[test]
     fn the_programs_frames_are_found() {
-        let stack = "   0: std::backtrace::Backtrace::create\n   1: roving::workers::watched_parks::Watch::begin\n             at /cargo/roving/src/workers/watched_parks/watch.rs:70:20\n   2: <roving::workers::worker::Worker as core::Foo>::bar\n   3: core::ops::function::FnOnce::call_once\n   4: roving::forkjoin::join::join\n             at /cargo/roving/src/forkjoin/join.rs:60:5\n   5: app::transfer\n             at ./src/main.rs:21:9\n   6: app::main::{{closure}}\n   7: std::panicking::try\n   8: __rust_try\n   9: <unknown>\n  10: roving_flow::run\n";
+        let stack = "   0: std::backtrace::Backtrace::create\n   1: roving::workers::watched_parks::ParkTable::begin\n             at /cargo/roving/src/workers/watched_parks/watch.rs:70:20\n   2: <roving::workers::worker::Worker as core::Foo>::bar\n   3: core::ops::function::FnOnce::call_once\n   4: roving::forkjoin::join::join\n             at /cargo/roving/src/forkjoin/join.rs:60:5\n   5: app::transfer\n             at ./src/main.rs:21:9\n   6: app::main::{{closure}}\n   7: std::panicking::try\n   8: __rust_try\n   9: <unknown>\n  10: roving_flow::run\n";
         let (call, frames) = frames(stack);
         assert_eq!(call, Some("join"));
         let symbols: Vec<_> = frames.iter().map(|frame| frame.symbol).collect();
@@ -343,7 +346,7 @@ mod tests {
         assert_eq!(call, Some("join"));
         assert_eq!(frames.len(), 1);
         assert_eq!(frames[0].at, Some("./tests/app.rs:7:9"));
-        let without_lines = "   0: roving::workers::watched_parks::Watch::begin\n   1: roving::forkjoin::join::pop_slowly\n   2: roving::forkjoin::join::join_by_registers\n   3: app::transfer\n";
+        let without_lines = "   0: roving::workers::watched_parks::ParkTable::begin\n   1: roving::forkjoin::join::pop_slowly\n   2: roving::forkjoin::join::join_by_registers\n   3: app::transfer\n";
         let (call, frames) = super::frames(without_lines);
         assert_eq!((call, frames.len()), (Some("join"), 1));
         assert_eq!(super::frames("disabled backtrace"), (None, Vec::new()));

@@ -12,7 +12,7 @@ use crate::machine::prim::{Condvar, Mutex, MutexGuard, process_wide};
 use crate::machine::service::Service;
 use crate::observe::watch::{self, guard};
 use crate::workers::registry::Registry;
-use crate::workers::watched_parks::Watch;
+use crate::workers::watched_parks::ParkTable;
 
 struct Watcher {
     pools: Pools,
@@ -163,7 +163,7 @@ fn look(registry: &Registry, pool: &Weak<Registry>, seen: &mut Vec<Seen>) {
 
 /// Figures that change as soon as something moves: each thread's time on a processor, and what it
 /// has counted.
-fn print(registry: &Registry, watch: &Watch) -> Vec<u64> {
+fn print(registry: &Registry, watch: &ParkTable) -> Vec<u64> {
     let mut figures = Vec::new();
     for (seat, entry) in watch.entries() {
         let counters = registry.seats[seat].stack.tally().read();

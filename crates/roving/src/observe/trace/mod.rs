@@ -98,7 +98,7 @@ pub fn span(name: impl Into<Cow<'static, str>>) -> Span {
     Span(is_on().then(|| Begun {
         name: name.into(),
         from: Instant::now(),
-        lane: Place::here(),
+        lane: LaneOwner::here(),
     }))
 }
 
@@ -113,7 +113,7 @@ pub struct Span(Option<Begun>);
 struct Begun {
     name: Cow<'static, str>,
     from: Instant,
-    lane: Place,
+    lane: LaneOwner,
 }
 
 impl Drop for Span {
@@ -122,7 +122,7 @@ impl Drop for Span {
         let Some(begun) = self.0.take() else {
             return;
         };
-        let here = Place::here();
+        let here = LaneOwner::here();
         let moved = here != begun.lane;
         let event = |to| Event::Span {
             name: begun.name,
@@ -131,12 +131,12 @@ impl Drop for Span {
             moved,
         };
         match here {
-            Place::Worker(..) => Worker::with_current(|worker| {
+            LaneOwner::Worker(..) => Worker::with_current(|worker| {
                 if let Some(worker) = worker {
                     worker.clock().note(event);
                 }
             }),
-            Place::Thread(id) => {
+            LaneOwner::Thread(id) => {
                 let name = || {
                     let name = thread::current().name().map(str::to_owned);
                     (name.unwrap_or_else(|| format!("{id:?}")), Lane::default())
@@ -157,20 +157,22 @@ impl fmt::Debug for Span {
     }
 }
 
-/// A lane: that of a worker, or of a thread that is none.
+/// Whose lane it is: that of a worker, or of a thread that is none.
 #[derive(PartialEq, Eq)]
-enum Place {
+enum LaneOwner {
     /// The pool, by its address, and the worker in it.
     Worker(usize, usize),
     Thread(ThreadId),
 }
 
-impl Place {
+impl LaneOwner {
     #[inline]
-    fn here() -> Place {
+    fn here() -> LaneOwner {
         Worker::with_current(|worker| match worker {
-            Some(worker) => Place::Worker(Arc::as_ptr(worker.registry()).addr(), worker.index()),
-            None => Place::Thread(thread::current().id()),
+            Some(worker) => {
+                LaneOwner::Worker(Arc::as_ptr(worker.registry()).addr(), worker.index())
+            }
+            None => LaneOwner::Thread(thread::current().id()),
         })
     }
 }

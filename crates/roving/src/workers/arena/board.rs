@@ -24,7 +24,7 @@ use crate::workers::priority::{CLASSES, Priority, Ranked};
 /// thread can be started); or a thread is at work, and calls [`Self::next`] or [`Self::give_core`]
 /// later. It rests only if it found no request, or more threads active than the limit.
 pub(crate) struct Board<R> {
-    state: Mutex<State<R>>,
+    state: Mutex<RequestsAndThreads<R>>,
     /// A summary of the requests that no thread is on its way to serve: see [`Pressure`]. Written
     /// under the lock.
     pressure: AtomicUsize,
@@ -32,7 +32,8 @@ pub(crate) struct Board<R> {
     threads: Box<[OnceLock<Thread>]>,
 }
 
-struct State<R> {
+/// All that stands under the lock of a board.
+struct RequestsAndThreads<R> {
     requests: Ranked<R>,
     resting: Vec<usize>,
     /// Numbers of threads that could not be started.
@@ -72,7 +73,7 @@ impl Pressure {
     }
 }
 
-impl<R> State<R> {
+impl<R> RequestsAndThreads<R> {
     #[inline]
     fn pressure(&self) -> usize {
         let surplus = if self.active > self.limit { SURPLUS } else { 0 };
@@ -103,7 +104,7 @@ impl<R> Board<R> {
     #[inline]
     pub(crate) fn new(limit: usize, spares: usize) -> Board<R> {
         Board {
-            state: Mutex::new(State {
+            state: Mutex::new(RequestsAndThreads {
                 requests: Ranked::new(),
                 resting: Vec::new(),
                 unused: Vec::new(),
@@ -119,7 +120,7 @@ impl<R> Board<R> {
     }
 
     #[inline]
-    fn lock(&self) -> MutexGuard<'_, State<R>> {
+    fn lock(&self) -> MutexGuard<'_, RequestsAndThreads<R>> {
         self.state.lock()
     }
 
@@ -132,7 +133,7 @@ impl<R> Board<R> {
     /// The state has changed: calls one thread if one is missing, and lets the lock go.
     #[must_use]
     #[inline]
-    fn settle(&self, mut state: MutexGuard<'_, State<R>>) -> Option<Start> {
+    fn settle(&self, mut state: MutexGuard<'_, RequestsAndThreads<R>>) -> Option<Start> {
         let allowed = state.active < state.limit || state.requests.has_urgent();
         let missing = state.requests.len() > state.coming && allowed;
         let (mut called, mut start) = (None, None);
@@ -281,7 +282,7 @@ impl<R> Board<R> {
     }
 }
 
-impl<R> State<R> {
+impl<R> RequestsAndThreads<R> {
     #[inline]
     fn one_more(&mut self, most: usize) -> Option<Start> {
         let unused = self.unused.pop();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::share::{Share, Station};
 use super::stay::{Stay, keep_for_the_end};
 use crate::workers::Worker;
-use crate::workers::inject::Kind;
+use crate::workers::inject::JobKind;
 use crate::workers::job::Job;
 use crate::workers::outside_calls::call_from_outside;
 use crate::workers::pool_kind::PoolKind;
@@ -85,7 +85,7 @@ impl PoolKind for Lodging {
     fn spawn(&self, pool: &Arc<Registry>, class: Priority, job: Job) {
         pool.check_has_threads();
         if let Some(job) = keep_for_the_end(pool, job) {
-            pool.inject_in(class, Kind::Detached, job);
+            pool.inject_in(class, JobKind::Detached, job);
         }
     }
 

@@ -26,7 +26,7 @@ use super::share::Station;
 use super::word::SeatWord;
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
-use crate::workers::inject::Kind;
+use crate::workers::inject::JobKind;
 use crate::workers::job::Job;
 use crate::workers::job_runs::Jobs;
 use crate::workers::registry::Registry;
@@ -258,7 +258,7 @@ impl Stay<'_> {
 pub(super) fn keep_for_the_end(registry: &Arc<Registry>, job: Job) -> Option<Job> {
     Worker::with_current(|worker| match worker {
         Some(worker) if worker.in_handler.get() && Arc::ptr_eq(worker.registry(), registry) => {
-            worker.seat().spawned.push(Kind::Detached, job);
+            worker.seat().spawned.push(JobKind::Detached, job);
             None
         }
         _ => Some(job),

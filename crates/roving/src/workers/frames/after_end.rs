@@ -9,7 +9,7 @@ use super::drive::Frames;
 use super::frame::{self, resume};
 use super::header::{COUNTED, Frame, Resume, place_of};
 use super::local::Local;
-use super::pushed::{Pushed, holds_frame};
+use super::pushed::{PushedFrame, holds_frame};
 use super::root::Root;
 use super::waker;
 use crate::machine::unwind::drop_quietly;
@@ -47,7 +47,7 @@ impl Frames<'_> {
         if newest >= line.pop_limit.get() && newest >= base && header.is_alone() {
             // SAFETY: private, above the base, and no closure left by a poll, because those are
             // below the limit: so it holds a frame; it is read again when it is not taken now.
-            let pushed = unsafe { (*newest).take::<Pushed>() };
+            let pushed = unsafe { (*newest).take::<PushedFrame>() };
             if link.is_push(pushed.number) {
                 // The parent is here, so nobody looks at the child's handle but after this worker
                 // has resumed it.
@@ -127,7 +127,7 @@ impl Frames<'_> {
             let Some(slot) = is_above.then(|| owner.pop_alone()).flatten() else {
                 return self.after_end_slowly(local, frame, base);
             };
-            let (header, pushed) = (frame.as_ref(), (*slot).take::<Pushed>());
+            let (header, pushed) = (frame.as_ref(), (*slot).take::<PushedFrame>());
             if !header.link.get().is_push(pushed.number) || !header.is_alone() {
                 return Some(self.after_other(local, frame, pushed));
             }
@@ -143,7 +143,7 @@ impl Frames<'_> {
     /// As [`Self::after_end`], and what was popped is this worker's.
     #[cold]
     #[inline(never)]
-    unsafe fn after_other(self, local: &Local, frame: Frame, pushed: Pushed) -> Frame {
+    unsafe fn after_other(self, local: &Local, frame: Frame, pushed: PushedFrame) -> Frame {
         // SAFETY: the caller's promise.
         unsafe {
             self.tell_end(local, frame);
@@ -176,7 +176,7 @@ impl Frames<'_> {
                 let (popped, wake) = owner.pop(index);
                 self.0.wake_if(wake);
                 if popped == Popped::Here {
-                    let pushed = owner.stack().slot(index).take::<Pushed>();
+                    let pushed = owner.stack().slot(index).take::<PushedFrame>();
                     let is_parent = header.link.get().is_push(pushed.number);
                     if is_parent && header.is_alone() && !frame::has_failed(frame) {
                         header.end.end_alone();

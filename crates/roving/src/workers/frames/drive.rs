@@ -14,7 +14,7 @@ use super::frame::{self, resume};
 use super::header::{COUNTED, Frame, Header, Link, NEW_WITH_TOKEN, NO_CHILD, Resume};
 use super::level::Level;
 use super::local::{Local, Next};
-use super::pushed::{Pushed, holds_frame, run_pushed};
+use super::pushed::{PushedFrame, holds_frame, run_pushed};
 use super::root::Root;
 use super::waker_word::Suspension;
 use crate::machine::meeting_points::{At, meet};
@@ -160,7 +160,7 @@ impl Frames<'_> {
     #[inline(always)]
     unsafe fn leave_frame(self, local: &Local, frame: Frame, number: u64) -> bool {
         let is_at_level = self.is_at_level(local);
-        let pushed = Pushed { frame, number };
+        let pushed = PushedFrame { frame, number };
         let (done, wake) = match self.0.owner().push_unjoined(run_pushed, pushed) {
             Ok(wake) => (true, wake),
             Err((_, wake)) => (false, wake),
@@ -184,7 +184,7 @@ impl Frames<'_> {
     /// The frame is the caller's, and this worker keeps its root open, or its number says that it
     /// is counted.
     pub(super) unsafe fn push_frame(self, frame: Frame, number: u64) -> bool {
-        let pushed = Pushed { frame, number };
+        let pushed = PushedFrame { frame, number };
         let (done, wake) = match self.0.owner().push(run_pushed, pushed) {
             Ok((_, wake)) => (true, wake),
             Err((_, wake)) => (false, wake),
@@ -340,7 +340,7 @@ impl Frames<'_> {
             return false;
         }
         // SAFETY: private, and it holds a frame; it is read again when it is not taken now.
-        let pushed = unsafe { slot.take::<Pushed>() };
+        let pushed = unsafe { slot.take::<PushedFrame>() };
         if pushed.frame != child || pushed.number != Local::with(Local::new_number) {
             return false;
         }
@@ -411,14 +411,14 @@ impl Frames<'_> {
             let slot = owner.stack().slot(index);
             if holds_frame(slot) {
                 // SAFETY: popped; it is a frame, and this worker's now.
-                return Some(unsafe { slot.take::<Pushed>().resume(local) });
+                return Some(unsafe { slot.take::<PushedFrame>().resume(local) });
             }
             // SAFETY: popped, and run once.
             let further = unsafe { slot.run() };
             self.0.run_further(further, Level::Above);
         }
         let frame = local.next_placed()?;
-        let placed = Pushed {
+        let placed = PushedFrame {
             frame,
             number: COUNTED,
         };
@@ -466,7 +466,7 @@ unsafe fn child_of(child: *const Header) -> Frame {
 #[inline(always)]
 unsafe fn fork(frames: Frames<'_>, local: &Local, frame: Frame, child: Frame) -> Option<Frame> {
     let number = local.number_push();
-    let pushed = Pushed { frame, number };
+    let pushed = PushedFrame { frame, number };
     // SAFETY: the child is the worker's.
     unsafe { child.as_ref() }.link.set(Link::push(number));
     // SAFETY: the line of this worker, or the alarm, which lets nobody through.
@@ -496,7 +496,7 @@ unsafe fn fork(frames: Frames<'_>, local: &Local, frame: Frame, child: Frame) ->
 unsafe fn fork_alone(
     frames: Frames<'_>,
     local: &Local,
-    pushed: Pushed,
+    pushed: PushedFrame,
     child: Frame,
 ) -> Option<Frame> {
     // SAFETY: the frame is the worker's until it is pushed.
@@ -519,7 +519,7 @@ unsafe fn fork_alone(
 unsafe fn fork_slowly(
     frames: Frames<'_>,
     local: &Local,
-    pushed: Pushed,
+    pushed: PushedFrame,
     child: Frame,
 ) -> Option<Frame> {
     let (frame, new) = (pushed.frame, child);

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use super::allocator;
 use super::child_end::End;
 use super::free_lists::Size;
-use super::header::{Failure, Frame, Header, Link, Stage, VTable, body};
+use super::header::{Frame, Header, Link, Stage, TaskPanic, VTable, body};
 use super::place::Placed;
 use super::root::Root;
 use super::waker;
@@ -28,7 +28,7 @@ union Body<F: Future> {
     future: ManuallyDrop<F>,
     value: ManuallyDrop<F::Output>,
     /// Reached by the offset of the body, whatever `F` is.
-    _failure: ManuallyDrop<Failure>,
+    _failure: ManuallyDrop<TaskPanic>,
 }
 
 impl<F: Future> Body<F> {
@@ -199,7 +199,7 @@ pub(super) unsafe fn fail(frame: Frame, payload: Box<dyn Any + Send>) {
     // SAFETY: a frame runs only while its root waits for it.
     let root = unsafe { Root::outermost_of(header.root.get()) };
     // SAFETY: the body is empty, and large enough for a failure.
-    unsafe { body::<Failure>(frame).write(Failure { payload, root }) };
+    unsafe { body::<TaskPanic>(frame).write(TaskPanic { payload, root }) };
     header.stage.set(Stage::Failure);
 }
 
@@ -254,10 +254,10 @@ pub(crate) unsafe fn take_value<T>(frame: Frame) -> T {
 /// The frame has ended, by a panic, and is the caller's.
 #[cold]
 #[inline]
-pub(crate) unsafe fn take_failure(frame: Frame) -> Failure {
+pub(crate) unsafe fn take_failure(frame: Frame) -> TaskPanic {
     // SAFETY: the caller's promise; the body is not read again.
     unsafe {
-        let failure = body::<Failure>(frame).read();
+        let failure = body::<TaskPanic>(frame).read();
         release(frame);
         failure
     }
@@ -267,7 +267,7 @@ pub(crate) unsafe fn take_failure(frame: Frame) -> Failure {
 ///
 /// # Safety
 /// The frame has ended, is the caller's, and its future's output is a `T`.
-pub(crate) unsafe fn take_outcome<T>(frame: Frame) -> Result<T, Failure> {
+pub(crate) unsafe fn take_outcome<T>(frame: Frame) -> Result<T, TaskPanic> {
     // SAFETY: the caller's promise.
     unsafe {
         match has_failed(frame) {
@@ -301,7 +301,7 @@ pub(crate) unsafe fn dispose(frame: Frame) {
         Stage::Value => unsafe { (header.vtable.get().drop_value)(frame) },
         Stage::Failure => {
             // SAFETY: the body holds the failure, which is not read again.
-            let failure = unsafe { body::<Failure>(frame).read() };
+            let failure = unsafe { body::<TaskPanic>(frame).read() };
             failure.root.panicked(failure.payload);
         }
         Stage::Empty => {}

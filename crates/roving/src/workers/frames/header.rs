@@ -140,7 +140,7 @@ pub(super) enum Stage {
 
 /// The payload of a task's panic, and the root that receives it if the task is never awaited: the
 /// outermost, because a handle that outlives them all must not keep a chain of them.
-pub(crate) struct Failure {
+pub(crate) struct TaskPanic {
     pub(crate) payload: Box<dyn Any + Send>,
     pub(super) root: Arc<Root>,
 }

@@ -8,7 +8,7 @@ use super::level::Level;
 use super::local::Local;
 use super::root::{Outlet, Root};
 use crate::workers::Worker;
-use crate::workers::inject::Kind;
+use crate::workers::inject::JobKind;
 use crate::workers::job::Job;
 use crate::workers::registry::Registry;
 
@@ -28,7 +28,7 @@ impl Outlet for Registry {
         };
         if announces {
             let take_over = || Local::with(|local| local.placed.take_over());
-            self.post(index, Kind::Awaited, Job::new(take_over));
+            self.post(index, JobKind::Awaited, Job::new(take_over));
         }
         true
     }
@@ -45,7 +45,7 @@ impl Outlet for Registry {
 #[inline]
 fn issue_ticket(registry: &Arc<Registry>, root: &Arc<Root>) {
     let root = Arc::clone(root);
-    registry.inject(Kind::Awaited, Job::new(move || serve_ticket(root)));
+    registry.inject(JobKind::Awaited, Job::new(move || serve_ticket(root)));
 }
 
 /// Serves a ticket: runs the oldest frame that is ready, if there still is one, and makes sure that

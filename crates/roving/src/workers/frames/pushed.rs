@@ -8,12 +8,12 @@ use crate::stack::slot::{Further, Run, Slot};
 /// The payload of a slot that holds a frame. The number is that of the push, or odd where no
 /// child's end looks for it.
 #[derive(Clone, Copy)]
-pub(super) struct Pushed {
+pub(super) struct PushedFrame {
     pub(super) frame: Frame,
     pub(super) number: u64,
 }
 
-impl Pushed {
+impl PushedFrame {
     /// Prepares a popped frame for polling.
     ///
     /// # Safety
@@ -50,11 +50,11 @@ impl Pushed {
 /// can have several, and Miri draws one of them at each use.
 ///
 /// # Safety
-/// As [`Run`]; the payload is a [`Pushed`].
+/// As [`Run`]; the payload is a [`PushedFrame`].
 #[inline(never)]
 pub(super) unsafe extern "C-unwind" fn run_pushed(slot: &Slot) -> Further {
-    // SAFETY: the payload is a `Pushed`, as the caller promises.
-    let pushed = unsafe { slot.take::<Pushed>() };
+    // SAFETY: the payload is a `PushedFrame`, as the caller promises.
+    let pushed = unsafe { slot.take::<PushedFrame>() };
     if pushed.number != COUNTED {
         // SAFETY: the worker that pushed the frame keeps its root open until it knows that the slot
         // is free.

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use super::drive::Frames;
 use super::frame;
-use super::header::{Failure, Frame};
+use super::header::{Frame, TaskPanic};
 use super::level::Level;
 use super::root::Root;
 use crate::machine::meeting_points::park;
 use crate::machine::unwind::{drop_quietly, with_frame_lent};
 use crate::workers::Worker;
 use crate::workers::wait::Wait;
-use crate::workers::watched_parks::Why;
+use crate::workers::watched_parks::ParkReason;
 
 impl Root {
     /// Returns the outcome of the root's own frame, or the first panic that was not awaited, when
@@ -30,7 +30,7 @@ impl Root {
                 drop_quietly(value);
                 Err(payload)
             }
-            (Err(Failure { payload, .. }), other) => {
+            (Err(TaskPanic { payload, .. }), other) => {
                 drop_quietly(other);
                 Err(payload)
             }
@@ -57,7 +57,7 @@ impl Root {
                     Some(frame) => unsafe { Frames(worker).run_frame(frame, Level::Ground) },
                     None => {
                         let is_woken = || self.is_over() || !self.ready().frames.is_empty();
-                        Wait(worker).park_for(Why::Event, is_woken);
+                        Wait(worker).park_for(ParkReason::Event, is_woken);
                     }
                 }
             }

@@ -1,6 +1,6 @@
 //! A frame's wakers, and who is to poll it next.
 
-use crate::machine::duty::Due;
+use crate::machine::duty::{Due, Free};
 use crate::machine::prim::{AtomicU64, Ordering, ord};
 
 /// The word that a frame shares with its wakers. It is 0 until the first waker is made: then
@@ -30,10 +30,6 @@ const REFERENCE: u64 = 0b1000;
 /// on to be polled.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PassOn {}
-
-/// The duty of who gave up the last reference: nobody else knows of the memory.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Free {}
 
 /// The duty of a worker that has polled a shared frame to `Pending`.
 #[derive(Debug, PartialEq, Eq)]

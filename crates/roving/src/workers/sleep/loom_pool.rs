@@ -20,7 +20,7 @@ use crate::stack::owner::Owner;
 use crate::stack::thief::Claim;
 use crate::stack::{Showing, TaskStack};
 use crate::stats::Activity;
-use crate::workers::inject::{Injector, Kind, Queue};
+use crate::workers::inject::{Injector, JobKind, JobQueue};
 use crate::workers::job::Job;
 use crate::workers::priority::Priority;
 
@@ -50,8 +50,8 @@ pub(crate) struct SmallPool {
 
 struct SmallSeat {
     stack: TaskStack,
-    mailbox: Queue,
-    spawned: Queue,
+    mailbox: JobQueue,
+    spawned: JobQueue,
     followers: IdleSet,
     works_for: AtomicUsize,
     vacant: AtomicBool,
@@ -111,8 +111,8 @@ impl SmallPool {
         let most = workers + spares;
         let seat = |_| SmallSeat {
             stack: TaskStack::new(showing),
-            mailbox: Queue::new(),
-            spawned: Queue::new(),
+            mailbox: JobQueue::new(),
+            spawned: JobQueue::new(),
             followers: IdleSet::new(most),
             works_for: AtomicUsize::new(usize::MAX),
             vacant: AtomicBool::new(false),
@@ -141,33 +141,41 @@ impl SmallPool {
     /// A job that counts itself.
     pub(crate) fn inject(self: &Arc<SmallPool>) {
         self.injector
-            .push(Priority::Normal, Kind::Detached, self.job());
+            .push(Priority::Normal, JobKind::Detached, self.job());
         self.job_was_added();
     }
 
     /// Injects a job as that worker's own.
     pub(crate) fn spawn(self: &Arc<SmallPool>, worker: usize) {
-        self.seats[worker].spawned.push(Kind::Detached, self.job());
+        self.seats[worker]
+            .spawned
+            .push(JobKind::Detached, self.job());
         self.job_was_added();
     }
 
     /// Posts a job that is for that worker alone.
     pub(crate) fn post(self: &Arc<SmallPool>, worker: usize) {
-        post(self.as_ref(), worker, Kind::Awaited, self.job(), || false);
+        post(self.as_ref(), worker, JobKind::Awaited, self.job(), || {
+            false
+        });
     }
 
     /// Adds a job that unparks the calling thread when it has run.
     pub(crate) fn inject_awaited(self: &Arc<SmallPool>) {
         self.injector
-            .push(Priority::Normal, Kind::Awaited, self.awaited());
+            .push(Priority::Normal, JobKind::Awaited, self.awaited());
         self.job_was_added();
     }
 
     /// Posts such a job to that worker.
     pub(crate) fn post_awaited(self: &Arc<SmallPool>, worker: usize) {
-        post(self.as_ref(), worker, Kind::Awaited, self.awaited(), || {
-            false
-        });
+        post(
+            self.as_ref(),
+            worker,
+            JobKind::Awaited,
+            self.awaited(),
+            || false,
+        );
     }
 
     fn awaited(self: &Arc<SmallPool>) -> Job {
@@ -303,11 +311,11 @@ impl Parts for SmallPool {
         &self.seats[seat].stack
     }
 
-    fn mailbox(&self, seat: usize) -> &Queue {
+    fn mailbox(&self, seat: usize) -> &JobQueue {
         &self.seats[seat].mailbox
     }
 
-    fn spawned(&self, seat: usize) -> &Queue {
+    fn spawned(&self, seat: usize) -> &JobQueue {
         &self.seats[seat].spawned
     }
 

@@ -23,7 +23,8 @@
 //! publish at its next push or pop, which is O1.
 //!
 //! **Jobs** are put into the injector, or a mailbox, under a lock; then O2. The sleeper looks in
-//! under that lock after S1. One critical section comes first ([`crate::workers::inject::Queue`]).
+//! under that lock after S1. One critical section comes first
+//! ([`crate::workers::inject::JobQueue`]).
 //!
 //! **Seats without threads**, those of a share of an arena, are asleep in the same sense: S1 and S2
 //! are done by the thread that leaves, S3 is its leaving, and to unpark is to call for a thread

@@ -13,7 +13,7 @@ use super::spares::Spares;
 use crate::machine::meeting_points::{At, meet};
 use crate::machine::prim::{AtomicUsize, Ordering, mutant, pause};
 use crate::stack::TaskStack;
-use crate::workers::inject::{Injector, Queue};
+use crate::workers::inject::{Injector, JobQueue};
 use crate::workers::priority::Priority;
 
 /// The parts of a pool that the protocols of sleeping and waiting use. The registry implements it,
@@ -35,9 +35,9 @@ pub(crate) trait Parts: Sized {
     fn roster(&self) -> &Roster;
 
     fn stack(&self, seat: usize) -> &TaskStack;
-    fn mailbox(&self, seat: usize) -> &Queue;
+    fn mailbox(&self, seat: usize) -> &JobQueue;
     /// Detached tasks that this worker has spawned for itself.
-    fn spawned(&self, seat: usize) -> &Queue;
+    fn spawned(&self, seat: usize) -> &JobQueue;
     /// Workers that are parked, and wait for a task which this one has or has led to.
     fn followers(&self, seat: usize) -> &IdleSet;
     /// The worker whose task this one runs, as far as can be told by looking.

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use super::parts::Parts;
 use crate::machine::prim::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering, mutant};
 use crate::machine::unwind::drop_quietly;
-use crate::workers::inject::Kind;
+use crate::workers::inject::JobKind;
 use crate::workers::job::Job;
 
 /// Which workers work: those below an index, but for those that have no thread.
@@ -183,7 +183,7 @@ fn drop_mail(pool: &impl Parts, seat: usize) {
 pub(crate) fn post(
     pool: &impl Parts,
     seat: usize,
-    kind: Kind,
+    kind: JobKind,
     job: Job,
     is_here: impl Fn() -> bool,
 ) {

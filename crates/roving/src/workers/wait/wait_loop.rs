@@ -19,7 +19,7 @@ use crate::machine::duty::Due;
 use crate::machine::meeting_points::{At, Since, meet, now, park};
 use crate::machine::prim::{Ordering, mutant, thread};
 use crate::stack::owner::Owner;
-use crate::stack::slot_state::{Phase, State};
+use crate::stack::slot_state::{Phase, SlotState};
 use crate::stack::task_word::TaskWord;
 use crate::stack::thief::{Claim, Remind};
 use crate::stats::Activity;
@@ -91,12 +91,12 @@ const LINKS_MAX: usize = 32;
 /// in.
 #[derive(Default)]
 pub(crate) struct Chain<'s> {
-    links: [Option<(&'s TaskWord, State)>; CHAIN_MAX],
+    links: [Option<(&'s TaskWord, SlotState)>; CHAIN_MAX],
     length: usize,
 }
 
 impl<'s> Chain<'s> {
-    fn push(&mut self, word: &'s TaskWord, state: State) -> bool {
+    fn push(&mut self, word: &'s TaskWord, state: SlotState) -> bool {
         let room = self.length < CHAIN_MAX;
         if room {
             self.links[self.length] = Some((word, state));

@@ -15,7 +15,7 @@ use crate::stack::task_word::TaskWord;
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
 use crate::workers::frames::Level;
-use crate::workers::inject::Kind;
+use crate::workers::inject::JobKind;
 use crate::workers::job::Job;
 use crate::workers::job_runs::Jobs;
 use crate::workers::lent_thread::with_core_given;
@@ -23,7 +23,7 @@ use crate::workers::priority::Priority;
 use crate::workers::sleep::sleep_loop::Sleeper;
 use crate::workers::steal::Thief;
 use crate::workers::steal::restraint::Theft;
-use crate::workers::watched_parks::Why;
+use crate::workers::watched_parks::ParkReason;
 use crate::workers::worker::claimed::Claimed;
 
 /// How many tasks that were stolen back may stand on each other. Where each task of a chain spawns
@@ -73,7 +73,7 @@ impl Waiter<'static> for Worker {
                     Claimed(worker.expect("jobs are run by workers")).run_offered(offer);
                 });
             };
-            self.registry().inject(Kind::Awaited, Job::new(job));
+            self.registry().inject(JobKind::Awaited, Job::new(job));
         }
     }
 
@@ -132,7 +132,7 @@ pub(crate) fn wait_here(done: impl Fn() -> bool) {
         return;
     }
     Worker::with_waiting(|worker| match worker {
-        Some(worker) => Wait(worker).blocking_for(Why::Event, &mut || {
+        Some(worker) => Wait(worker).blocking_for(ParkReason::Event, &mut || {
             while !done() {
                 if !worker.serve_parked() {
                     Sleeper::count_park(worker);
@@ -172,16 +172,16 @@ impl Wait<'_> {
     /// Parks until `done`, with the core given away, and everything shown that others could do
     /// meanwhile. Whoever makes `done` true unparks the thread.
     pub(crate) fn park_until(self, done: impl Fn() -> bool) {
-        self.park_for(Why::Task, done);
+        self.park_for(ParkReason::Task, done);
     }
 
     /// Parks until `done`, as in a wait for a task, but for the reason that is given.
-    pub(crate) fn park_for(self, why: Why, done: impl Fn() -> bool) {
+    pub(crate) fn park_for(self, why: ParkReason, done: impl Fn() -> bool) {
         self.park_long(why, &done);
     }
 
     /// A park is rare and long, so its code is there once, and not once for each condition.
-    fn park_long(self, why: Why, done: &dyn Fn() -> bool) {
+    fn park_long(self, why: ParkReason, done: &dyn Fn() -> bool) {
         let registry = self.0.registry();
         if registry.is_left_behind() {
             // Frames further out are lent to threads that are not here: there is no way to unwind.
@@ -211,7 +211,7 @@ impl Wait<'_> {
     /// Calls `f`, which blocks the thread, while a spare thread has the core.
     pub(crate) fn blocking<R>(self, f: impl FnOnce() -> R) -> R {
         let (mut f, mut result) = (Some(f), None);
-        self.blocking_for(Why::Blocks, &mut || {
+        self.blocking_for(ParkReason::Blocks, &mut || {
             meeting_points::away(&mut || {
                 let f = f.take().expect("it is called once");
                 result = Some(f());
@@ -223,7 +223,7 @@ impl Wait<'_> {
     /// Calls `f`, while the core is given away, also that of a worker beneath: if a pool of this
     /// thread alone was entered by a worker of one with others, what is waited for may be theirs to
     /// run.
-    fn blocking_for(self, why: Why, f: &mut dyn FnMut()) {
+    fn blocking_for(self, why: ParkReason, f: &mut dyn FnMut()) {
         let is_at_work = |worker: &&Worker| {
             let registry = worker.registry();
             let has_others = registry.seats.most() > 1 && !registry.is_left_behind();
@@ -231,7 +231,7 @@ impl Wait<'_> {
         };
         match self.0.outwards().skip(1).find(is_at_work) {
             None => self.give_core(why, f),
-            Some(beneath) => Wait(beneath).give_core(Why::Event, &mut || {
+            Some(beneath) => Wait(beneath).give_core(ParkReason::Event, &mut || {
                 // It may have made its own stack the thread's, to show what is there.
                 self.0.owner().enter();
                 self.give_core(why, f);
@@ -239,7 +239,7 @@ impl Wait<'_> {
         }
     }
 
-    fn give_core(self, why: Why, f: &mut dyn FnMut()) {
+    fn give_core(self, why: ParkReason, f: &mut dyn FnMut()) {
         let watch = self.0.registry().watch.as_ref();
         let _parked = watch.map(|watch| watch.begin(self.0.index(), why));
         let (lending, shown) = (&self.0.registry().lending, &self.0.shown_index);

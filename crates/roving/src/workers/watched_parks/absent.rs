@@ -1,16 +1,16 @@
 //! Without the feature `diagnostics` no pool is watched.
 
-use super::Why;
+use super::ParkReason;
 use crate::workers::settings::Debt;
 
 /// There is none.
-pub(crate) enum Watch {}
+pub(crate) enum ParkTable {}
 
 /// There is none.
 pub(crate) enum Parked {}
 
-impl Watch {
-    pub(crate) fn of(_: &Debt) -> Option<Watch> {
+impl ParkTable {
+    pub(crate) fn of(_: &Debt) -> Option<ParkTable> {
         None
     }
 
@@ -18,7 +18,7 @@ impl Watch {
         match *self {}
     }
 
-    pub(crate) fn begin(&self, _seat: usize, _why: Why) -> Parked {
+    pub(crate) fn begin(&self, _seat: usize, _why: ParkReason) -> Parked {
         match *self {}
     }
 }

@@ -5,22 +5,22 @@ use std::backtrace::Backtrace;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Why;
+use super::ParkReason;
 use crate::machine::os;
 use crate::machine::prim::thread::{self, ThreadId};
 use crate::machine::prim::{Mutex, MutexGuard};
 use crate::workers::settings::Debt;
 
-/// The record of a pool that is watched.
-pub(crate) struct Watch {
+/// The threads of a pool that is watched, and where each is parked.
+pub(crate) struct ParkTable {
     pub(crate) patience: Duration,
     /// By worker slot.
-    threads: Mutex<Vec<Option<Entry>>>,
+    threads: Mutex<Vec<Option<WatchedThread>>>,
 }
 
 /// A seat's thread.
 #[derive(Clone)]
-pub(crate) struct Entry {
+pub(crate) struct WatchedThread {
     pub(crate) thread: ThreadId,
     /// The system's number of it.
     pub(crate) number: Option<u32>,
@@ -30,27 +30,27 @@ pub(crate) struct Entry {
 
 #[derive(Clone)]
 pub(crate) struct Wait {
-    pub(crate) why: Why,
+    pub(crate) why: ParkReason,
     pub(crate) since: Instant,
     pub(crate) stack: Arc<Backtrace>,
 }
 
-impl Watch {
+impl ParkTable {
     /// That of a pool, if it is to be watched.
-    pub(crate) fn of(debt: &Debt) -> Option<Watch> {
-        debt.watch.map(|patience| Watch {
+    pub(crate) fn of(debt: &Debt) -> Option<ParkTable> {
+        debt.watch.map(|patience| ParkTable {
             patience,
             threads: Mutex::new(Vec::new()),
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Option<Entry>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Option<WatchedThread>>> {
         self.threads.lock()
     }
 
     /// The calling thread is that of the seat from now on.
     pub(crate) fn enlist(&self, seat: usize) {
-        let entry = Entry {
+        let entry = WatchedThread {
             thread: thread::current().id(),
             number: os::thread_number(),
             waits: Vec::new(),
@@ -63,7 +63,7 @@ impl Watch {
     }
 
     /// The calling thread, which is that of the seat, parks until what this returns is dropped.
-    pub(crate) fn begin(&self, seat: usize, why: Why) -> Parked<'_> {
+    pub(crate) fn begin(&self, seat: usize, why: ParkReason) -> Parked<'_> {
         let wait = Wait {
             why,
             since: Instant::now(),
@@ -76,7 +76,7 @@ impl Watch {
     }
 
     /// A copy of the entries, each with its worker slot.
-    pub(crate) fn entries(&self) -> Vec<(usize, Entry)> {
+    pub(crate) fn entries(&self) -> Vec<(usize, WatchedThread)> {
         let mut entries = Vec::new();
         for (seat, entry) in self.lock().iter().enumerate() {
             if let Some(entry) = entry {
@@ -89,7 +89,7 @@ impl Watch {
 
 /// A wait that lasts.
 pub(crate) struct Parked<'w> {
-    watch: &'w Watch,
+    watch: &'w ParkTable,
     seat: usize,
 }
 
@@ -101,8 +101,8 @@ impl Drop for Parked<'_> {
     }
 }
 
-/// The path of this file below the crate's own: [`Watch::begin`] captures the stacks here, so it
-/// leads the reader of a stack to the files of this crate.
+/// The path of this file below the crate's own: [`ParkTable::begin`] captures the stacks here, so
+/// it leads the reader of a stack to the files of this crate.
 pub(crate) const FILE: &str = "workers/watched_parks/watch.rs";
 
 #[cfg(test)]

@@ -14,23 +14,23 @@ use crate::workers::registry::{ANY, Registry};
 
 /// A pool that calling threads enter, one at a time, as its only worker.
 pub(crate) struct InPlace {
-    place: Place,
+    place: CallerPlace,
 }
 
 /// An in-place pool, for its builder.
 pub(crate) fn kind() -> Box<dyn PoolKind> {
-    let place = Place::default();
+    let place = CallerPlace::default();
     Box::new(InPlace { place })
 }
 
 /// The place of a thread in a pool that has none.
 #[derive(Default)]
-pub(super) struct Place {
+pub(super) struct CallerPlace {
     /// Who holds it is the pool's worker.
     lock: Mutex<()>,
 }
 
-impl Place {
+impl CallerPlace {
     /// Makes the calling thread the worker of the pool that `entrance` says, and runs what the pool
     /// holds. If it is in the pool already, further out, it becomes so once more. An error is what
     /// the call has panicked with, and whether this was the outermost one.
