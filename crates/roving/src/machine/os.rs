@@ -72,6 +72,12 @@ impl ProcessorTime {
         None
     }
 
+    /// A moment that a test gives.
+    #[cfg(test)]
+    pub(crate) fn of(used: Duration) -> ProcessorTime {
+        ProcessorTime(c_long::try_from(used.as_micros()).expect("a short time"))
+    }
+
     /// The time between two moments, if it is not so long that the system's number has gone round.
     pub(crate) fn since(self, before: ProcessorTime) -> Duration {
         let micros = self.0.wrapping_sub(before.0);
@@ -226,6 +232,31 @@ mod tests {
         while ProcessorTime::now().unwrap().since(before).is_zero() {
             assert!(began.elapsed() < Duration::from_secs(60));
         }
+    }
+
+    /// Also of those that have ended, and none of which is the one that asks.
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn the_time_of_the_processors_is_that_of_all_threads() {
+        let of_thread = || {
+            // SAFETY: all-zero is a value of it, and the call writes no more than its size.
+            let time = unsafe {
+                let mut time: libc::timespec = std::mem::zeroed();
+                assert_eq!(
+                    libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time),
+                    0
+                );
+                time
+            };
+            Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+        };
+        let computes = Duration::from_millis(10);
+        let before = ProcessorTime::now().unwrap();
+        let thread = thread::spawn(move || while of_thread() < computes {});
+        thread.join().unwrap();
+        let used = ProcessorTime::now().unwrap().since(before);
+        // It is told in whole microseconds.
+        assert!(used + Duration::from_micros(2) >= computes, "{used:?}");
     }
 
     #[test]

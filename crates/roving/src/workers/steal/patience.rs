@@ -12,6 +12,19 @@
 //! worker got its core back late, and again soon: this process has used less than a third of the
 //! cores meanwhile. Then all workers of the pool keep their cores for a while: each of them would
 //! pay for what one has found out.
+//!
+//! The pools of a process are no other programs to each other: the system counts the time of all
+//! threads of the process, so a pool that has lost cores to another finds them in that sum. Each
+//! pool finds out for itself, and tells its own workers alone, because the next may run on other
+//! cores, or on one for each of its workers. Three limits of this are known; they cost time, and
+//! nothing else:
+//!
+//! * Workers are compared with cores pool by pool. Two pools that each have a core for each worker
+//!   do not yield to each other.
+//! * A pool on cores that another pool may not use hides other programs from that one: the process
+//!   has used much meanwhile.
+//! * Where the system does not tell the time of the process, each core that is late counts for
+//!   other programs, although another pool may have had it. It is asked on Linux alone.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -168,17 +181,20 @@ impl Patience {
         let gave = now();
         thread::yield_now();
         let at = now();
-        if at.saturating_duration_since(gave) > LATE && self.shows_others(at, cores) {
-            others.note(at);
+        if at.saturating_duration_since(gave) > LATE {
+            self.came_late(at, ProcessorTime::now(), cores, others);
         }
     }
 
-    /// The core came back late: whether that was not this program's doing.
+    /// The core came back late, and all threads of the process had had cores for `used` by then:
+    /// tells the pool if that was not this program's doing.
     #[cold]
-    fn shows_others(&self, at: Instant, cores: usize) -> bool {
-        let back = ProcessorTime::now().map(|used| Return { at, used });
+    fn came_late(&self, at: Instant, used: Option<ProcessorTime>, cores: usize, others: &Others) {
+        let back = used.map(|used| Return { at, used });
         let before = self.late.replace(back);
-        back.is_none_or(|back| before.is_some_and(|one| back.shows_others(one, cores)))
+        if back.is_none_or(|back| before.is_some_and(|one| back.shows_others(one, cores))) {
+            others.note(at);
+        }
     }
 }
 
@@ -192,10 +208,11 @@ fn spin(round: usize) {
 #[cfg(test)]
 mod tests {
     use std::thread;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use super::{Manner, Others, Patience, SOON, leaves_cores_to_others};
     use crate::machine::meeting_points::now;
+    use crate::machine::os::ProcessorTime;
 
     /// A worker that loses its core between two looks gets it back when the system likes. Then it
     /// parks, whatever the number of looks, or it would keep its core from others for each of them.
@@ -230,22 +247,98 @@ mod tests {
         );
     }
 
+    /// An hour from now, so that what is found out then is not over when it is asked for.
+    fn later() -> Instant {
+        now() + Duration::from_secs(3600)
+    }
+
+    /// A pool of which one worker is late, by clocks that are given.
+    struct LatePool {
+        cores: usize,
+        worker: Patience,
+        others: Others,
+    }
+
+    impl LatePool {
+        fn new(cores: usize) -> LatePool {
+            let (worker, others) = (Patience::default(), Others::new());
+            LatePool {
+                cores,
+                worker,
+                others,
+            }
+        }
+
+        /// The worker is late for the first time at `at`, and again `between` later. Meanwhile the
+        /// pools of the process have had cores for `used`, each for its part.
+        fn is_late_twice(&self, at: Instant, between: Duration, used: &[Duration]) {
+            let process = |used| Some(ProcessorTime::of(used));
+            let (cores, others) = (self.cores, &self.others);
+            self.worker
+                .came_late(at, process(Duration::ZERO), cores, others);
+            assert!(!others.compute(), "once is not enough");
+            let used = process(used.iter().sum());
+            self.worker.came_late(at + between, used, cores, others);
+        }
+    }
+
     /// A core that comes back late twice, soon after each other, tells all workers of the pool, for
     /// a while.
     #[test]
-    #[cfg(all(target_os = "linux", not(miri)))]
     fn what_one_worker_finds_out_the_others_know() {
         let shows = |between: Duration| {
-            let (one, at) = (Patience::default(), now());
-            assert!(!one.shows_others(at, usize::MAX));
-            one.shows_others(at + between, usize::MAX)
+            let pool = LatePool::new(4);
+            pool.is_late_twice(later(), between, &[]);
+            pool.others.compute()
         };
         assert!(shows(SOON / 2) && !shows(SOON * 2));
-        let (others, at) = (Others::new(), now());
-        assert!(!others.compute());
-        others.note(at);
+        let others = Others::new();
+        others.note(later());
         assert!(others.compute());
         others.keeps.store(1, super::Ordering::Relaxed);
         assert!(!others.compute(), "it is over");
+    }
+
+    /// A pool lays lost cores to this process, whichever of its pools has them, as long as they
+    /// have a third of the cores together.
+    #[test]
+    fn the_pools_of_a_process_are_no_other_programs_to_each_other() {
+        let (time, cores) = (SOON * 3 / 5, 4);
+        let all = time * cores;
+        let blames = |own: Duration, second: Duration| {
+            let pool = LatePool::new(cores as usize);
+            pool.is_late_twice(later(), time, &[own, second]);
+            pool.others.compute()
+        };
+        assert!(!blames(Duration::ZERO, all), "the second one had all cores");
+        assert!(!blames(all / 2, all / 2) && !blames(all, Duration::ZERO));
+        assert!(!blames(all / 6, all / 6), "a third is theirs");
+        assert!(blames(all / 8, all / 8), "but no quarter");
+        let elsewhere = LatePool::new(1);
+        elsewhere.is_late_twice(later(), time, &[Duration::ZERO, time]);
+        let hides = !elsewhere.others.compute();
+        assert!(hides, "the time of a pool on other cores counts as well");
+    }
+
+    /// A pool that has found other programs says so to no other pool: that may run on other cores.
+    #[test]
+    fn each_pool_of_a_process_finds_out_for_itself_whether_others_compute() {
+        let (first, second) = (LatePool::new(4), LatePool::new(4));
+        first.is_late_twice(later(), SOON / 2, &[]);
+        assert!(first.others.compute() && !second.others.compute());
+        // What the first pool uses, now that its workers keep their cores, is the process's still.
+        let uses = SOON / 2 * 4;
+        second.is_late_twice(later(), SOON / 2, &[uses, Duration::ZERO]);
+        assert!(!second.others.compute());
+        second.is_late_twice(later() + SOON * 2, SOON / 2, &[]);
+        assert!(second.others.compute());
+    }
+
+    /// Where the system does not count the time of the process, nobody can tell whose doing it was.
+    #[test]
+    fn a_core_that_is_late_is_laid_to_others_where_the_system_does_not_count() {
+        let pool = LatePool::new(4);
+        pool.worker.came_late(later(), None, 4, &pool.others);
+        assert!(pool.others.compute());
     }
 }
