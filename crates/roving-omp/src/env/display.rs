@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::parse::ALLOCATORS;
-use super::{Bind, Kind, Schedule, Settings, WaitPolicy, places};
+use super::places;
+use super::values::{Bind, Kind, Schedule, Settings, WaitPolicy};
 
 fn truth(value: bool) -> &'static str {
     if value { "TRUE" } else { "FALSE" }

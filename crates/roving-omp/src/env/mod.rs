@@ -1,106 +1,21 @@
 //! The variables of the environment, read once, and what each task inherits of them.
 
+mod complaint;
 mod display;
 mod parse;
 pub(crate) mod places;
+mod values;
 
 use std::sync::LazyLock;
 
+pub(crate) use self::complaint::{stop, warn};
 pub(crate) use self::display::print;
 use self::parse::Reader;
-use self::places::Place;
+use self::values::WaitPolicy;
+pub(crate) use self::values::{Bind, Controls, Kind, Schedule, Settings};
 
-/// As libgomp says it of itself: programs look for the name.
-const PREFIX: &str = "\nlibgomp: ";
 /// Regions that can be active at once on one thread.
 pub(crate) const LEVELS_MAX: u32 = 255;
-
-/// How iterations are given to threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Static,
-    Dynamic,
-    Guided,
-    Auto,
-}
-
-/// `run-sched-var`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Schedule {
-    pub(crate) kind: Kind,
-    pub(crate) monotonic: bool,
-    /// 0: as the kind likes it.
-    pub(crate) chunk: u64,
-}
-
-/// How threads are bound to places, by number as in C.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(i32)]
-pub(crate) enum Bind {
-    False,
-    True,
-    Primary,
-    Close,
-    Spread,
-}
-
-/// The values that each task has for itself, and its children inherit (*internal control
-/// variables*).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Controls {
-    /// Threads of the next region, where it does not say.
-    pub(crate) threads: u32,
-    pub(crate) dynamic: bool,
-    pub(crate) max_active: u32,
-    pub(crate) schedule: Schedule,
-    pub(crate) bind: Bind,
-    pub(crate) device: i32,
-    pub(crate) thread_limit: u32,
-    /// By its handle.
-    pub(crate) allocator: usize,
-}
-
-impl Controls {
-    /// The clause `thread_limit`; 0 where there is none.
-    pub(crate) fn limit_threads(&mut self, limit: u32) {
-        if limit > 0 {
-            self.thread_limit = self.thread_limit.min(limit);
-        }
-    }
-}
-
-/// `OMP_WAIT_POLICY`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WaitPolicy {
-    Active,
-    Passive,
-}
-
-/// All that the environment says.
-#[derive(Debug)]
-pub(crate) struct Settings {
-    pub(crate) processors: usize,
-    /// Processors up to which inner regions get threads.
-    pub(crate) processors_to_fill: usize,
-    pub(crate) controls: Controls,
-    /// Threads by level of nesting; the last one holds for all further levels.
-    pub(crate) threads: Vec<u32>,
-    pub(crate) bind: Vec<Bind>,
-    pub(crate) places: Vec<Place>,
-    /// Looks before a thread sleeps; `None`: by the clock.
-    pub(crate) spins: Option<u64>,
-    pub(crate) wait_policy: Option<WaitPolicy>,
-    pub(crate) stack_size: Option<usize>,
-    pub(crate) cancellation: bool,
-    pub(crate) task_priority: u64,
-    pub(crate) teams: u32,
-    pub(crate) teams_thread_limit: u32,
-    pub(crate) display_affinity: bool,
-    pub(crate) affinity_format: String,
-    pub(crate) target_offload: &'static str,
-    pub(crate) spins_said: Option<u64>,
-    pub(crate) affinity_said: String,
-}
 
 static SETTINGS: LazyLock<Settings> = LazyLock::new(Settings::read);
 
@@ -208,17 +123,6 @@ fn processors() -> usize {
     places::of_process().len().max(1)
 }
 
-/// Says what is wrong, as libgomp does.
-pub(crate) fn warn(text: &str) {
-    eprintln!("{PREFIX}{text}");
-}
-
-/// Says what is wrong, and ends the program.
-pub(crate) fn stop(text: &str) -> ! {
-    warn(text);
-    std::process::exit(1)
-}
-
 /// Runs when the library is loaded: what is wrong with the environment is said then.
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -232,7 +136,7 @@ extern "C" fn loaded() {
             "true" => print(settings, false),
             "verbose" => print(settings, true),
             "false" => {}
-            _ => parse::invalid("OMP_DISPLAY_ENV"),
+            _ => complaint::invalid("OMP_DISPLAY_ENV"),
         },
     }
 }

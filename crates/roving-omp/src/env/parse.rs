@@ -3,8 +3,9 @@
 
 use std::env;
 
+use super::complaint::{invalid, warn};
 use super::places::{self, Place};
-use super::{Bind, Kind, Schedule, WaitPolicy, warn};
+use super::values::{Bind, Kind, Schedule, WaitPolicy};
 
 /// Those that are predefined, in the order of their handles, which begin with 1.
 pub(super) const ALLOCATORS: [&str; 8] = [
@@ -17,10 +18,6 @@ pub(super) const ALLOCATORS: [&str; 8] = [
     "omp_pteam_mem_alloc",
     "omp_thread_mem_alloc",
 ];
-
-pub(super) fn invalid(name: &str) {
-    warn(&format!("Invalid value for environment variable {name}"));
-}
 
 /// Reads variables.
 pub(super) struct Reader;

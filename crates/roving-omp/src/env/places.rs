@@ -2,6 +2,8 @@
 
 use std::mem;
 
+use super::complaint::invalid;
+
 /// Processors, by number.
 pub(crate) type Place = Vec<usize>;
 
@@ -122,7 +124,7 @@ pub(super) fn from_list(said: &str) -> Vec<Place> {
         let (range, step) = part.split_once(':').unwrap_or((part, "1"));
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (Ok(first), Ok(last), Ok(step)) = (first.parse(), last.parse(), step.parse()) else {
-            super::parse::invalid("GOMP_CPU_AFFINITY");
+            invalid("GOMP_CPU_AFFINITY");
             return Vec::new();
         };
         let cpus: std::ops::RangeInclusive<usize> = first..=last;
