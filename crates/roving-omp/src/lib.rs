@@ -17,6 +17,7 @@
 // | module | reason |
 // |---|---|
 // | `abi` | functions for C have names of their own, which is an unsafe attribute, and get pointers |
+// | `constructs` | gets descriptions of tasks and loops from a compiler, and runs code of C |
 // | `env` | asks the system for limits, and runs when the library is loaded |
 // | `loops` | parts of a loop meet in memory that the first of them sets up |
 // | `sync` | system calls, and locks that stand in memory of C's |
@@ -31,6 +32,9 @@ compile_error!("`--cfg loom` needs the feature `loom`: see `cargo xtask loom`");
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod abi;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod constructs;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod env;

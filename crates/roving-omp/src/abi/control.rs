@@ -92,7 +92,7 @@ fn partition(thread: &Thread) -> Range<usize> {
 /// Changes what the calling task has for itself.
 pub(super) fn change(with: impl FnOnce(&mut Controls)) {
     let thread = Thread::current();
-    thread.task().change(thread.team(), with);
+    thread.change(with);
 }
 
 #[unsafe(no_mangle)]

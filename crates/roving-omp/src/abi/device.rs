@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use super::target::{HOST, allow};
-use crate::task::spawn::{self, Asked, flag};
+use crate::constructs::spawn::{self, Asked, flag};
 
 /// `omp_initial_device`.
 const INITIAL: c_int = -1;

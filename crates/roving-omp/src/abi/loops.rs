@@ -4,10 +4,10 @@
 use std::ffi::{c_long, c_uint, c_ulong};
 use std::slice;
 
+use crate::constructs::work::{self, Asked, schedule};
 use crate::env::{Kind, Schedule};
 use crate::loops::plan::Range;
-use crate::loops::work::{self, Asked, schedule};
-use crate::team::Code;
+use crate::task::Code;
 use crate::team::region;
 use crate::team::thread::Thread;
 
@@ -448,7 +448,7 @@ extern "C" fn GOMP_loop_end() {
 pub(super) fn end(thread: &Thread) {
     work::leave(thread);
     let team = thread.team();
-    team.wait_for_all(thread, &team.barrier, false);
+    team.wait_for_all(thread, &team.meeting.barrier, false);
 }
 
 #[unsafe(no_mangle)]
@@ -461,7 +461,7 @@ extern "C" fn GOMP_loop_end_cancel() -> bool {
     let thread = Thread::current();
     work::leave(thread);
     let team = thread.team();
-    team.wait_for_all(thread, &team.barrier, true)
+    team.wait_for_all(thread, &team.meeting.barrier, true)
 }
 
 #[unsafe(no_mangle)]

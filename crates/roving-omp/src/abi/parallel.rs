@@ -4,11 +4,11 @@ use std::ffi::{c_int, c_uint};
 use std::ptr;
 use std::sync::atomic::Ordering;
 
+use crate::constructs::reduction;
+use crate::constructs::work;
 use crate::env::Settings;
-use crate::loops::work;
+use crate::task::Code;
 use crate::task::group::Group;
-use crate::task::reduction;
-use crate::team::Code;
 use crate::team::region::{self, Asked};
 use crate::team::thread::Thread;
 
@@ -47,14 +47,14 @@ extern "C" fn GOMP_parallel_reductions(
 extern "C" fn GOMP_barrier() {
     let thread = Thread::current();
     let team = thread.team();
-    team.wait_for_all(thread, &team.barrier, false);
+    team.wait_for_all(thread, &team.meeting.barrier, false);
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn GOMP_barrier_cancel() -> bool {
     let thread = Thread::current();
     let team = thread.team();
-    team.wait_for_all(thread, &team.barrier, true)
+    team.wait_for_all(thread, &team.meeting.barrier, true)
 }
 
 #[unsafe(no_mangle)]
@@ -69,7 +69,7 @@ extern "C" fn GOMP_single_copy_start() -> *mut () {
         return ptr::null_mut();
     }
     let team = thread.team();
-    team.wait_for_all(thread, &team.barrier, false);
+    team.wait_for_all(thread, &team.meeting.barrier, false);
     // Ordering: Relaxed; the barrier orders it.
     team.copied.load(Ordering::Relaxed)
 }
@@ -81,7 +81,7 @@ extern "C" fn GOMP_single_copy_end(data: *mut ()) {
     if team.threads() > 1 {
         // Ordering: Relaxed; the barrier orders it.
         team.copied.store(data, Ordering::Relaxed);
-        team.wait_for_all(thread, &team.barrier, false);
+        team.wait_for_all(thread, &team.meeting.barrier, false);
     }
 }
 
@@ -102,7 +102,7 @@ extern "C" fn GOMP_cancel(which: c_int, does: bool) -> bool {
         what::PARALLEL => {
             // Ordering: Relaxed; who waits is woken after it, by a read-modify-write.
             team.cancelled.store(true, Ordering::Relaxed);
-            team.wake_sleepers(&team.barrier);
+            team.meeting.wake_sleepers(&team.meeting.barrier);
         }
         what::TASKGROUP => {
             // SAFETY: a group stays until its tasks have ended.

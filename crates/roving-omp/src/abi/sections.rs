@@ -3,10 +3,10 @@
 use std::ffi::c_uint;
 use std::ptr;
 
+use crate::constructs::work::{self, Asked, schedule};
 use crate::env::Kind;
 use crate::loops::plan::Range;
-use crate::loops::work::{self, Asked, schedule};
-use crate::team::Code;
+use crate::task::Code;
 use crate::team::thread::Thread;
 
 fn sections(count: c_uint) -> Asked<'static> {
@@ -63,7 +63,7 @@ extern "C" fn GOMP_sections_end_cancel() -> bool {
     let thread = Thread::current();
     work::leave(thread);
     let team = thread.team();
-    team.wait_for_all(thread, &team.barrier, true)
+    team.wait_for_all(thread, &team.meeting.barrier, true)
 }
 
 #[unsafe(no_mangle)]

@@ -7,11 +7,11 @@
 use std::ffi::{c_int, c_uint};
 use std::ptr;
 
+use crate::constructs::spawn::{self, Asked, flag};
 use crate::env::{Settings, stop};
-use crate::task::Heritage;
-use crate::task::spawn::{self, Asked, Block, flag};
-use crate::team::thread::{League, Thread};
-use crate::team::{Code, region};
+use crate::task::{Code, Heritage};
+use crate::team::thread::Thread;
+use crate::team::{League, region};
 
 /// Compilers pass these for the default device, and for the host by an `if` clause.
 const DEFAULT: c_int = -1;
@@ -197,7 +197,7 @@ unsafe extern "C" fn GOMP_target_ext(
     match depend.is_null() {
         // Nothing that a program may see tells whether `nowait` has waited.
         // SAFETY: `enter` gets what `fill` has written.
-        true => unsafe { enter(Block::of(&asked).at()) },
+        true => unsafe { enter(asked.copied().at()) },
         false => depending(asked, flags, depend),
     }
 }

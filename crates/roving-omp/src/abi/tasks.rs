@@ -2,11 +2,11 @@
 
 use std::ffi::{c_int, c_long, c_uint, c_ulong};
 
+use crate::constructs::spawn::{self, Asked, flag};
+use crate::constructs::{reduction, taskgroup, taskloop};
 use crate::loops::plan::Range;
+use crate::task::body::{Code, Copy};
 use crate::task::node::Node;
-use crate::task::spawn::{self, Asked, Copy, flag};
-use crate::task::{group, reduction, taskloop};
-use crate::team::Code;
 use crate::team::thread::Thread;
 
 /// The code of GCC 9 and 10 does not pass the last parameter, and no flag that says to look at it.
@@ -95,12 +95,12 @@ extern "C" fn GOMP_taskyield() {}
 
 #[unsafe(no_mangle)]
 extern "C" fn GOMP_taskgroup_start() {
-    group::start(Thread::current());
+    taskgroup::start(Thread::current());
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn GOMP_taskgroup_end() {
-    group::end(Thread::current());
+    taskgroup::end(Thread::current());
 }
 
 /// # Safety

@@ -5,8 +5,9 @@ use std::slice;
 
 use super::control;
 use crate::env;
-use crate::team::thread::{League, Thread};
-use crate::team::{Code, region};
+use crate::task::Code;
+use crate::team::thread::Thread;
+use crate::team::{League, region};
 
 /// A league on the host: its teams run one after the other.
 #[unsafe(no_mangle)]

@@ -1,4 +1,5 @@
-//! Work that the threads of a team share: loops, sections, and who does a `single`.
+//! The state that the threads of a team share at a loop, at sections and at a `single`: how the
+//! iterations are given out, and the ring of constructs. It knows no threads and no teams.
 
 pub(crate) mod doacross;
 #[cfg(all(test, loom))]
@@ -8,5 +9,3 @@ pub(crate) mod next;
 pub(crate) mod plan;
 #[cfg(not(loom))]
 pub(crate) mod share;
-#[cfg(not(loom))]
-pub(crate) mod work;

@@ -18,7 +18,6 @@ use super::next::Next;
 use super::plan::Plan;
 use crate::sync::gate::Gate;
 use crate::sync::turn::{Found, Turn};
-use crate::team::Team;
 
 /// Constructs that a thread can be ahead of the last one.
 pub(crate) const RING: usize = 8;
@@ -87,16 +86,27 @@ impl Share {
         unsafe { *self.doacross.get() = None };
     }
 
-    /// Comes to construct `k` of the team. The first thread sets it up, and is told so.
+    /// Comes to construct `k` of a team whose region may be cancelled, as `is_over` says. The first
+    /// thread sets it up, and is told so.
     #[inline]
-    pub(crate) fn join(&self, k: u64, team: &Team, setup: impl FnOnce(&mut Setup<'_>)) -> Joined {
+    pub(crate) fn join(
+        &self,
+        k: u64,
+        is_over: impl Fn() -> bool,
+        setup: impl FnOnce(&mut Setup<'_>),
+    ) -> Joined {
         match self.turn.is_ready(k) {
             true => Joined::Later,
-            false => self.join_early(k, team, setup),
+            false => self.join_early(k, is_over, setup),
         }
     }
 
-    fn join_early(&self, k: u64, team: &Team, setup: impl FnOnce(&mut Setup<'_>)) -> Joined {
+    fn join_early(
+        &self,
+        k: u64,
+        is_over: impl Fn() -> bool,
+        setup: impl FnOnce(&mut Setup<'_>),
+    ) -> Joined {
         let mut looks = 0_u32;
         loop {
             match self.turn.find(k) {
@@ -106,7 +116,7 @@ impl Share {
                     self.turn.is_set_up(k);
                     return Joined::First;
                 }
-                Found::Behind if team.is_cancelled() => {
+                Found::Behind if is_over() => {
                     let own = Box::new(Share::new(0));
                     own.set_up(setup);
                     // Ordering: Relaxed; no other thread comes here.

@@ -9,6 +9,8 @@ pub(crate) mod mail;
 pub(crate) mod mutex;
 #[cfg(not(loom))]
 pub(crate) mod patience;
+#[cfg(not(loom))]
+pub(crate) mod rendezvous;
 pub(crate) mod turn;
 
 #[cfg(all(test, loom))]

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use roving::raw;
 
+use super::body::Code;
 use super::node::Node;
-use crate::team::Code;
 
 /// Tasks whose event is to come, and the code of each.
 static EXPECTED: Mutex<Vec<(Weak<Node>, Code)>> = Mutex::new(Vec::new());
@@ -20,7 +20,7 @@ fn expected() -> MutexGuard<'static, Vec<(Weak<Node>, Code)>> {
 }
 
 /// A task with an event begins.
-pub(super) fn expect(node: &Arc<Node>, code: Code) {
+pub(crate) fn expect(node: &Arc<Node>, code: Code) {
     if raw::reports::watch_patience().is_some() {
         let mut all = expected();
         all.retain(|(node, _)| node.strong_count() > 0);
@@ -29,13 +29,13 @@ pub(super) fn expect(node: &Arc<Node>, code: Code) {
 }
 
 /// A wait that is watched, as long as this is there.
-pub(super) struct Watched {
+pub(crate) struct Watched {
     _until_dropped: Sender<()>,
 }
 
 /// A thread is about to sleep until tasks have ended that stand on no stack. If that lasts, those
 /// are named whose event alone is missing.
-pub(super) fn watch() -> Option<Watched> {
+pub(crate) fn watch() -> Option<Watched> {
     let patience = raw::reports::watch_patience()?;
     let (held, dropped) = channel();
     let watch = move || {

@@ -4,21 +4,20 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use roving::raw::hosted::{self, Frame};
+use roving::raw::hosted::Frame;
 
-use super::Heritage;
-use super::node::Node;
+use super::heritage::Heritage;
 use crate::sync::count::Count;
-use crate::team::thread::Thread;
 
 /// A group. It stays until all of its tasks have ended.
 pub(crate) struct Group {
     /// The heritage of its tasks: this group, among others.
     heritage: Heritage,
     /// The heritage of its task's children before, and where those stand.
-    outer: *const Heritage,
+    pub(crate) outer: *const Heritage,
     pub(crate) outer_group: *const Group,
     outer_frame: Cell<Frame>,
+    /// Where its own tasks stand.
     frame: Cell<Frame>,
     cancelled: AtomicBool,
     /// Of its tasks, those that wait for an event or depend on one.
@@ -44,6 +43,38 @@ impl Group {
         })
     }
 
+    /// One that a task begins whose children have inherited `outer` so far and stood at
+    /// `outer_frame`; those in the group stand at `frame`. The caller owns it, as from a box.
+    pub(crate) fn inside(outer: &Heritage, outer_frame: Frame, frame: Frame) -> *const Group {
+        let group = Box::into_raw(Box::new(Group {
+            heritage: *outer,
+            outer,
+            outer_group: outer.group,
+            outer_frame: Cell::new(outer_frame),
+            frame: Cell::new(frame),
+            cancelled: AtomicBool::new(false),
+            loose: Count::default(),
+            reductions: Cell::new(ptr::null_mut()),
+            holds: Cell::new(false),
+        }));
+        // SAFETY: just made, and nobody else knows it.
+        unsafe { (*group).heritage.group = group };
+        group
+    }
+
+    /// The heritage of its tasks.
+    pub(crate) fn heritage_at(&self) -> *const Heritage {
+        &raw const self.heritage
+    }
+
+    pub(crate) fn frame(&self) -> Frame {
+        self.frame.get()
+    }
+
+    pub(crate) fn outer_frame(&self) -> Frame {
+        self.outer_frame.get()
+    }
+
     /// All that stood below has been drained: its tasks may stand there from now on.
     pub(super) fn lower(&self, base: Frame) {
         self.frame.set(self.frame.get().with_base_of(base));
@@ -64,18 +95,23 @@ impl Group {
     }
 
     /// The description of all that it reduces.
-    pub(super) fn reductions(&self) -> *mut usize {
+    pub(crate) fn reductions(&self) -> *mut usize {
         self.reductions.get()
     }
 
     /// It reduces that; said by its own task, before others ask.
-    pub(super) fn reduce(&self, description: *mut usize) {
+    pub(crate) fn reduce(&self, description: *mut usize) {
         self.reductions.set(description);
     }
 
     /// One of its tasks, a child of the task that has begun it, waits for another child.
-    pub(super) fn hold(&self) {
+    pub(crate) fn hold(&self) {
         self.holds.set(true);
+    }
+
+    /// Whether one of its tasks is held so.
+    pub(crate) fn holds(&self) -> bool {
+        self.holds.get()
     }
 
     pub(crate) fn enter_loose(&self) {
@@ -85,60 +121,9 @@ impl Group {
     pub(crate) fn leave_loose(&self) {
         self.loose.leave();
     }
-}
 
-/// The calling task's innermost group begins.
-pub(crate) fn start(thread: &Thread) {
-    let task = thread.task();
-    let (outer, outer_frame) = (task.heritage_at(), task.frame());
-    let group = Box::into_raw(Box::new(Group {
-        heritage: *task.heritage(),
-        outer,
-        outer_group: task.heritage().group,
-        outer_frame: Cell::new(outer_frame),
-        frame: Cell::new(hosted::open()),
-        cancelled: AtomicBool::new(false),
-        loose: Count::default(),
-        reductions: Cell::new(ptr::null_mut()),
-        holds: Cell::new(false),
-    }));
-    // SAFETY: just made, and nobody else knows it.
-    let heritage = unsafe {
-        (*group).heritage.group = group;
-        task.set_frame((*group).frame.get());
-        &raw const (*group).heritage
-    };
-    task.inherit(heritage);
-    task.groups.set(task.groups.get() + 1);
-}
-
-/// The group ends.
-pub(crate) fn end(thread: &Thread) {
-    let task = thread.task();
-    let at = task.heritage().group;
-    assert!(!at.is_null(), "no taskgroup has begun");
-    // SAFETY: a group of this task, which ends here.
-    let group = unsafe { &*at };
-    match group.holds.get() {
-        true => task.drain(),
-        false => hosted::drain(group.frame.get()),
+    /// Whether none of its tasks waits for an event, or depends on one that does.
+    pub(crate) fn are_loose_over(&self) -> bool {
+        self.loose.has_left(0)
     }
-    let is_over = || group.loose.has_left(0);
-    if !is_over() {
-        // Also what its tasks may depend on: other children of the task.
-        let family = task.family();
-        let is_wanted = |node: &Node| node.is_in(group) || node.is_of(&family);
-        thread.team().loose.wait_until(thread, is_wanted, is_over);
-    }
-    hosted::leave(group.frame.get());
-    task.set_frame(group.outer_frame.get());
-    task.groups.set(task.groups.get() - 1);
-    let is_changed = !ptr::eq(task.heritage_at(), &group.heritage);
-    let controls = task.heritage().controls;
-    task.inherit(group.outer);
-    if is_changed {
-        task.change(thread.team(), |own| *own = controls);
-    }
-    // SAFETY: all of its tasks have ended, and it came from a box.
-    drop(unsafe { Box::from_raw(at.cast_mut()) });
 }

@@ -4,18 +4,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Heritage;
-use super::events;
+use super::heritage::Heritage;
 use super::node::Node;
 use crate::sync::mail::Mail;
-use crate::team::Team;
-use crate::team::thread::Thread;
 
 #[derive(Default)]
 pub(crate) struct Loose {
     /// Counts tasks whose event, or that of one they depend on, has not come; holds those that can
     /// run.
-    mail: Mail<Arc<Node>>,
+    pub(crate) mail: Mail<Arc<Node>>,
     /// Heritages that tasks have changed for themselves.
     #[expect(clippy::vec_box, reason = "others point to what is in the boxes")]
     kept: Mutex<Vec<Box<Heritage>>>,
@@ -28,64 +25,6 @@ unsafe impl Sync for Loose {}
 unsafe impl Send for Loose {}
 
 impl Loose {
-    /// One more task is not on a stack.
-    pub(crate) fn enter(&self) {
-        self.mail.enter();
-    }
-
-    /// One of them has ended. After that the team may end.
-    pub(crate) fn leave(&self) {
-        self.mail.leave();
-    }
-
-    #[inline]
-    pub(crate) fn has_mail(&self) -> bool {
-        self.mail.has_some()
-    }
-
-    /// Leaves a task to who waits here.
-    pub(crate) fn post(&self, team: &Team, node: Arc<Node>) {
-        self.mail.post(node);
-        team.wake_sleepers(&team.barrier);
-        team.wake_sleepers(&team.end);
-    }
-
-    /// Runs one of the tasks that were left here, if it is one of those `wanted`.
-    pub(crate) fn serve(&self, thread: &Thread, wanted: impl Fn(&Node) -> bool) -> bool {
-        let node = self.mail.take(|node| wanted(node));
-        let is_one = node.is_some();
-        if let Some(node) = node {
-            node.run(thread);
-        }
-        is_one
-    }
-
-    /// Waits, and runs meanwhile what can run of the tasks here and is `wanted`: on top of a task
-    /// may run only what that waits for.
-    pub(crate) fn wait_until(
-        &self,
-        thread: &Thread,
-        wanted: impl Fn(&Node) -> bool,
-        done: impl Fn() -> bool,
-    ) {
-        let mut watched = None;
-        while !done() {
-            if !self.serve(thread, &wanted) {
-                watched = watched.or_else(events::watch);
-                let has_mail = || self.mail.has(|node| wanted(node));
-                self.mail.wait(|| done() || has_mail());
-            }
-        }
-    }
-
-    /// Waits until no task is left. After that nobody uses this for a task that has ended.
-    pub(crate) fn wait_for_all(&self, thread: &Thread) {
-        if self.mail.has_been_used() {
-            self.wait_until(thread, |_| true, || self.mail.is_over());
-            self.mail.close();
-        }
-    }
-
     /// Keeps what tasks inherit until the region has ended.
     pub(crate) fn keep(&self, heritage: Heritage) -> *const Heritage {
         let kept = Box::new(heritage);

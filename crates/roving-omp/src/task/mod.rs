@@ -5,46 +5,27 @@
 //! stack of the thread that runs it, so to wait is to take off all that stands above; there is no
 //! count of children. A thief has run what its task has spawned before the task counts as ended.
 
+//!
+//! Here is the state of tasks; it knows no threads and no teams. How threads run tasks is told in
+//! `team`, and how tasks come to be in `constructs`.
+
+pub(crate) mod body;
 pub(crate) mod depend;
-mod events;
+pub(crate) mod events;
 pub(crate) mod group;
+pub(crate) mod heritage;
 pub(crate) mod loose;
 pub(crate) mod node;
-pub(crate) mod reduction;
-pub(crate) mod spawn;
-pub(crate) mod taskloop;
 
 use std::cell::{Cell, RefCell};
-use std::ptr;
 use std::sync::Arc;
 
 use roving::raw::hosted::{self, Frame};
 
+pub(crate) use self::body::Code;
 use self::depend::Children;
-use self::group::Group;
-use crate::env::{Controls, Settings};
+pub(crate) use self::heritage::Heritage;
 use crate::sync::count::Count;
-use crate::team::Team;
-
-/// All that a task hands on to those that it spawns. It stays until the region ends.
-#[derive(Clone, Copy)]
-pub(crate) struct Heritage {
-    pub(crate) controls: Controls,
-    /// The innermost group; null outside of all.
-    pub(crate) group: *const Group,
-    pub(crate) is_final: bool,
-}
-
-impl Heritage {
-    /// Of an initial thread.
-    pub(crate) fn initial() -> Heritage {
-        Heritage {
-            controls: Settings::get().controls,
-            group: ptr::null(),
-            is_final: false,
-        }
-    }
-}
 
 /// A task that runs. It stands on the stack of the thread that runs it.
 pub(crate) struct Task {
@@ -100,18 +81,6 @@ impl Task {
     /// Its further children inherit that.
     pub(crate) fn inherit(&self, heritage: *const Heritage) {
         self.heritage.set(heritage);
-    }
-
-    /// Changes what it has for itself, and what its further children inherit.
-    pub(crate) fn change(&self, team: &Team, change: impl FnOnce(&mut Controls)) {
-        let mut heritage = *self.heritage();
-        change(&mut heritage.controls);
-        // Where no task can have inherited it that has not ended, the last one is written anew:
-        // outside of regions the kept ones would only become more.
-        let is_alone = self.is_implicit && self.groups.get() == 0 && team.threads() == 1;
-        if !(is_alone && team.loose.keep_instead(self.heritage_at(), heritage)) {
-            self.inherit(team.loose.keep(heritage));
-        }
     }
 
     /// How many counted children it has.

@@ -14,20 +14,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use roving::raw::hosted;
-
-use super::Heritage;
+use super::body::Body;
 use super::group::Group;
-use super::spawn::{Block, run};
+use super::heritage::Heritage;
 use crate::sync::count::{Count, Missing};
-use crate::team::thread::Thread;
-use crate::team::{Code, Team};
-
-/// The code that a node runs, and its data.
-pub(crate) struct Body {
-    pub(crate) code: Code,
-    pub(crate) data: Block,
-}
+use crate::sync::mail::Mail;
+use crate::sync::rendezvous::Rendezvous;
 
 /// Without these a node has not ended.
 #[derive(Clone, Copy)]
@@ -52,19 +44,27 @@ pub(crate) struct Node {
     missing: Missing,
     body: Mutex<Option<Body>>,
     heritage: *const Heritage,
-    team: *const Team,
+    /// Its team's: where it is counted, and left to those that wait.
+    mail: *const Mail<Arc<Node>>,
+    meeting: *const Rendezvous,
     /// How many counted children its parent has.
     family: Arc<Count>,
     counted: AtomicBool,
 }
 
-// SAFETY: team and heritage stay until the region has ended, which waits for the node.
+// SAFETY: heritage, mail and meeting stay until the region has ended, which waits for the node.
 unsafe impl Send for Node {}
-// SAFETY: all that changes is behind locks and atomics; team and heritage stay.
+// SAFETY: all that changes is behind locks and atomics; heritage, mail and meeting stay.
 unsafe impl Sync for Node {}
 
 impl Node {
-    pub(crate) fn new(thread: &Thread, family: &Arc<Count>, detaches: bool) -> Arc<Node> {
+    /// One with this heritage, of a parent with that family, in a team with this mail and meeting.
+    pub(crate) fn new(
+        heritage: *const Heritage,
+        family: &Arc<Count>,
+        (mail, meeting): (&Mail<Arc<Node>>, &Rendezvous),
+        detaches: bool,
+    ) -> Arc<Node> {
         let node = Node {
             links: Mutex::default(),
             unmet: Count::of(1),
@@ -73,8 +73,9 @@ impl Node {
                 false => Awaited::Code as u8,
             }),
             body: Mutex::new(None),
-            heritage: thread.task().heritage_at(),
-            team: thread.team(),
+            heritage,
+            mail,
+            meeting,
             family: Arc::clone(family),
             counted: AtomicBool::new(false),
         };
@@ -82,6 +83,11 @@ impl Node {
             node.count();
         }
         Arc::new(node)
+    }
+
+    /// The heritage that it has, and hands on.
+    pub(crate) fn heritage_at(&self) -> *const Heritage {
+        self.heritage
     }
 
     fn links(&self) -> MutexGuard<'_, Links> {
@@ -93,9 +99,9 @@ impl Node {
         unsafe { &*self.heritage }
     }
 
-    fn team(&self) -> &Team {
+    fn mail(&self) -> &Mail<Arc<Node>> {
         // SAFETY: see `Send`.
-        unsafe { &*self.team }
+        unsafe { &*self.mail }
     }
 
     /// It is counted from now on.
@@ -103,22 +109,22 @@ impl Node {
         // Ordering: Relaxed; the caller is the parent, before the task could run.
         self.counted.store(true, Ordering::Relaxed);
         self.family.enter();
-        self.team().loose.enter();
+        self.mail().enter();
         // SAFETY: a group waits for its tasks.
         if let Some(group) = unsafe { self.heritage().group.as_ref() } {
             group.enter_loose();
         }
     }
 
-    fn leave_counts(&self) {
+    pub(crate) fn leave_counts(&self) {
         // SAFETY: as in `count`.
         if let Some(group) = unsafe { self.heritage().group.as_ref() } {
             group.leave_loose();
         }
-        let team = self.team();
+        let mail = self.mail();
         self.family.leave();
         // The last: the team may end.
-        team.loose.leave();
+        mail.leave();
     }
 
     /// It depends on that one. Said by the parent of both.
@@ -140,58 +146,28 @@ impl Node {
         self.unmet.has_left(1)
     }
 
-    /// It has been made, and runs when it can.
-    pub(crate) fn enter(self: Arc<Node>, thread: &Thread, body: Body) {
-        *self.body.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
-        if self.is_met() {
-            // A thread that is alone in its team may be a worker for an outer one, whose threads
-            // would take the task for theirs.
-            match thread.team().threads() {
-                1 => self.run(thread),
-                _ => self.push(),
-            }
-        }
-    }
-
     /// Whether its code has run, and its event has come.
     pub(crate) fn is_over(&self) -> bool {
         self.links().is_over
     }
 
     /// One thing that it waited for is there. Returns whether it was the last.
-    fn is_met(&self) -> bool {
+    pub(crate) fn is_met(&self) -> bool {
         self.unmet.leave()
     }
 
-    /// Puts it on the calling thread's stack, which is one of the team's.
-    fn push(self: Arc<Node>) {
-        // SAFETY: it has all that it needs by itself, and the region waits for it.
-        let pushed = unsafe { hosted::add(move || self.run(Thread::current())) };
-        if let Err(run) = pushed {
-            run();
-        }
+    /// Gives it the code that it runs. Done once, before it can run.
+    pub(crate) fn give(&self, body: Body) {
+        *self.body.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
     }
 
-    /// Runs it.
-    pub(crate) fn run(self: Arc<Node>, thread: &Thread) {
-        let body = self
-            .body
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(Body { code, data }) = body {
-            let frame = hosted::open();
-            // SAFETY: code and data go together, and the heritage stays.
-            unsafe { run(thread, code, self.heritage, data.at()) };
-            if self.is_counted() {
-                hosted::drain(frame);
-            }
-            hosted::leave(frame);
-        }
-        self.end_part(Awaited::Code);
+    /// Takes the code that it runs.
+    pub(crate) fn take(&self) -> Option<Body> {
+        let mut body = self.body.lock().unwrap_or_else(PoisonError::into_inner);
+        body.take()
     }
 
-    fn is_counted(&self) -> bool {
+    pub(crate) fn is_counted(&self) -> bool {
         // Ordering: Relaxed; set before it could run.
         self.counted.load(Ordering::Relaxed)
     }
@@ -215,31 +191,27 @@ impl Node {
     }
 
     /// Whether its code has run, and its event has not come.
-    pub(super) fn lacks_event_alone(&self) -> bool {
+    pub(crate) fn lacks_event_alone(&self) -> bool {
         self.missing.is_only(Awaited::Event as u8)
     }
 
-    /// Its code has run, or its event has come. With both it has ended.
-    pub(crate) fn end_part(self: Arc<Node>, part: Awaited) {
+    /// Its code has run, or its event has come. `Some`: with that it has ended, and these depend on
+    /// it.
+    pub(crate) fn come(&self, part: Awaited) -> Option<Vec<Arc<Node>>> {
         if !self.missing.come(part as u8) {
-            return;
+            return None;
         }
-        let successors = {
-            let mut links = self.links();
-            links.is_over = true;
-            std::mem::take(&mut links.successors)
-        };
-        for node in successors {
-            if node.is_met() {
-                match node.is_counted() {
-                    // The team stays meanwhile: this one is counted as well, or stands on a stack.
-                    true => node.team().loose.post(node.team(), Arc::clone(&node)),
-                    false => node.push(),
-                }
-            }
-        }
-        if self.is_counted() {
-            self.leave_counts();
-        }
+        let mut links = self.links();
+        links.is_over = true;
+        Some(std::mem::take(&mut links.successors))
+    }
+
+    /// Leaves it to those of its team's threads that wait.
+    pub(crate) fn post(self: Arc<Node>) {
+        // SAFETY: see `Send`. Whoever posts it sees to it that the team stays meanwhile.
+        let (mail, meeting) = unsafe { (&*self.mail, &*self.meeting) };
+        mail.post(self);
+        meeting.wake_sleepers(&meeting.barrier);
+        meeting.wake_sleepers(&meeting.end);
     }
 }

@@ -17,9 +17,8 @@ use roving::raw;
 
 use roving::raw::hosted;
 
-use super::Team;
 use super::thread::Thread;
-use crate::prim::Ordering;
+use super::{Team, tasks};
 use crate::sync::barrier::Barrier;
 use crate::sync::patience::Patience;
 
@@ -33,12 +32,12 @@ impl Team {
         }
         thread.task().drain();
         if threads == 1 {
-            self.loose.wait_for_all(thread);
+            tasks::wait_for_loose(self, thread);
         } else if let Some(round) = barrier.arrive(threads) {
             self.wait_for_round(thread, barrier, round, cancels);
         } else {
-            self.loose.wait_for_all(thread);
-            barrier.open(|| self.wake_parked());
+            tasks::wait_for_loose(self, thread);
+            barrier.open(|| self.meeting.wake_parked());
         }
         cancels && self.is_cancelled()
     }
@@ -62,57 +61,22 @@ impl Team {
         }
     }
 
-    /// Has those look that sleep at a barrier. Those of the next region do so in vain.
-    pub(crate) fn wake_sleepers(&self, barrier: &Barrier) {
-        barrier.rounds.ring_and(|| self.wake_parked());
-    }
-
-    fn wake_parked(&self) {
-        // Who has been parked saw that there are tasks before it counted itself as a sleeper.
-        if let Some(hosted) = self.hosted().filter(|_| self.has_tasks()) {
-            (0..hosted.seats()).for_each(|seat| hosted.wake(seat));
-        }
-    }
-
-    /// Whether tasks have been spawned, so that it is worth looking for some.
-    #[inline]
-    fn has_tasks(&self) -> bool {
-        // Ordering: Relaxed; a hint, or ordered by the gate's sleepers.
-        self.tasked.load(Ordering::Relaxed)
-    }
-
-    /// From now on those that wait look for tasks.
-    #[inline]
-    pub(crate) fn begin_tasks(&self) {
-        if !self.has_tasks() {
-            self.begin_first_task();
-        }
-    }
-
-    #[cold]
-    fn begin_first_task(&self) {
-        // Ordering: Relaxed; who sleeps looks after it has counted itself.
-        self.tasked.store(true, Ordering::Relaxed);
-        self.barrier.rounds.ring();
-        self.end.rounds.ring();
-    }
-
     fn wait_for_round(&self, thread: &Thread, barrier: &Barrier, round: u64, cancels: bool) {
         let is_over = || {
             barrier.rounds.number() != round
                 || cancels && self.is_cancelled()
-                || self.loose.has_mail()
+                || self.loose.mail.has_some()
         };
         let (mut patience, mut looks) = (Patience::default(), 0);
         loop {
             if is_over() {
-                if !self.loose.has_mail() {
+                if !self.loose.mail.has_some() {
                     return;
                 }
-                self.loose.serve(thread, |_| true);
+                tasks::serve(self, thread, |_| true);
                 continue;
             }
-            let has_tasks = self.has_tasks();
+            let has_tasks = self.meeting.has_tasks();
             if has_tasks && hosted::steal(looks) {
                 (patience, looks) = (Patience::default(), 0);
                 continue;
@@ -123,7 +87,9 @@ impl Team {
             }
             match has_tasks {
                 true => barrier.rounds.asleep(|| hosted::sleep_until(is_over)),
-                false => barrier.rounds.sleep(|_| is_over() || self.has_tasks()),
+                false => barrier
+                    .rounds
+                    .sleep(|_| is_over() || self.meeting.has_tasks()),
             }
         }
     }

@@ -1,7 +1,9 @@
-//! A crew: the threads that a thread of the program's keeps for its regions. They are the workers
+//! A crew: the threads that a thread keeps for its regions, be it one of the program's or, where
+//! regions are nested, of a crew. They are the workers
 //! of a Roving pool; between regions each sits at its *dock*, looks around for a while, and sleeps.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Once};
 use std::thread::{self, JoinHandle};
@@ -9,10 +11,11 @@ use std::thread::{self, JoinHandle};
 use roving::Pool;
 use roving::raw::hosted::{self, Hosted};
 
-use super::region;
+use super::part;
 use super::{Region, Team};
 use crate::env::{Settings, warn};
 use crate::sync::dock::Dock;
+use crate::task::Heritage;
 
 /// How often the process was forked on the way here, as far as crews have been there.
 fn forks() -> u32 {
@@ -126,7 +129,7 @@ impl Crew {
         unsafe {
             self.shared
                 .hosted()
-                .be(0, || region::run(&self.shared.team, 0))
+                .be(0, || part::run(&self.shared.team, 0))
         };
         self.is_busy.set(false);
     }
@@ -151,6 +154,40 @@ impl Drop for Crew {
     }
 }
 
+thread_local! {
+    /// By how many regions of crews it is in. In boxes: others know where they are.
+    #[expect(clippy::vec_box, reason = "a crew stays where it is when another comes")]
+    static CREWS: RefCell<Vec<Box<Crew>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls `f` with a crew of the calling thread's that is in no region, of at least `threads`
+/// threads if the system gives so many. `None`: the thread is about to end, and can have none any
+/// more.
+pub(super) fn with_crew<R>(threads: usize, f: impl FnOnce(&Crew) -> R) -> Option<R> {
+    let crew = CREWS.try_with(|crews| {
+        let mut crews = crews.borrow_mut();
+        if crews.iter().any(|crew| !crew.is_here()) {
+            // A forked child has none of them.
+            crews.drain(..).for_each(drop);
+        }
+        let depth = crews.iter().take_while(|crew| crew.is_busy()).count();
+        let fits = crews
+            .get(depth)
+            .is_some_and(|crew| crew.wanted() >= threads);
+        if !fits {
+            // First, so that not both are there at once; further in there is none in use.
+            crews.truncate(depth);
+            let region = Region::outermost(Heritage::initial());
+            crews.push(Box::new(Crew::new(threads, region)));
+        }
+        ptr::from_ref(&*crews[depth])
+    });
+    let crew = crew.ok()?;
+    // SAFETY: crews go by their own thread only, which is in `f` now, and by this function only
+    // when they are in no region. The first region that `f` begins is this crew's.
+    Some(f(unsafe { &*crew }))
+}
+
 /// The thread at that seat, from start to end.
 fn serve(shared: &Shared, seat: usize) {
     shared.hosted().enlist(seat);
@@ -164,7 +201,7 @@ fn serve(shared: &Shared, seat: usize) {
                 if shared.ends.load(Ordering::Relaxed) {
                     return;
                 }
-                region::run(&shared.team, seat as u32);
+                part::run(&shared.team, seat as u32);
             }
         });
     }

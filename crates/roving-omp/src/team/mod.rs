@@ -1,11 +1,13 @@
-//! Teams: the threads of a region, the tasks that they begin with, and how they wait for each
-//! other.
+//! Teams: the threads of a region, the tasks that they begin with, and how they run tasks and wait
+//! for each other.
 
 pub(crate) mod barrier;
-pub(crate) mod crew;
+mod crew;
+mod part;
 pub(crate) mod region;
-pub(crate) mod root;
+mod root;
 pub(crate) mod site;
+pub(crate) mod tasks;
 pub(crate) mod thread;
 
 use std::cell::UnsafeCell;
@@ -16,15 +18,23 @@ use std::sync::{Mutex, PoisonError};
 use roving::raw::hosted::Hosted;
 
 use self::site::Site;
-use self::thread::League;
 use crate::env::Bind;
 use crate::loops::share::{RING, Share};
-use crate::sync::barrier::Barrier;
-use crate::task::Heritage;
+use crate::sync::rendezvous::Rendezvous;
 use crate::task::loose::Loose;
+use crate::task::{Code, Heritage};
 
-/// The code of a region, a task or the like, and what it gets.
-pub(crate) type Code = unsafe extern "C" fn(*mut ());
+/// How many teams there are in the league that a thread runs in, and which of them is its own.
+#[derive(Clone, Copy)]
+pub(crate) struct League {
+    pub(crate) teams: u32,
+    pub(crate) num: u32,
+}
+
+impl League {
+    /// Outside of `teams`.
+    pub(crate) const ONE: League = League { teams: 1, num: 0 };
+}
 
 /// All that is fixed when a region begins.
 #[derive(Clone, Copy)]
@@ -49,19 +59,35 @@ pub(crate) struct Region {
     pub(crate) begins_in_loop: bool,
 }
 
+impl Region {
+    /// Outside of all regions.
+    fn outermost(heritage: Heritage) -> Region {
+        unsafe extern "C" fn nothing(_: *mut ()) {}
+        Region {
+            code: nothing,
+            data: ptr::null_mut(),
+            threads: 1,
+            level: 0,
+            active: 0,
+            outer: ptr::null(),
+            outer_num: 0,
+            heritage,
+            league: League::ONE,
+            bind: Bind::False,
+            site: None,
+            begins_in_loop: false,
+        }
+    }
+}
+
 /// The threads of a region, from its beginning to its end. That of a crew is used again.
 pub(crate) struct Team {
     /// Written by the thread that begins a region, before the others hear of it.
     region: UnsafeCell<Region>,
-    /// The seats of its threads; none where it is one thread that is not of a crew.
-    hosted: Option<Hosted>,
-    pub(crate) barrier: Barrier,
-    /// The barrier at the region's end.
-    pub(crate) end: Barrier,
+    /// Its barriers, and who waits there.
+    pub(crate) meeting: Rendezvous,
     pub(crate) ring: [Share; RING],
     pub(crate) cancelled: AtomicBool,
-    /// Whether tasks have been spawned, so that it is worth looking for some.
-    pub(crate) tasked: AtomicBool,
     /// The data that a `single` with `copyprivate` hands to the others.
     pub(crate) copied: AtomicPtr<()>,
     pub(crate) loose: Loose,
@@ -90,12 +116,9 @@ impl Team {
     fn with(region: Region, hosted: Option<Hosted>) -> Team {
         Team {
             region: UnsafeCell::new(region),
-            hosted,
-            barrier: Barrier::default(),
-            end: Barrier::default(),
+            meeting: Rendezvous::new(hosted),
             ring: std::array::from_fn(Share::new),
             cancelled: AtomicBool::new(false),
-            tasked: AtomicBool::new(false),
             copied: AtomicPtr::new(ptr::null_mut()),
             loose: Loose::default(),
             missed: Mutex::default(),
@@ -103,7 +126,7 @@ impl Team {
     }
 
     pub(crate) fn hosted(&self) -> Option<&Hosted> {
-        self.hosted.as_ref()
+        self.meeting.hosted()
     }
 
     #[inline]
@@ -124,7 +147,7 @@ impl Team {
     pub(crate) unsafe fn begin(&self, region: Region) {
         // SAFETY: the caller's promise.
         unsafe { *self.region.get() = region };
-        self.barrier.reset();
+        self.meeting.reset();
         self.loose.forget();
         for (index, share) in self.ring.iter().enumerate() {
             share.reset(index);
@@ -133,9 +156,8 @@ impl Team {
             let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
             missed.clear();
         }
-        // Ordering: Relaxed, all; the others hear of the region after this ([dock]).
+        // Ordering: Relaxed; the others hear of the region after this ([dock]).
         self.cancelled.store(false, Ordering::Relaxed);
-        self.tasked.store(false, Ordering::Relaxed);
     }
 
     /// Keeps a construct that a thread has for itself until the region has ended.

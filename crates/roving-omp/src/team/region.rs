@@ -4,16 +4,13 @@ use std::ptr;
 
 use roving::raw::calls::WORKERS_LIMIT;
 
-use roving::raw::hosted;
-
-use super::root;
-use super::thread::{League, Position, Progress, Thread};
-use super::{Code, Region, Team};
+use super::thread::Thread;
+use super::{League, Region, Team, crew, part};
 use crate::env::{Bind, Controls, Settings};
 use crate::loops::plan::Plan;
 use crate::sync::patience;
 use crate::task::group::Group;
-use crate::task::{Heritage, Task};
+use crate::task::{Code, Heritage};
 
 /// A region that is asked for.
 pub(crate) struct Asked {
@@ -54,20 +51,20 @@ pub(crate) fn begin(
                 // SAFETY: its last region has ended.
                 unsafe { team.begin(region) };
                 set_up(team);
-                root::with_crew(threads as usize, |crew| crew.run(threads as usize))
+                crew::with_crew(threads as usize, |crew| crew.run(threads as usize))
                     .expect("there was one");
             }
             None => {
                 // A team is large: where it is made in one branch and used after it, it is copied.
                 let own = Team::new(region);
                 set_up(&own);
-                self::run(&own, 0);
+                part::run(&own, 0);
             }
         }
     };
     let is_inner = thread.team().region().active > 0;
     if threads > 1 {
-        let found = root::with_crew(threads as usize, |crew| {
+        let found = crew::with_crew(threads as usize, |crew| {
             let threads = threads.min(crew.threads() as u32);
             if threads > 1 {
                 // The thread that meets an inner region is at work already.
@@ -99,9 +96,9 @@ pub(crate) fn alone(code: Code, data: *mut (), controls: Controls, league: Leagu
         code,
         data,
         league,
-        ..root::outermost(heritage)
+        ..Region::outermost(heritage)
     });
-    run(&team, 0);
+    part::run(&team, 0);
     thread.league.set(before);
 }
 
@@ -160,36 +157,4 @@ fn region_of(thread: &Thread, asked: &Asked, threads: u32) -> Region {
         site: thread.site.get(),
         begins_in_loop: false,
     }
-}
-
-/// Runs one thread's part of the team's region.
-pub(crate) fn run(team: &Team, num: u32) {
-    let thread = Thread::of_any();
-    let region = team.region();
-    let frame = hosted::open();
-    let task = Task::implicit(frame, &region.heritage);
-    let mut progress = Progress::START;
-    if region.begins_in_loop {
-        (progress.constructs, progress.share) = (1, &team.ring[0]);
-    }
-    let before = thread.go(Position {
-        team,
-        num,
-        task: &task,
-        progress,
-    });
-    thread.league.set(region.league);
-    let site = thread.site.get();
-    if let Some(from) = region.site {
-        thread.move_to(from.of(region.bind, num as usize, region.threads as usize));
-    }
-    // SAFETY: who began the region gave code and data that go together, and waits for its end.
-    unsafe { (region.code)(region.data) };
-    team.wait_for_all(thread, &team.end, false);
-    if num == 0 {
-        // At the place where it was; the others stay where they are for their next region.
-        thread.site.set(site);
-    }
-    thread.go(before);
-    hosted::leave(frame);
 }

@@ -3,9 +3,8 @@
 use std::cell::Cell;
 use std::ptr;
 
-use super::Team;
-use super::root;
 use super::site::Site;
+use super::{League, Team};
 use crate::env::Controls;
 use crate::loops::share::Share;
 use crate::task::Task;
@@ -32,18 +31,6 @@ impl Progress {
     };
 }
 
-/// How many teams there are in the league that a thread runs in, and which of them is its own.
-#[derive(Clone, Copy)]
-pub(crate) struct League {
-    pub(crate) teams: u32,
-    pub(crate) num: u32,
-}
-
-impl League {
-    /// Outside of `teams`.
-    pub(crate) const ONE: League = League { teams: 1, num: 0 };
-}
-
 /// Where a thread is.
 #[derive(Clone, Copy)]
 pub(crate) struct Position {
@@ -57,7 +44,8 @@ pub(crate) struct Position {
 pub(crate) struct Thread {
     team: Cell<*const Team>,
     num: Cell<u32>,
-    task: Cell<*const Task>,
+    /// Null: it has not been one of OpenMP's.
+    pub(super) task: Cell<*const Task>,
     pub(crate) progress: Cell<Progress>,
     pub(crate) league: Cell<League>,
     /// `None`: it is not bound, or not yet.
@@ -79,16 +67,6 @@ thread_local! {
 }
 
 impl Thread {
-    /// The calling thread. If it has not been one of OpenMP's before, it is an initial one now.
-    #[inline]
-    pub(crate) fn current() -> &'static Thread {
-        let thread = Thread::of_any();
-        if thread.task.get().is_null() {
-            root::begin(thread);
-        }
-        thread
-    }
-
     /// The calling thread, whether or not it is in a task.
     #[inline]
     pub(super) fn of_any() -> &'static Thread {
@@ -157,5 +135,18 @@ impl Thread {
     #[inline]
     pub(crate) fn controls(&self) -> Controls {
         self.task().heritage().controls
+    }
+
+    /// Changes what its task has for itself, and what the task's further children inherit.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Controls)) {
+        let (task, team) = (self.task(), self.team());
+        let mut heritage = *task.heritage();
+        change(&mut heritage.controls);
+        // Where no task can have inherited it that has not ended, the last one is written anew:
+        // outside of regions the kept ones would only become more.
+        let is_alone = task.is_implicit && task.groups.get() == 0 && team.threads() == 1;
+        if !(is_alone && team.loose.keep_instead(task.heritage_at(), heritage)) {
+            task.inherit(team.loose.keep(heritage));
+        }
     }
 }

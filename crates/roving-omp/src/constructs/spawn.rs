@@ -1,17 +1,16 @@
 //! The way of a task from the call that makes it to where it runs.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr;
 use std::sync::Arc;
 
 use roving::raw::hosted;
 
-use super::depend::{self, Children};
-use super::events;
-use super::group::Group;
-use super::node::{Awaited, Body, Node};
-use super::{Heritage, Task};
-use crate::team::Code;
+use crate::task::body::{Block, Body, Code, Copy};
+use crate::task::depend::{self, Children};
+use crate::task::events;
+use crate::task::node::{Awaited, Node};
+use crate::task::{Heritage, Task};
+use crate::team::tasks::{self, is_cancelled, run};
 use crate::team::thread::Thread;
 
 /// The flags of a task, as a compiler passes them.
@@ -26,9 +25,6 @@ pub(crate) mod flag {
     pub(crate) const DETACH: u32 = 1 << 13;
     pub(crate) const STRICT: u32 = 1 << 14;
 }
-
-/// Copies what a task gets, where that is more than to copy its bytes.
-pub(crate) type Copy = unsafe extern "C" fn(*mut (), *mut ());
 
 /// A task that is asked for.
 pub(crate) struct Asked {
@@ -64,49 +60,10 @@ impl Asked {
             event: ptr::null_mut(),
         }
     }
-}
 
-/// Memory for what a task gets.
-pub(crate) struct Block {
-    at: *mut (),
-    layout: Layout,
-}
-
-// SAFETY: what it holds is for the one task, wherever that runs.
-unsafe impl Send for Block {}
-
-impl Block {
     /// A copy of the data.
-    pub(crate) fn of(asked: &Asked) -> Block {
-        let layout = Layout::from_size_align(asked.size.max(1), asked.align.max(1));
-        let layout = layout.expect("the size and alignment of a type");
-        // SAFETY: the size is not 0.
-        let at = unsafe { alloc(layout) };
-        if at.is_null() {
-            handle_alloc_error(layout);
-        }
-        // SAFETY: both are of that size, and apart.
-        unsafe {
-            match asked.copy {
-                Some(copy) => copy(at.cast(), asked.data),
-                None => ptr::copy_nonoverlapping(asked.data.cast::<u8>(), at, asked.size),
-            }
-        }
-        Block {
-            at: at.cast(),
-            layout,
-        }
-    }
-
-    pub(crate) fn at(&self) -> *mut () {
-        self.at
-    }
-}
-
-impl Drop for Block {
-    fn drop(&mut self) {
-        // SAFETY: allocated so.
-        unsafe { dealloc(self.at.cast(), self.layout) };
+    pub(crate) fn copied(&self) -> Block {
+        Block::copied(self.data, (self.size, self.align), self.copy)
     }
 }
 
@@ -151,31 +108,6 @@ impl Large {
     }
 }
 
-/// Runs a task's code, unless its group has been cancelled.
-///
-/// # Safety
-/// Code and data go together; the heritage stays as long as the task and those it spawns.
-#[inline]
-pub(crate) unsafe fn run(thread: &Thread, code: Code, heritage: *const Heritage, data: *mut ()) {
-    // SAFETY: the caller's promise.
-    if is_cancelled(thread, unsafe { &*heritage }) {
-        return;
-    }
-    let frame = hosted::open();
-    let task = Task::explicit(frame, heritage);
-    // SAFETY: the caller's promise.
-    thread.within(&task, || unsafe { code(data) });
-    hosted::leave(frame);
-}
-
-/// Whether a task that inherits this is to be left out.
-#[inline]
-fn is_cancelled(thread: &Thread, heritage: &Heritage) -> bool {
-    // SAFETY: a group stays until its tasks have ended.
-    let group = unsafe { heritage.group.as_ref() };
-    group.is_some_and(Group::is_cancelled) || thread.team().is_cancelled()
-}
-
 /// Makes a task of plain code and small data, if it is one that is pushed and nothing more. The
 /// parameters come one by one: what stands in memory is written in parts, and to read it whole at
 /// once takes longer than the rest. Compilers leave it outside of its two callers, unless they are
@@ -196,7 +128,7 @@ pub(crate) fn small(code: Code, data: *const (), size: usize) -> bool {
         }
         return true;
     }
-    thread.team().begin_tasks();
+    thread.team().meeting.begin_tasks();
     let mut words = [0; WORDS];
     // SAFETY: the data is of that size, and fits.
     unsafe { copy_words(data, &mut words, size) };
@@ -232,11 +164,11 @@ pub(crate) fn task(asked: &Asked) {
         small(asked.code, asked.data, asked.size);
         return;
     }
-    thread.team().begin_tasks();
+    thread.team().meeting.begin_tasks();
     let large = Large {
         code: asked.code,
         heritage: task.heritage_at(),
-        data: Block::of(asked),
+        data: asked.copied(),
     };
     // SAFETY: what it uses stays until it is waited for, as that of a small one.
     let pushed = unsafe { hosted::add(move || large.run()) };
@@ -283,18 +215,25 @@ fn at_once(thread: &Thread, asked: &Asked) {
         };
         heritage = &own;
     }
-    let block = asked.copy.is_some().then(|| Block::of(asked));
+    let block = asked.copy.is_some().then(|| asked.copied());
     let data = block.as_ref().map_or(asked.data, Block::at);
     // SAFETY: code and data go together. A final task's own heritage stays: what it spawns runs at
     // once, too.
     unsafe { run(thread, asked.code, heritage, data) };
 }
 
+/// A node for a child of the calling task.
+fn node_of(thread: &Thread, detaches: bool) -> Arc<Node> {
+    let (task, team) = (thread.task(), thread.team());
+    let meets = (&team.loose.mail, &team.meeting);
+    Node::new(task.heritage_at(), &task.family(), meets, detaches)
+}
+
 fn with_node(thread: &Thread, asked: &Asked) {
     let task = thread.task();
     let detaches = asked.flags & flag::DETACH != 0;
     let runs_here = !asked.may_wait || task.heritage().is_final || asked.flags & flag::FINAL != 0;
-    let node = Node::new(thread, &task.family(), detaches);
+    let node = node_of(thread, detaches);
     if detaches {
         events::expect(&node, asked.code);
     }
@@ -318,15 +257,15 @@ fn with_node(thread: &Thread, asked: &Asked) {
         // SAFETY: the task's own group, which has not ended.
         unsafe { &*task.heritage().group }.hold();
     }
-    thread.team().begin_tasks();
+    thread.team().meeting.begin_tasks();
     if !runs_here {
-        let data = Block::of(asked);
+        let data = asked.copied();
         let code = asked.code;
-        return node.enter(thread, Body { code, data });
+        return tasks::enter(node, thread, Body { code, data });
     }
     wait_for(thread, &node);
     at_once(thread, asked);
-    Arc::clone(&node).end_part(Awaited::Code);
+    tasks::end_part(&node, Awaited::Code);
     if detaches {
         wait_for_children(thread, || node.is_over());
     }
@@ -343,8 +282,7 @@ fn wait_for(thread: &Thread, node: &Node) {
 /// Waits until something is so that counted children of the calling task bring about.
 fn wait_for_children(thread: &Thread, done: impl Fn() -> bool) {
     let family = thread.task().family();
-    let loose = &thread.team().loose;
-    loose.wait_until(thread, |node| node.is_of(&family), done);
+    tasks::wait_until(thread.team(), thread, |node| node.is_of(&family), done);
 }
 
 /// `taskwait`.
@@ -375,13 +313,13 @@ pub(crate) unsafe fn wait_depend(list: *const *const usize) {
     // SAFETY: the caller's promise.
     let list = unsafe { depend::read(list) };
     let node = {
-        let node = Node::new(thread, &task.family(), false);
+        let node = node_of(thread, false);
         let mut children = task.children.borrow_mut();
         children.get_or_insert_default().enter(&node, &list);
         node
     };
     wait_for(thread, &node);
-    node.end_part(Awaited::Code);
+    tasks::end_part(&node, Awaited::Code);
 }
 
 /// An event has come.
@@ -391,5 +329,5 @@ pub(crate) unsafe fn wait_depend(list: *const *const usize) {
 pub(crate) unsafe fn fulfill(event: *const Node) {
     // SAFETY: the caller's promise.
     let node = unsafe { Arc::from_raw(event) };
-    node.end_part(Awaited::Event);
+    tasks::end_part(&node, Awaited::Event);
 }

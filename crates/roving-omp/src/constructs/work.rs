@@ -3,11 +3,11 @@
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use super::doacross::Doacross;
-use super::plan::{Plan, Range};
-use super::share::{Joined, Setup, Share};
+use super::reduction;
 use crate::env::{Kind, Schedule};
-use crate::task::reduction;
+use crate::loops::doacross::Doacross;
+use crate::loops::plan::{Plan, Range};
+use crate::loops::share::{Joined, Setup, Share};
 use crate::team::thread::Thread;
 
 /// A loop that a thread comes to.
@@ -54,7 +54,7 @@ pub(crate) fn is_first(thread: &Thread) -> bool {
         return true;
     }
     let (k, share) = meet(thread);
-    let joined = share.join(k, thread.team(), |_| ());
+    let joined = share.join(k, || thread.team().is_cancelled(), |_| ());
     if let Joined::Missed(_) = joined {
         return false;
     }
@@ -70,11 +70,15 @@ pub(crate) fn begin(thread: &Thread, asked: &Asked<'_>) {
 /// Comes to a loop, of which the first thread also sets up `more`.
 pub(crate) fn begin_with(thread: &Thread, asked: &Asked<'_>, more: impl FnOnce(&mut Setup<'_>)) {
     let (k, share) = meet(thread);
-    let joined = share.join(k, thread.team(), |setup| {
-        *setup.plan = Some(asked.plan(thread, thread.team().threads()));
-        *setup.doacross = asked.doacross.map(Doacross::new);
-        more(setup);
-    });
+    let joined = share.join(
+        k,
+        || thread.team().is_cancelled(),
+        |setup| {
+            *setup.plan = Some(asked.plan(thread, thread.team().threads()));
+            *setup.doacross = asked.doacross.map(Doacross::new);
+            more(setup);
+        },
+    );
     let mut progress = thread.progress.get();
     progress.share = match joined {
         Joined::Missed(own) => thread.team().keep(own),

@@ -1,7 +1,7 @@
 //! `taskloop`: a loop whose parts are tasks.
 
-use super::group;
-use super::spawn::{self, Asked, Block, flag};
+use super::spawn::{self, Asked, flag};
+use super::{reduction, taskgroup};
 use crate::loops::plan::Range;
 use crate::team::thread::Thread;
 
@@ -30,10 +30,10 @@ pub(crate) fn run(asked: &Asked, tasks: u64, range: Range) {
         return;
     }
     if grouped {
-        group::start(thread);
+        taskgroup::start(thread);
         if asked.flags & flag::REDUCTION != 0 {
             // SAFETY: the description stands in the data, behind the bounds.
-            unsafe { super::reduction::register(*asked.data.cast::<*mut usize>().add(2)) };
+            unsafe { reduction::register(*asked.data.cast::<*mut usize>().add(2)) };
         }
     }
     let (count, least, more) = parts(range.count, tasks, asked.flags, thread.team().threads());
@@ -42,7 +42,7 @@ pub(crate) fn run(asked: &Asked, tasks: u64, range: Range) {
         let to = (from + least + u64::from(index < more)).min(range.count);
         let (start, end) = range.bounds((from, to));
         from = to;
-        let block = Block::of(asked);
+        let block = asked.copied();
         // SAFETY: the data begins with two words for the bounds.
         unsafe {
             let words = block.at().cast::<u64>();
@@ -59,7 +59,7 @@ pub(crate) fn run(asked: &Asked, tasks: u64, range: Range) {
         // Copied bit by bit, it is the task's now: a compiler's copy is not undone, but moved.
     }
     if grouped {
-        group::end(thread);
+        taskgroup::end(thread);
     }
 }
 

@@ -14,7 +14,8 @@
 
 use std::ptr;
 
-use super::group::{self, Group};
+use super::taskgroup;
+use crate::task::group::Group;
 use crate::team::thread::Thread;
 
 const COUNT: usize = 0;
@@ -69,7 +70,7 @@ pub(crate) unsafe fn join(thread: &Thread, description: *mut usize, copies: *mut
         let bytes = *description.add(BYTES) * threads;
         *description.add(COPIES) = copies as usize;
         *description.add(END) = copies as usize + bytes;
-        group::start(thread);
+        taskgroup::start(thread);
         if let Some(group) = thread.task().heritage().group.as_ref() {
             group.reduce(description);
         }
@@ -83,11 +84,11 @@ pub(crate) fn part(thread: &Thread, cancelled: bool) {
     let description = group.map_or(ptr::null_mut(), Group::reductions);
     // SAFETY: the description is this thread's, which has not left its construct.
     let copies = unsafe { copies(description) };
-    group::end(thread);
+    taskgroup::end(thread);
     // Where some may still use them, they stay for good.
     if !cancelled {
         let team = thread.team();
-        team.wait_for_all(thread, &team.barrier, false);
+        team.wait_for_all(thread, &team.meeting.barrier, false);
         if thread.num() == 0 {
             // SAFETY: made by `make`, and all threads are past their use.
             unsafe { libc::free(copies.cast()) };

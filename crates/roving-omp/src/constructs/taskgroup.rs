@@ -1,0 +1,52 @@
+//! `taskgroup`: where a task begins a group, and where it ends it.
+
+use std::ptr;
+
+use roving::raw::hosted;
+
+use crate::task::group::Group;
+use crate::task::node::Node;
+use crate::team::tasks;
+use crate::team::thread::Thread;
+
+/// The calling task's innermost group begins.
+pub(crate) fn start(thread: &Thread) {
+    let task = thread.task();
+    let group = Group::inside(task.heritage(), task.frame(), hosted::open());
+    // SAFETY: just made; it stays until it ends.
+    let group = unsafe { &*group };
+    task.set_frame(group.frame());
+    task.inherit(group.heritage_at());
+    task.groups.set(task.groups.get() + 1);
+}
+
+/// The group ends.
+pub(crate) fn end(thread: &Thread) {
+    let task = thread.task();
+    let at = task.heritage().group;
+    assert!(!at.is_null(), "no taskgroup has begun");
+    // SAFETY: a group of this task, which ends here.
+    let group = unsafe { &*at };
+    match group.holds() {
+        true => task.drain(),
+        false => hosted::drain(group.frame()),
+    }
+    let is_over = || group.are_loose_over();
+    if !is_over() {
+        // Also what its tasks may depend on: other children of the task.
+        let family = task.family();
+        let is_wanted = |node: &Node| node.is_in(group) || node.is_of(&family);
+        tasks::wait_until(thread.team(), thread, is_wanted, is_over);
+    }
+    hosted::leave(group.frame());
+    task.set_frame(group.outer_frame());
+    task.groups.set(task.groups.get() - 1);
+    let is_changed = !ptr::eq(task.heritage_at(), group.heritage_at());
+    let controls = task.heritage().controls;
+    task.inherit(group.outer);
+    if is_changed {
+        thread.change(|own| *own = controls);
+    }
+    // SAFETY: all of its tasks have ended, and it came from a box.
+    drop(unsafe { Box::from_raw(at.cast_mut()) });
+}

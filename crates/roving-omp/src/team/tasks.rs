@@ -1,0 +1,134 @@
+//! How the threads of a team run tasks: their code, those that depend on others, and those that
+//! were left to whoever waits.
+
+use std::sync::Arc;
+
+use roving::raw::hosted;
+
+use super::Team;
+use super::thread::Thread;
+use crate::task::body::{Body, Code};
+use crate::task::group::Group;
+use crate::task::node::{Awaited, Node};
+use crate::task::{Heritage, Task, events};
+
+/// Runs a task's code, unless its group has been cancelled.
+///
+/// # Safety
+/// Code and data go together; the heritage stays as long as the task and those it spawns.
+#[inline]
+pub(crate) unsafe fn run(thread: &Thread, code: Code, heritage: *const Heritage, data: *mut ()) {
+    // SAFETY: the caller's promise.
+    if is_cancelled(thread, unsafe { &*heritage }) {
+        return;
+    }
+    let frame = hosted::open();
+    let task = Task::explicit(frame, heritage);
+    // SAFETY: the caller's promise.
+    thread.within(&task, || unsafe { code(data) });
+    hosted::leave(frame);
+}
+
+/// Whether a task that inherits this is to be left out.
+#[inline]
+pub(crate) fn is_cancelled(thread: &Thread, heritage: &Heritage) -> bool {
+    // SAFETY: a group stays until its tasks have ended.
+    let group = unsafe { heritage.group.as_ref() };
+    group.is_some_and(Group::is_cancelled) || thread.team().is_cancelled()
+}
+
+/// A node that waits for an end, or begins: what it runs is known now, and it runs when it can.
+pub(crate) fn enter(node: Arc<Node>, thread: &Thread, body: Body) {
+    node.give(body);
+    if node.is_met() {
+        // A thread that is alone in its team may be a worker for an outer one, whose threads would
+        // take the task for theirs.
+        match thread.team().threads() {
+            1 => run_node(node, thread),
+            _ => push(node),
+        }
+    }
+}
+
+/// Puts a node on the calling thread's stack, which is one of its team's.
+fn push(node: Arc<Node>) {
+    // SAFETY: it has all that it needs by itself, and the region waits for it.
+    let pushed = unsafe { hosted::add(move || run_node(node, Thread::current())) };
+    if let Err(run) = pushed {
+        run();
+    }
+}
+
+/// Runs a node.
+fn run_node(node: Arc<Node>, thread: &Thread) {
+    if let Some(Body { code, data }) = node.take() {
+        let frame = hosted::open();
+        // SAFETY: code and data go together, and the heritage stays.
+        unsafe { run(thread, code, node.heritage_at(), data.at()) };
+        if node.is_counted() {
+            hosted::drain(frame);
+        }
+        hosted::leave(frame);
+    }
+    end_part(&node, Awaited::Code);
+}
+
+/// The node's code has run, or its event has come. With both it has ended, and those that depend on
+/// it may run.
+pub(crate) fn end_part(node: &Node, part: Awaited) {
+    let Some(successors) = node.come(part) else {
+        return;
+    };
+    for next in successors {
+        if next.is_met() {
+            match next.is_counted() {
+                // The team stays meanwhile: this one is counted as well, or stands on a stack.
+                true => next.post(),
+                false => push(next),
+            }
+        }
+    }
+    if node.is_counted() {
+        node.leave_counts();
+    }
+}
+
+/// Runs one of the tasks that were left to those who wait in the team, if it is one of those
+/// `wanted`.
+pub(super) fn serve(team: &Team, thread: &Thread, wanted: impl Fn(&Node) -> bool) -> bool {
+    let node = team.loose.mail.take(|node| wanted(node));
+    let is_one = node.is_some();
+    if let Some(node) = node {
+        run_node(node, thread);
+    }
+    is_one
+}
+
+/// Waits, and runs meanwhile what can run of the tasks that were left in the team and is
+/// `wanted`: on top of a task may run only what that waits for.
+pub(crate) fn wait_until(
+    team: &Team,
+    thread: &Thread,
+    wanted: impl Fn(&Node) -> bool,
+    done: impl Fn() -> bool,
+) {
+    let mut watched = None;
+    while !done() {
+        if !serve(team, thread, &wanted) {
+            watched = watched.or_else(events::watch);
+            let mail = &team.loose.mail;
+            let has_mail = || mail.has(|node| wanted(node));
+            mail.wait(|| done() || has_mail());
+        }
+    }
+}
+
+/// Waits until no task of the team is left that stands on no stack. After that nobody uses the
+/// team's mail for a task that has ended.
+pub(super) fn wait_for_loose(team: &Team, thread: &Thread) {
+    let mail = &team.loose.mail;
+    if mail.has_been_used() {
+        wait_until(team, thread, |_| true, || mail.is_over());
+        mail.close();
+    }
+}
