@@ -21,8 +21,8 @@
 // | `env` | asks the system for limits, and runs when the library is loaded |
 // | `loops` | parts of a loop meet in memory that the first of them sets up |
 // | `sync` | system calls, and locks that stand in memory of C's |
-// | `task` | runs code of C, with memory of C's |
-// | `team` | threads lead to teams and tasks that stand on other threads' stacks |
+// | `task` | has memory of C's, and leads to heritages and groups that stand elsewhere |
+// | `team` | runs code of C; threads lead to teams and tasks that stand on other threads' stacks |
 #![deny(unsafe_code)]
 #![cfg(target_os = "linux")]
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::env::{self, Controls, Kind, LEVELS_MAX, Schedule, Settings};
+use crate::env::{self, Controls, Environment, LEVELS_MAX, Schedule, ScheduleKind};
 use crate::team::Team;
 use crate::team::thread::Thread;
 
@@ -22,8 +22,8 @@ macro_rules! numbers {
     )*};
 }
 
-fn settings() -> &'static Settings {
-    Settings::get()
+fn settings() -> &'static Environment {
+    Environment::get()
 }
 
 numbers! {
@@ -146,13 +146,13 @@ pub(super) extern "C" fn omp_set_schedule(kind: u32, chunk: c_int) {
     let chunk = u64::try_from(chunk).unwrap_or(0);
     let monotonic = kind & MONOTONIC != 0;
     let (kind, least) = match kind & !MONOTONIC {
-        1 => (Kind::Static, 0),
-        2 => (Kind::Dynamic, 1),
-        3 => (Kind::Guided, 1),
-        4 => (Kind::Auto, 0),
+        1 => (ScheduleKind::Static, 0),
+        2 => (ScheduleKind::Dynamic, 1),
+        3 => (ScheduleKind::Guided, 1),
+        4 => (ScheduleKind::Auto, 0),
         _ => return,
     };
-    let chunk = if kind == Kind::Auto { 0 } else { chunk };
+    let chunk = if kind == ScheduleKind::Auto { 0 } else { chunk };
     let schedule = Schedule {
         kind,
         monotonic,
@@ -167,10 +167,10 @@ pub(super) extern "C" fn omp_set_schedule(kind: u32, chunk: c_int) {
 pub(super) unsafe extern "C" fn omp_get_schedule(kind: *mut u32, chunk: *mut c_int) {
     let schedule = Thread::current().controls().schedule;
     let number = match schedule.kind {
-        Kind::Static => 1,
-        Kind::Dynamic => 2,
-        Kind::Guided => 3,
-        Kind::Auto => 4,
+        ScheduleKind::Static => 1,
+        ScheduleKind::Dynamic => 2,
+        ScheduleKind::Guided => 3,
+        ScheduleKind::Auto => 4,
     };
     let modifier = if schedule.monotonic { MONOTONIC } else { 0 };
     // SAFETY: the caller's promise.

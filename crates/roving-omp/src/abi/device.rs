@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use super::target::{HOST, allow};
-use crate::constructs::spawn::{self, Asked, flag};
+use crate::constructs::spawn::{self, TaskRequest, flag};
 
 /// `omp_initial_device`.
 const INITIAL: c_int = -1;
@@ -145,10 +145,10 @@ impl Block {
         let mut own = Some(self);
         let data = (&raw mut own).cast();
         let (size, align) = (size_of::<Option<Block>>(), align_of::<Option<Block>>());
-        spawn::task(&Asked {
+        spawn::task(&TaskRequest {
             flags: flag::DEPEND,
             depend: depend.as_ptr(),
-            ..Asked::plain(run, data, Some(take), (size, align))
+            ..TaskRequest::plain(run, data, Some(take), (size, align))
         });
         0
     }

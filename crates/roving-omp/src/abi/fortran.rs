@@ -7,7 +7,7 @@ use std::slice;
 use super::control::{self, *};
 use super::memory::*;
 use super::tasks::omp_fulfill_event;
-use crate::task::node::Node;
+use crate::task::node::LinkedTask;
 
 macro_rules! same {
     ($($name:ident = $of:ident -> $result:ty;)*) => {$(
@@ -175,7 +175,7 @@ unsafe extern "C" fn omp_get_partition_place_nums_8_(nums: *mut i64) {
 /// # Safety
 /// The event is there, and has not been fulfilled.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn omp_fulfill_event_(event: *const *const Node) {
+unsafe extern "C" fn omp_fulfill_event_(event: *const *const LinkedTask) {
     // SAFETY: the caller's promise.
     unsafe { omp_fulfill_event(*event) };
 }

@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::sync::mutex;
-use crate::task::Task;
+use crate::task::RunningTask;
 use crate::team::thread::Thread;
 
 /// A lock that its owner, a task, can take again.
@@ -19,7 +19,7 @@ pub(super) struct NestLock {
 }
 
 fn me() -> *mut () {
-    ptr::from_ref::<Task>(Thread::current().task())
+    ptr::from_ref::<RunningTask>(Thread::current().task())
         .cast_mut()
         .cast()
 }

@@ -5,7 +5,7 @@ use std::ffi::{c_long, c_uint, c_ulong};
 use std::slice;
 
 use crate::constructs::work::{self, Asked, schedule};
-use crate::env::{Kind, Schedule};
+use crate::env::{Schedule, ScheduleKind};
 use crate::loops::plan::Range;
 use crate::task::Code;
 use crate::team::region;
@@ -70,10 +70,10 @@ fn plain(range: Range, schedule: Option<Schedule>, ordered: bool) -> Asked<'stat
 fn numbered(number: c_long, chunk: u64) -> Option<Schedule> {
     const MONOTONIC: c_long = 1 << 31;
     let kind = match number & !MONOTONIC {
-        1 => Kind::Static,
-        2 => Kind::Dynamic,
-        3 => Kind::Guided,
-        4 => Kind::Auto,
+        1 => ScheduleKind::Static,
+        2 => ScheduleKind::Dynamic,
+        3 => ScheduleKind::Guided,
+        4 => ScheduleKind::Auto,
         _ => return None,
     };
     Some(schedule(kind, chunk))
@@ -89,7 +89,7 @@ macro_rules! loops {
             start: c_long, end: c_long, step: c_long, chunk: c_long,
             first: *mut c_long, last: *mut c_long,
         ) -> bool {
-            let chunk = schedule(Kind::$kind, chunk as u64);
+            let chunk = schedule(ScheduleKind::$kind, chunk as u64);
             let asked = plain(Range::signed(start, end, step), Some(chunk), $ordered);
             // SAFETY: the caller's promise.
             unsafe { self::start(&asked, first, last) }
@@ -102,7 +102,7 @@ macro_rules! loops {
             up: bool, start: c_ulong, end: c_ulong, step: c_ulong, chunk: c_ulong,
             first: *mut c_ulong, last: *mut c_ulong,
         ) -> bool {
-            let chunk = schedule(Kind::$kind, chunk);
+            let chunk = schedule(ScheduleKind::$kind, chunk);
             let asked = plain(Range::unsigned(up, start, end, step), Some(chunk), $ordered);
             // SAFETY: the caller's promise.
             unsafe { self::start(&asked, first, last) }
@@ -279,7 +279,7 @@ macro_rules! doacross_loops {
         ) -> bool {
             // SAFETY: the caller's promise.
             unsafe {
-                let chunk = schedule(Kind::$kind, chunk as u64);
+                let chunk = schedule(ScheduleKind::$kind, chunk as u64);
                 start(&doacross(levels, counts, Some(chunk)), first, last)
             }
         }
@@ -392,7 +392,7 @@ macro_rules! parallel_loops {
             code: Code, data: *mut (), threads: c_uint,
             start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint,
         ) {
-            let chunk = schedule(Kind::$kind, chunk as u64);
+            let chunk = schedule(ScheduleKind::$kind, chunk as u64);
             let asked = plain(Range::signed(start, end, step), Some(chunk), false);
             parallel(code, data, threads, flags, &asked);
         }

@@ -112,7 +112,7 @@ const HIGH_BANDWIDTH: usize = 3;
 
 /// Stands in front of each piece of memory.
 #[repr(C)]
-struct Header {
+struct AllocationHeader {
     /// For `free`.
     base: *mut c_void,
     size: usize,
@@ -122,9 +122,9 @@ struct Header {
 
 /// # Safety
 /// It was given away by `allocate`, and not freed.
-unsafe fn header<'a>(at: *mut c_void) -> &'a mut Header {
+unsafe fn header<'a>(at: *mut c_void) -> &'a mut AllocationHeader {
     // SAFETY: the caller's promise.
-    unsafe { &mut *at.cast::<Header>().sub(1) }
+    unsafe { &mut *at.cast::<AllocationHeader>().sub(1) }
 }
 
 /// The memory that a call asks for.
@@ -138,8 +138,13 @@ struct Asked {
 impl Asked {
     /// Of the system. Null if it has none.
     fn take(self, handle: Handle, alignment: usize) -> *mut c_void {
-        let alignment = alignment.max(self.alignment).max(align_of::<Header>() * 2);
-        let Some(room) = self.size.checked_add(alignment + size_of::<Header>()) else {
+        let alignment = alignment
+            .max(self.alignment)
+            .max(align_of::<AllocationHeader>() * 2);
+        let Some(room) = self
+            .size
+            .checked_add(alignment + size_of::<AllocationHeader>())
+        else {
             return ptr::null_mut();
         };
         // SAFETY: the system's own calls.
@@ -152,15 +157,17 @@ impl Asked {
         if base.is_null() {
             return base;
         }
-        let least = base.addr() + size_of::<Header>();
+        let least = base.addr() + size_of::<AllocationHeader>();
         let at = base.wrapping_byte_add(least.next_multiple_of(alignment) - base.addr());
         // SAFETY: there is room for a header before `at`, which is aligned for it.
         unsafe {
-            at.cast::<Header>().sub(1).write(Header {
-                base,
-                size: self.size,
-                handle,
-            });
+            at.cast::<AllocationHeader>()
+                .sub(1)
+                .write(AllocationHeader {
+                    base,
+                    size: self.size,
+                    handle,
+                });
         }
         at
     }

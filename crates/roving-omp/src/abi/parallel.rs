@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering;
 
 use crate::constructs::reduction;
 use crate::constructs::work;
-use crate::env::Settings;
+use crate::env::Environment;
 use crate::task::Code;
 use crate::task::group::Group;
-use crate::team::region::{self, Asked};
+use crate::team::region::{self, RegionRequest};
 use crate::team::thread::Thread;
 
-pub(super) fn asked(code: Code, data: *mut (), threads: c_uint, flags: c_uint) -> Asked {
-    Asked {
+pub(super) fn asked(code: Code, data: *mut (), threads: c_uint, flags: c_uint) -> RegionRequest {
+    RegionRequest {
         code,
         data,
         threads,
@@ -93,7 +93,7 @@ mod what {
 
 #[unsafe(no_mangle)]
 extern "C" fn GOMP_cancel(which: c_int, does: bool) -> bool {
-    if !does || !Settings::get().cancellation {
+    if !does || !Environment::get().cancellation {
         return GOMP_cancellation_point(which);
     }
     let thread = Thread::current();
@@ -122,7 +122,7 @@ extern "C" fn GOMP_cancel(which: c_int, does: bool) -> bool {
 
 #[unsafe(no_mangle)]
 extern "C" fn GOMP_cancellation_point(which: c_int) -> bool {
-    if !Settings::get().cancellation {
+    if !Environment::get().cancellation {
         return false;
     }
     let thread = Thread::current();

@@ -4,7 +4,7 @@ use std::ffi::c_uint;
 use std::ptr;
 
 use crate::constructs::work::{self, Asked, schedule};
-use crate::env::Kind;
+use crate::env::ScheduleKind;
 use crate::loops::plan::Range;
 use crate::task::Code;
 use crate::team::thread::Thread;
@@ -12,7 +12,7 @@ use crate::team::thread::Thread;
 fn sections(count: c_uint) -> Asked<'static> {
     Asked {
         range: Range::upto(count.into()),
-        schedule: Some(schedule(Kind::Dynamic, 1)),
+        schedule: Some(schedule(ScheduleKind::Dynamic, 1)),
         ordered: false,
         doacross: None,
     }

@@ -7,8 +7,8 @@
 use std::ffi::{c_int, c_uint};
 use std::ptr;
 
-use crate::constructs::spawn::{self, Asked, flag};
-use crate::env::{Settings, stop};
+use crate::constructs::spawn::{self, TaskRequest, flag};
+use crate::env::{Environment, stop};
 use crate::task::{Code, Heritage};
 use crate::team::thread::Thread;
 use crate::team::{League, region};
@@ -26,7 +26,7 @@ pub(super) fn allow(device: c_int) {
         BY_IF => HOST,
         device => device,
     };
-    if meant != HOST && Settings::get().target_offload == "MANDATORY" {
+    if meant != HOST && Environment::get().target_offload == "MANDATORY" {
         stop("OMP_TARGET_OFFLOAD is set to MANDATORY, but device not found");
     }
 }
@@ -53,7 +53,7 @@ struct Passed {
 }
 
 /// The begin of the memory of a region's task; then come the addresses, and then the copies.
-struct Head {
+struct TargetHead {
     code: Code,
     limit: u32,
 }
@@ -62,8 +62,8 @@ impl Passed {
     /// The place of each copy behind the addresses, with its size and the index of its address; and
     /// the size and alignment of all.
     fn layout(&self) -> (Vec<(usize, usize, usize)>, usize, usize) {
-        let mut end = size_of::<Head>() + self.count * size_of::<*mut ()>();
-        let (mut copies, mut most) = (Vec::new(), align_of::<Head>());
+        let mut end = size_of::<TargetHead>() + self.count * size_of::<*mut ()>();
+        let (mut copies, mut most) = (Vec::new(), align_of::<TargetHead>());
         for index in 0..self.count {
             // SAFETY: there are so many entries.
             let is_null = unsafe { *self.addresses.add(index) }.is_null();
@@ -101,8 +101,8 @@ unsafe extern "C" fn fill(to: *mut (), passed: *mut ()) {
     unsafe {
         let passed = &*passed.cast::<Passed>();
         let Passed { code, limit, .. } = *passed;
-        to.cast::<Head>().write(Head { code, limit });
-        let addresses = to.cast::<Head>().add(1).cast::<*mut ()>();
+        to.cast::<TargetHead>().write(TargetHead { code, limit });
+        let addresses = to.cast::<TargetHead>().add(1).cast::<*mut ()>();
         if passed.count > 0 {
             ptr::copy_nonoverlapping(passed.addresses, addresses, passed.count);
         }
@@ -124,7 +124,12 @@ unsafe extern "C" fn fill(to: *mut (), passed: *mut ()) {
 /// Runs the region.
 unsafe extern "C" fn enter(data: *mut ()) {
     // SAFETY: `fill` has written it, and nobody else has it.
-    let (head, addresses) = unsafe { (&*data.cast::<Head>(), data.cast::<Head>().add(1)) };
+    let (head, addresses) = unsafe {
+        (
+            &*data.cast::<TargetHead>(),
+            data.cast::<TargetHead>().add(1),
+        )
+    };
     let mut controls = Heritage::initial().controls;
     controls.limit_threads(head.limit);
     region::alone(head.code, addresses.cast(), controls, League::ONE);
@@ -158,8 +163,8 @@ unsafe fn limit_of(mut arguments: *const usize) -> u32 {
 
 /// Makes the task of a construct with dependences, which is done before the construct ends unless
 /// that says `nowait`.
-fn depending(asked: Asked, flags: c_uint, depend: *const *const usize) {
-    spawn::task(&Asked {
+fn depending(asked: TaskRequest, flags: c_uint, depend: *const *const usize) {
+    spawn::task(&TaskRequest {
         may_wait: flags & NOWAIT != 0,
         flags: flag::DEPEND,
         depend,
@@ -193,7 +198,7 @@ unsafe extern "C" fn GOMP_target_ext(
     };
     let (_, size, align) = passed.layout();
     let data = (&raw mut passed).cast();
-    let asked = Asked::plain(enter, data, Some(fill), (size, align));
+    let asked = TaskRequest::plain(enter, data, Some(fill), (size, align));
     match depend.is_null() {
         // Nothing that a program may see tells whether `nowait` has waited.
         // SAFETY: `enter` gets what `fill` has written.
@@ -209,7 +214,7 @@ unsafe extern "C" fn nothing(_: *mut ()) {}
 fn moves(device: c_int, flags: c_uint, depend: *const *const usize) {
     allow(device);
     if !depend.is_null() {
-        let asked = Asked::plain(nothing, ptr::null_mut(), None, (0, 1));
+        let asked = TaskRequest::plain(nothing, ptr::null_mut(), None, (0, 1));
         depending(asked, flags, depend);
     }
 }

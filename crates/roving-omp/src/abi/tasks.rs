@@ -2,11 +2,11 @@
 
 use std::ffi::{c_int, c_long, c_uint, c_ulong};
 
-use crate::constructs::spawn::{self, Asked, flag};
+use crate::constructs::spawn::{self, TaskRequest, flag};
 use crate::constructs::{reduction, taskgroup, taskloop};
 use crate::loops::plan::Range;
 use crate::task::body::{Code, Copy};
-use crate::task::node::Node;
+use crate::task::node::LinkedTask;
 use crate::team::thread::Thread;
 
 /// The code of GCC 9 and 10 does not pass the last parameter, and no flag that says to look at it.
@@ -21,14 +21,14 @@ extern "C" fn GOMP_task(
     flags: c_uint,
     depend: *const *const usize,
     _priority: c_int,
-    event: *mut *const Node,
+    event: *mut *const LinkedTask,
 ) {
     let (plain, bytes) = (flag::DEPEND | flag::DETACH | flag::FINAL, size as usize);
     let is_small = copy.is_none() && spawn::is_small(bytes, align as usize);
     if may_wait && flags & plain == 0 && is_small && spawn::small(code, data, bytes) {
         return;
     }
-    spawn::task(&Asked {
+    spawn::task(&TaskRequest {
         code,
         data,
         copy,
@@ -58,9 +58,9 @@ macro_rules! taskloops {
             step: $type,
         ) {
             let layout = (size as usize, align as usize);
-            let asked = Asked {
+            let asked = TaskRequest {
                 flags,
-                ..Asked::plain(code, data, copy, layout)
+                ..TaskRequest::plain(code, data, copy, layout)
             };
             let range: fn(u32, $type, $type, $type) -> Range = $range;
             taskloop::run(&asked, tasks, range(flags, start, end, step));
@@ -139,7 +139,7 @@ extern "C" fn GOMP_workshare_task_reduction_unregister(cancelled: bool) {
 /// # Safety
 /// The event is one of a task with `detach`, and has not come yet.
 #[unsafe(no_mangle)]
-pub(super) unsafe extern "C" fn omp_fulfill_event(event: *const Node) {
+pub(super) unsafe extern "C" fn omp_fulfill_event(event: *const LinkedTask) {
     // SAFETY: the caller's promise.
     unsafe { spawn::fulfill(event) };
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use roving::raw::hosted;
 
-use crate::task::body::{Block, Body, Code, Copy};
+use crate::task::body::{Block, Code, Copy, TaskBody};
 use crate::task::depend::{self, Children};
 use crate::task::events;
-use crate::task::node::{Awaited, Node};
-use crate::task::{Heritage, Task};
+use crate::task::node::{Awaited, LinkedTask};
+use crate::task::{Heritage, RunningTask};
 use crate::team::tasks::{self, is_cancelled, run};
 use crate::team::thread::Thread;
 
@@ -27,7 +27,7 @@ pub(crate) mod flag {
 }
 
 /// A task that is asked for.
-pub(crate) struct Asked {
+pub(crate) struct TaskRequest {
     pub(crate) code: Code,
     pub(crate) data: *mut (),
     pub(crate) copy: Option<Copy>,
@@ -37,18 +37,18 @@ pub(crate) struct Asked {
     pub(crate) may_wait: bool,
     pub(crate) flags: u32,
     pub(crate) depend: *const *const usize,
-    pub(crate) event: *mut *const Node,
+    pub(crate) event: *mut *const LinkedTask,
 }
 
-impl Asked {
+impl TaskRequest {
     /// A task of data with this size and alignment that depends on nothing.
     pub(crate) fn plain(
         code: Code,
         data: *mut (),
         copy: Option<Copy>,
         (size, align): (usize, usize),
-    ) -> Asked {
-        Asked {
+    ) -> TaskRequest {
+        TaskRequest {
             code,
             data,
             copy,
@@ -120,7 +120,7 @@ pub(crate) fn small(code: Code, data: *const (), size: usize) -> bool {
         return false;
     }
     if thread.team().threads() == 1 {
-        let own = Task::explicit(task.frame(), task.heritage_at());
+        let own = RunningTask::explicit(task.frame(), task.heritage_at());
         if !is_cancelled(thread, task.heritage()) {
             // SAFETY: code and data go together. What it spawns runs at once, too, or stands where
             // its parent's children do.
@@ -152,7 +152,7 @@ pub(crate) fn is_small(size: usize, align: usize) -> bool {
 
 /// Makes a task.
 #[inline(never)]
-pub(crate) fn task(asked: &Asked) {
+pub(crate) fn task(asked: &TaskRequest) {
     let thread = Thread::current();
     let task = thread.task();
     let is_plain = asked.flags & (flag::DEPEND | flag::DETACH | flag::FINAL) == 0;
@@ -196,7 +196,7 @@ unsafe fn copy_words(from: *const (), to: &mut [usize; WORDS], size: usize) {
 
 /// A task that runs at once, or has a node.
 #[inline(never)]
-fn other(thread: &Thread, asked: &Asked) {
+fn other(thread: &Thread, asked: &TaskRequest) {
     let needs_node = asked.flags & (flag::DEPEND | flag::DETACH) != 0;
     match needs_node {
         false => at_once(thread, asked),
@@ -205,7 +205,7 @@ fn other(thread: &Thread, asked: &Asked) {
 }
 
 /// Runs the task in the place of the call.
-fn at_once(thread: &Thread, asked: &Asked) {
+fn at_once(thread: &Thread, asked: &TaskRequest) {
     let own;
     let mut heritage = thread.task().heritage_at();
     if asked.flags & flag::FINAL != 0 {
@@ -223,13 +223,13 @@ fn at_once(thread: &Thread, asked: &Asked) {
 }
 
 /// A node for a child of the calling task.
-fn node_of(thread: &Thread, detaches: bool) -> Arc<Node> {
+fn node_of(thread: &Thread, detaches: bool) -> Arc<LinkedTask> {
     let (task, team) = (thread.task(), thread.team());
     let meets = (&team.loose.mail, &team.meeting);
-    Node::new(task.heritage_at(), &task.family(), meets, detaches)
+    LinkedTask::new(task.heritage_at(), &task.family(), meets, detaches)
 }
 
-fn with_node(thread: &Thread, asked: &Asked) {
+fn with_node(thread: &Thread, asked: &TaskRequest) {
     let task = thread.task();
     let detaches = asked.flags & flag::DETACH != 0;
     let runs_here = !asked.may_wait || task.heritage().is_final || asked.flags & flag::FINAL != 0;
@@ -261,7 +261,7 @@ fn with_node(thread: &Thread, asked: &Asked) {
     if !runs_here {
         let data = asked.copied();
         let code = asked.code;
-        return tasks::enter(node, thread, Body { code, data });
+        return tasks::enter(node, thread, TaskBody { code, data });
     }
     wait_for(thread, &node);
     at_once(thread, asked);
@@ -272,7 +272,7 @@ fn with_node(thread: &Thread, asked: &Asked) {
 }
 
 /// Waits until all that the node, a child of the calling task, depends on has ended.
-fn wait_for(thread: &Thread, node: &Node) {
+fn wait_for(thread: &Thread, node: &LinkedTask) {
     if !node.is_free() {
         thread.task().drain();
         wait_for_children(thread, || node.is_free());
@@ -326,7 +326,7 @@ pub(crate) unsafe fn wait_depend(list: *const *const usize) {
 ///
 /// # Safety
 /// The name is one that [`task`] gave, and not used before.
-pub(crate) unsafe fn fulfill(event: *const Node) {
+pub(crate) unsafe fn fulfill(event: *const LinkedTask) {
     // SAFETY: the caller's promise.
     let node = unsafe { Arc::from_raw(event) };
     tasks::end_part(&node, Awaited::Event);

@@ -5,7 +5,7 @@ use std::ptr;
 use roving::raw::hosted;
 
 use crate::task::group::Group;
-use crate::task::node::Node;
+use crate::task::node::LinkedTask;
 use crate::team::tasks;
 use crate::team::thread::Thread;
 
@@ -35,7 +35,7 @@ pub(crate) fn end(thread: &Thread) {
     if !is_over() {
         // Also what its tasks may depend on: other children of the task.
         let family = task.family();
-        let is_wanted = |node: &Node| node.is_in(group) || node.is_of(&family);
+        let is_wanted = |node: &LinkedTask| node.is_in(group) || node.is_of(&family);
         tasks::wait_until(thread.team(), thread, is_wanted, is_over);
     }
     hosted::leave(group.frame());

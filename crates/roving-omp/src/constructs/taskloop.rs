@@ -1,6 +1,6 @@
 //! `taskloop`: a loop whose parts are tasks.
 
-use super::spawn::{self, Asked, flag};
+use super::spawn::{self, TaskRequest, flag};
 use super::{reduction, taskgroup};
 use crate::loops::plan::Range;
 use crate::team::thread::Thread;
@@ -23,7 +23,7 @@ fn parts(count: u64, tasks: u64, flags: u32, threads: u32) -> (u64, u64, u64) {
 
 /// Makes the tasks, each of which gets its bounds in the first two words of its data; and waits for
 /// them unless there is no group.
-pub(crate) fn run(asked: &Asked, tasks: u64, range: Range) {
+pub(crate) fn run(asked: &TaskRequest, tasks: u64, range: Range) {
     let thread = Thread::current();
     let grouped = asked.flags & flag::NOGROUP == 0;
     if range.count == 0 {
@@ -49,7 +49,7 @@ pub(crate) fn run(asked: &Asked, tasks: u64, range: Range) {
             *words = start;
             *words.add(1) = end;
         }
-        spawn::task(&Asked {
+        spawn::task(&TaskRequest {
             data: block.at(),
             copy: None,
             may_wait: asked.flags & flag::IF != 0,

@@ -4,10 +4,10 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 use super::reduction;
-use crate::env::{Kind, Schedule};
+use crate::env::{Schedule, ScheduleKind};
 use crate::loops::doacross::Doacross;
-use crate::loops::plan::{Plan, Range};
-use crate::loops::share::{Joined, Setup, Share};
+use crate::loops::plan::{LoopPlan, Range};
+use crate::loops::share::{Joined, Setup, SharedConstruct};
 use crate::team::thread::Thread;
 
 /// A loop that a thread comes to.
@@ -22,14 +22,14 @@ pub(crate) struct Asked<'a> {
 
 impl Asked<'_> {
     /// The plan for so many threads.
-    pub(crate) fn plan(&self, thread: &Thread, threads: u32) -> Plan {
+    pub(crate) fn plan(&self, thread: &Thread, threads: u32) -> LoopPlan {
         let schedule = self.schedule.unwrap_or_else(|| thread.controls().schedule);
-        Plan::new(self.range, schedule, threads, self.ordered)
+        LoopPlan::new(self.range, schedule, threads, self.ordered)
     }
 }
 
 /// A schedule as the kind alone says it, or with a size.
-pub(crate) fn schedule(kind: Kind, chunk: u64) -> Schedule {
+pub(crate) fn schedule(kind: ScheduleKind, chunk: u64) -> Schedule {
     Schedule {
         kind,
         monotonic: false,
@@ -38,7 +38,7 @@ pub(crate) fn schedule(kind: Kind, chunk: u64) -> Schedule {
 }
 
 /// Counts a construct, and returns its number and its place.
-pub(crate) fn meet(thread: &Thread) -> (u64, &Share) {
+pub(crate) fn meet(thread: &Thread) -> (u64, &SharedConstruct) {
     let mut progress = thread.progress.get();
     let k = progress.constructs;
     progress.constructs += 1;
@@ -136,7 +136,7 @@ pub(crate) fn next(thread: &Thread) -> Option<(u64, u64)> {
     }
 }
 
-fn next_in_turn(thread: &Thread, share: &Share) -> Option<(u64, u64)> {
+fn next_in_turn(thread: &Thread, share: &SharedConstruct) -> Option<(u64, u64)> {
     let mut progress = thread.progress.get();
     let is_ordered = share.plan().ordered;
     if is_ordered {
@@ -152,14 +152,14 @@ fn next_in_turn(thread: &Thread, share: &Share) -> Option<(u64, u64)> {
 }
 
 /// The thread has done these iterations: those after them may run what is `ordered`.
-fn pass_on(share: &Share, (from, to): (u64, u64)) {
+fn pass_on(share: &SharedConstruct, (from, to): (u64, u64)) {
     if from < to {
         wait_for_turn(share, from);
         share.gate.set(to);
     }
 }
 
-fn wait_for_turn(share: &Share, from: u64) {
+fn wait_for_turn(share: &SharedConstruct, from: u64) {
     // Ordering: Relaxed; who cancels rings the gate's bell after it.
     let is_cancelled = || share.cancelled.load(Ordering::Relaxed);
     share.gate.wait(|number| number == from || is_cancelled());

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::parse::ALLOCATORS;
 use super::places;
-use super::values::{Bind, Kind, Schedule, Settings, WaitPolicy};
+use super::values::{Bind, Environment, Schedule, ScheduleKind, WaitPolicy};
 
 fn truth(value: bool) -> &'static str {
     if value { "TRUE" } else { "FALSE" }
@@ -12,14 +12,14 @@ fn truth(value: bool) -> &'static str {
 
 fn schedule(schedule: Schedule) -> String {
     let kind = match schedule.kind {
-        Kind::Static => "STATIC",
-        Kind::Dynamic => "DYNAMIC",
-        Kind::Guided => "GUIDED",
-        Kind::Auto => "AUTO",
+        ScheduleKind::Static => "STATIC",
+        ScheduleKind::Dynamic => "DYNAMIC",
+        ScheduleKind::Guided => "GUIDED",
+        ScheduleKind::Auto => "AUTO",
     };
-    let monotonic = schedule.monotonic && schedule.kind != Kind::Static;
+    let monotonic = schedule.monotonic && schedule.kind != ScheduleKind::Static;
     let modifier = if monotonic { "MONOTONIC:" } else { "" };
-    let least = u64::from(schedule.kind != Kind::Static);
+    let least = u64::from(schedule.kind != ScheduleKind::Static);
     match schedule.chunk > least {
         true => format!("{modifier}{kind},{}", schedule.chunk),
         false => format!("{modifier}{kind}"),
@@ -44,7 +44,7 @@ fn list<T>(items: &[T], text: impl Fn(&T) -> String, otherwise: String) -> Strin
 }
 
 /// Prints all variables to standard error.
-pub(crate) fn print(settings: &Settings, verbose: bool) {
+pub(crate) fn print(settings: &Environment, verbose: bool) {
     let controls = &settings.controls;
     let threads = list(
         &settings.threads,

@@ -12,20 +12,20 @@ pub(crate) use self::complaint::{stop, warn};
 pub(crate) use self::display::print;
 use self::parse::Reader;
 use self::values::WaitPolicy;
-pub(crate) use self::values::{Bind, Controls, Kind, Schedule, Settings};
+pub(crate) use self::values::{Bind, Controls, Environment, Schedule, ScheduleKind};
 
 /// Regions that can be active at once on one thread.
 pub(crate) const LEVELS_MAX: u32 = 255;
 
-static SETTINGS: LazyLock<Settings> = LazyLock::new(Settings::read);
+static SETTINGS: LazyLock<Environment> = LazyLock::new(Environment::read);
 
-impl Settings {
+impl Environment {
     #[inline]
-    pub(crate) fn get() -> &'static Settings {
+    pub(crate) fn get() -> &'static Environment {
         &SETTINGS
     }
 
-    fn read() -> Settings {
+    fn read() -> Environment {
         let processors = processors();
         let read = Reader;
         let threads = read.counts("OMP_NUM_THREADS").unwrap_or_default();
@@ -56,7 +56,7 @@ impl Settings {
             _ => Bind::True,
         };
         let to_fill = read.number("ROVING_OMP_PROCESSORS", 1);
-        Settings {
+        Environment {
             processors,
             processors_to_fill: to_fill.map_or(processors, |count| count as usize),
             controls: Controls {
@@ -64,7 +64,7 @@ impl Settings {
                 dynamic: read.boolean("OMP_DYNAMIC").unwrap_or(false),
                 max_active,
                 schedule: read.schedule().unwrap_or(Schedule {
-                    kind: Kind::Dynamic,
+                    kind: ScheduleKind::Dynamic,
                     monotonic: false,
                     chunk: 1,
                 }),
@@ -129,7 +129,7 @@ fn processors() -> usize {
 static LOADED: extern "C" fn() = loaded;
 
 extern "C" fn loaded() {
-    let settings = Settings::get();
+    let settings = Environment::get();
     match std::env::var("OMP_DISPLAY_ENV") {
         Err(_) => {}
         Ok(said) => match said.trim().to_ascii_lowercase().as_str() {

@@ -5,7 +5,7 @@ use std::env;
 
 use super::complaint::{invalid, warn};
 use super::places::{self, Place};
-use super::values::{Bind, Kind, Schedule, WaitPolicy};
+use super::values::{Bind, Schedule, ScheduleKind, WaitPolicy};
 
 /// Those that are predefined, in the order of their handles, which begin with 1.
 pub(super) const ALLOCATORS: [&str; 8] = [
@@ -115,10 +115,10 @@ impl Reader {
             None => (rest, None),
         };
         let kind = match kind {
-            "static" => Some(Kind::Static),
-            "dynamic" => Some(Kind::Dynamic),
-            "guided" => Some(Kind::Guided),
-            "auto" => Some(Kind::Auto),
+            "static" => Some(ScheduleKind::Static),
+            "dynamic" => Some(ScheduleKind::Dynamic),
+            "guided" => Some(ScheduleKind::Guided),
+            "auto" => Some(ScheduleKind::Auto),
             _ => None,
         };
         let is_known = matches!(modifier, None | Some("monotonic" | "nonmonotonic"));
@@ -136,10 +136,11 @@ impl Reader {
                 return None;
             }
         };
-        let least = u64::from(!matches!(kind, Kind::Static | Kind::Auto));
+        let least = u64::from(!matches!(kind, ScheduleKind::Static | ScheduleKind::Auto));
         Some(Schedule {
             kind,
-            monotonic: modifier == Some("monotonic") || modifier.is_none() && kind == Kind::Static,
+            monotonic: modifier == Some("monotonic")
+                || modifier.is_none() && kind == ScheduleKind::Static,
             chunk: chunk.max(least),
         })
     }

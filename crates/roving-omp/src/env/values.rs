@@ -4,7 +4,7 @@ use super::places::Place;
 
 /// How iterations are given to threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ScheduleKind {
     Static,
     Dynamic,
     Guided,
@@ -14,7 +14,7 @@ pub(crate) enum Kind {
 /// `run-sched-var`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Schedule {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ScheduleKind,
     pub(crate) monotonic: bool,
     /// 0: as the kind likes it.
     pub(crate) chunk: u64,
@@ -65,7 +65,7 @@ pub(crate) enum WaitPolicy {
 
 /// All that the environment says.
 #[derive(Debug)]
-pub(crate) struct Settings {
+pub(crate) struct Environment {
     pub(crate) processors: usize,
     /// Processors up to which inner regions get threads.
     pub(crate) processors_to_fill: usize,

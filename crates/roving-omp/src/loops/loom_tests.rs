@@ -1,16 +1,16 @@
 //! Words that the threads of a loop share, explored by loom.
 
 use super::doacross::Doacross;
-use super::next::Next;
+use super::next::NextIteration;
 use crate::prim::{AtomicU32, Ordering, explore_within};
 use crate::sync::gate::Gate;
 use crate::sync::loom_tests::{PREEMPTIONS, Value, beside};
 
 /// Two threads take parts of a loop until nothing is left: loom says if two have one iteration.
-fn each_has_its_own(take: fn(&Next, u64) -> Option<(u64, u64)>) {
+fn each_has_its_own(take: fn(&NextIteration, u64) -> Option<(u64, u64)>) {
     explore_within(PREEMPTIONS, move || {
         let all = std::sync::Arc::new((
-            Next::default(),
+            NextIteration::default(),
             [(); 5].map(|()| Value::new()),
             AtomicU32::new(0),
         ));

@@ -4,9 +4,9 @@ use crate::prim::{AtomicU64, Ordering};
 
 /// The first iteration that was given to no thread.
 #[derive(Default)]
-pub(crate) struct Next(AtomicU64);
+pub(crate) struct NextIteration(AtomicU64);
 
-impl Next {
+impl NextIteration {
     /// For the next loop. Nobody uses it.
     pub(crate) fn reset(&self) {
         // Ordering: Relaxed; handed on with the turn of the place.

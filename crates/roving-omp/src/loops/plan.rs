@@ -1,8 +1,8 @@
 //! How the iterations of a loop are given to threads. A loop is counted here from 0, whatever its
 //! variable and step are.
 
-use super::next::Next;
-use crate::env::{Kind, Schedule};
+use super::next::NextIteration;
+use crate::env::{Schedule, ScheduleKind};
 
 /// A loop in the units of its program. A variable of any type is taken for its bits.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,9 +70,9 @@ impl Range {
 
 /// A loop as its threads run it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct LoopPlan {
     pub(crate) range: Range,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ScheduleKind,
     /// Iterations at a time; 0 for a static schedule: an equal part each.
     chunk: u64,
     threads: u64,
@@ -82,41 +82,43 @@ pub(crate) struct Plan {
     pub(crate) counted: bool,
 }
 
-/// The most iterations for which [`Plan::counted`] holds, with any number of threads that there can
-/// be.
+/// The most iterations for which [`LoopPlan::counted`] holds, with any number of threads that there
+/// can be.
 const ADDS_MAX: u64 = 1 << 40;
 
-impl Plan {
-    pub(crate) fn new(range: Range, schedule: Schedule, threads: u32, ordered: bool) -> Plan {
+impl LoopPlan {
+    pub(crate) fn new(range: Range, schedule: Schedule, threads: u32, ordered: bool) -> LoopPlan {
         let (kind, chunk) = match schedule.kind {
-            Kind::Auto => (Kind::Static, 0),
-            Kind::Static => (Kind::Static, schedule.chunk),
+            ScheduleKind::Auto => (ScheduleKind::Static, 0),
+            ScheduleKind::Static => (ScheduleKind::Static, schedule.chunk),
             kind => (kind, schedule.chunk.max(1)),
         };
-        Plan {
+        LoopPlan {
             range,
             kind,
             chunk: chunk.min(range.count.max(1)),
             threads: threads.into(),
             ordered,
-            counted: kind == Kind::Dynamic && !ordered && range.count <= ADDS_MAX,
+            counted: kind == ScheduleKind::Dynamic && !ordered && range.count <= ADDS_MAX,
         }
     }
 
     /// The next iterations of one of `threads` threads, whose `turn` it is; `next` counts what was
-    /// given to all. Where they are [counted](Plan::counted), `take_counted` stands for this.
-    pub(crate) fn take(&self, thread: u64, turn: u64, next: &Next) -> Option<(u64, u64)> {
+    /// given to all. Where they are [counted](LoopPlan::counted), `take_counted` stands for this.
+    pub(crate) fn take(&self, thread: u64, turn: u64, next: &NextIteration) -> Option<(u64, u64)> {
         let count = self.range.count;
         match self.kind {
-            Kind::Static | Kind::Auto => self.take_static(thread, turn),
-            Kind::Dynamic => next.take(count, |_| self.chunk),
-            Kind::Guided => next.take(count, |rest| rest.div_ceil(self.threads).max(self.chunk)),
+            ScheduleKind::Static | ScheduleKind::Auto => self.take_static(thread, turn),
+            ScheduleKind::Dynamic => next.take(count, |_| self.chunk),
+            ScheduleKind::Guided => {
+                next.take(count, |rest| rest.div_ceil(self.threads).max(self.chunk))
+            }
         }
     }
 
-    /// The next iterations of whichever thread, where they are [counted](Plan::counted).
+    /// The next iterations of whichever thread, where they are [counted](LoopPlan::counted).
     #[inline]
-    pub(crate) fn take_counted(&self, next: &Next) -> Option<(u64, u64)> {
+    pub(crate) fn take_counted(&self, next: &NextIteration) -> Option<(u64, u64)> {
         next.add(self.chunk, self.range.count)
     }
 
@@ -140,7 +142,7 @@ impl Plan {
 mod tests {
     use super::*;
 
-    fn schedule(kind: Kind, chunk: u64) -> Schedule {
+    fn schedule(kind: ScheduleKind, chunk: u64) -> Schedule {
         Schedule {
             kind,
             monotonic: false,
@@ -169,12 +171,17 @@ mod tests {
     #[test]
     fn every_schedule_gives_each_iteration_once() {
         for count in [0, 1, 7, 100] {
-            for kind in [Kind::Static, Kind::Dynamic, Kind::Guided, Kind::Auto] {
+            for kind in [
+                ScheduleKind::Static,
+                ScheduleKind::Dynamic,
+                ScheduleKind::Guided,
+                ScheduleKind::Auto,
+            ] {
                 for (chunk, ordered) in [(0, false), (1, false), (3, true), (1000, false)] {
                     for threads in [1, 2, 5] {
                         let range = Range::upto(count);
-                        let plan = Plan::new(range, schedule(kind, chunk), threads, ordered);
-                        let next = Next::default();
+                        let plan = LoopPlan::new(range, schedule(kind, chunk), threads, ordered);
+                        let next = NextIteration::default();
                         let mut seen = vec![0; count as usize];
                         let take = |thread, turn| match plan.counted {
                             true => plan.take_counted(&next),
@@ -202,14 +209,14 @@ mod tests {
 
     #[test]
     fn a_loop_over_all_numbers_does_not_overflow() {
-        let plan = Plan::new(
+        let plan = LoopPlan::new(
             Range::upto(u64::MAX),
-            schedule(Kind::Dynamic, 1 << 62),
+            schedule(ScheduleKind::Dynamic, 1 << 62),
             2,
             false,
         );
         assert!(!plan.counted);
-        let next = Next::default();
+        let next = NextIteration::default();
         let mut last = 0;
         while let Some((from, to)) = plan.take(0, 0, &next) {
             assert_eq!(from, last);

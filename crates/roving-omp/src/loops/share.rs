@@ -2,7 +2,7 @@
 //! another, since not each ends in a barrier.
 //!
 //! All threads of a team meet the same constructs in the same order, and count them. Construct `k`
-//! has the place `k % RING` of the ring, whose [`Turn`] says what it is for.
+//! has the place `k % RING` of the ring, whose [`PlaceTurn`] says what it is for.
 //!
 //! Where the region is cancelled, some threads come to no more constructs, and leave none. Who
 //! waits for a place then has missed the construct: it gets one of its own, cancelled already.
@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::thread;
 
 use super::doacross::Doacross;
-use super::next::Next;
-use super::plan::Plan;
+use super::next::NextIteration;
+use super::plan::LoopPlan;
 use crate::sync::gate::Gate;
-use crate::sync::turn::{Found, Turn};
+use crate::sync::turn::{PlaceState, PlaceTurn};
 
 /// Constructs that a thread can be ahead of the last one.
 pub(crate) const RING: usize = 8;
@@ -28,10 +28,10 @@ struct Alone<T>(T);
 
 /// The state that the threads of a team share at one construct.
 #[repr(align(128))]
-pub(crate) struct Share {
-    turn: Turn,
+pub(crate) struct SharedConstruct {
+    turn: PlaceTurn,
     /// Written in the setup, read by all who come.
-    plan: UnsafeCell<Option<Plan>>,
+    plan: UnsafeCell<Option<LoopPlan>>,
     doacross: UnsafeCell<Option<Doacross>>,
     /// The copies of what tasks of the construct reduce; freed by others.
     pub(crate) copies: AtomicPtr<()>,
@@ -42,17 +42,17 @@ pub(crate) struct Share {
     pub(crate) cancelled: AtomicBool,
     /// The first iteration whose `ordered` part may run.
     pub(crate) gate: Gate,
-    next: Alone<Next>,
+    next: Alone<NextIteration>,
 }
 
 // SAFETY: `plan` and `doacross` are written by the one thread that sets up, and by the last to
 // leave; all others read them between the two, as the turn says.
-unsafe impl Sync for Share {}
+unsafe impl Sync for SharedConstruct {}
 
-impl Share {
-    pub(crate) fn new(index: usize) -> Share {
-        Share {
-            turn: Turn::new(index as u64),
+impl SharedConstruct {
+    pub(crate) fn new(index: usize) -> SharedConstruct {
+        SharedConstruct {
+            turn: PlaceTurn::new(index as u64),
             plan: UnsafeCell::new(None),
             doacross: UnsafeCell::new(None),
             copies: AtomicPtr::new(ptr::null_mut()),
@@ -60,7 +60,7 @@ impl Share {
             retired: AtomicPtr::new(ptr::null_mut()),
             cancelled: AtomicBool::new(false),
             gate: Gate::default(),
-            next: Alone(Next::default()),
+            next: Alone(NextIteration::default()),
         }
     }
 
@@ -110,20 +110,20 @@ impl Share {
         let mut looks = 0_u32;
         loop {
             match self.turn.find(k) {
-                Found::Ready => return Joined::Later,
-                Found::Free => {
+                PlaceState::Ready => return Joined::Later,
+                PlaceState::Free => {
                     self.set_up(setup);
                     self.turn.is_set_up(k);
                     return Joined::First;
                 }
-                Found::Behind if is_over() => {
-                    let own = Box::new(Share::new(0));
+                PlaceState::Behind if is_over() => {
+                    let own = Box::new(SharedConstruct::new(0));
                     own.set_up(setup);
                     // Ordering: Relaxed; no other thread comes here.
                     own.cancelled.store(true, Ordering::Relaxed);
                     return Joined::Missed(own);
                 }
-                Found::Begun | Found::Behind => {}
+                PlaceState::Begun | PlaceState::Behind => {}
             }
             // Soon: somebody sets up, or is a whole ring behind.
             looks += 1;
@@ -168,7 +168,7 @@ impl Share {
 
     /// The plan by which the threads here run.
     #[inline]
-    pub(crate) fn plan(&self) -> &Plan {
+    pub(crate) fn plan(&self) -> &LoopPlan {
         // SAFETY: a thread that has joined, and not left, reads what the setup wrote.
         let plan = unsafe { &*self.plan.get() };
         plan.as_ref().expect("a loop has been set up")
@@ -187,7 +187,7 @@ impl Share {
         }
     }
 
-    /// The next iterations of a loop whose parts are [counted](Plan::counted).
+    /// The next iterations of a loop whose parts are [counted](LoopPlan::counted).
     #[inline]
     pub(crate) fn take_counted(&self) -> Option<(u64, u64)> {
         match self.is_cancelled() {
@@ -207,12 +207,12 @@ impl Share {
 pub(crate) enum Joined {
     First,
     Later,
-    Missed(Box<Share>),
+    Missed(Box<SharedConstruct>),
 }
 
 /// The parts that the first thread sets up.
 pub(crate) struct Setup<'s> {
-    pub(crate) plan: &'s mut Option<Plan>,
+    pub(crate) plan: &'s mut Option<LoopPlan>,
     pub(crate) doacross: &'s mut Option<Doacross>,
     pub(crate) copies: &'s AtomicPtr<()>,
     memory: &'s AtomicPtr<()>,
@@ -231,7 +231,7 @@ impl Setup<'_> {
     }
 }
 
-impl Drop for Share {
+impl Drop for SharedConstruct {
     fn drop(&mut self) {
         for memory in [&self.memory, &self.retired] {
             // Ordering: Relaxed; nobody else has it.

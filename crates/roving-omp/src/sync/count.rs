@@ -5,12 +5,12 @@ use crate::prim::{AtomicU8, AtomicUsize, Ordering, ord};
 /// The number of things that have not ended. Whoever has ended the last one, or finds that none is
 /// left, has seen what was done for all of them.
 #[derive(Default)]
-pub(crate) struct Count(AtomicUsize);
+pub(crate) struct OpenCount(AtomicUsize);
 
-impl Count {
+impl OpenCount {
     /// So many have not ended.
-    pub(crate) fn of(count: usize) -> Count {
-        Count(AtomicUsize::new(count))
+    pub(crate) fn of(count: usize) -> OpenCount {
+        OpenCount(AtomicUsize::new(count))
     }
 
     /// One more. Who asks whether all have ended hears of it by an edge of its own, or has said it.

@@ -7,7 +7,7 @@
 //! | `CALLED` | a region has begun | to `FREE`: that thread, when it sees it |
 
 use super::futex;
-use super::patience::Patience;
+use super::patience::WaitPatience;
 use crate::prim::{AtomicU32, Ordering, ord};
 
 const FREE: u32 = 0;
@@ -31,7 +31,7 @@ impl Dock {
     pub(crate) fn wait(&self) {
         // Ordering: Acquire. Pairs with [dock].
         let is_called = || self.0.load(ord("see_dock", Ordering::Acquire)) == CALLED;
-        let mut patience = Patience::default();
+        let mut patience = WaitPatience::default();
         while !is_called() && patience.pause() {}
         if !is_called() {
             // Ordering: Relaxed, both; a look with Acquire follows. It fails where it is called

@@ -1,7 +1,7 @@
 //! A number that others wait for: whose turn it is.
 
 use super::futex;
-use super::patience::Patience;
+use super::patience::WaitPatience;
 use crate::prim::{AtomicU32, AtomicU64, Ordering, ord};
 
 /// A number, and those who wait until it is what they need.
@@ -68,7 +68,7 @@ impl Gate {
 
     /// Waits until the number is as asked for, or the bell was rung for another reason.
     pub(crate) fn wait(&self, done: impl Fn(u64) -> bool) {
-        let mut patience = Patience::default();
+        let mut patience = WaitPatience::default();
         while !done(self.number()) {
             if !patience.pause() {
                 self.sleep(&done);

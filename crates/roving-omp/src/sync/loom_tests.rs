@@ -6,12 +6,12 @@ use loom::sync::Notify;
 use loom::thread;
 
 use super::barrier::Barrier;
-use super::count::{Budget, Count, Missing};
+use super::count::{Budget, Missing, OpenCount};
 use super::dock::Dock;
 use super::gate::Gate;
 use super::mail::Mail;
 use super::mutex;
-use super::turn::{Found, Turn};
+use super::turn::{PlaceState, PlaceTurn};
 use crate::prim::{AtomicU32, DataCell, Ordering, explore_within};
 
 /// Threads that lose their core against their will, so often at most.
@@ -178,14 +178,14 @@ fn loom_one_thread_at_a_time_has_the_lock() {
 #[test]
 fn loom_a_place_is_set_up_once_and_used_again_when_all_have_left() {
     explore_within(PREEMPTIONS, || {
-        let (turn, value) = (Turn::new(0), Value::new());
+        let (turn, value) = (PlaceTurn::new(0), Value::new());
         beside(move |_| {
             for k in 0..2 {
                 loop {
                     match turn.find(k) {
-                        Found::Ready => break,
-                        Found::Begun | Found::Behind => thread::yield_now(),
-                        Found::Free => {
+                        PlaceState::Ready => break,
+                        PlaceState::Begun | PlaceState::Behind => thread::yield_now(),
+                        PlaceState::Free => {
                             assert_eq!(value.get(), 0);
                             value.set(k as u32 + 1);
                             turn.is_set_up(k);
@@ -254,7 +254,7 @@ fn loom_who_waits_for_tasks_sees_the_end_of_the_last() {
 #[test]
 fn loom_the_last_of_a_count_sees_what_was_done_for_all() {
     explore_within(PREEMPTIONS, || {
-        let (count, values) = (Count::of(2), [Value::new(), Value::new()]);
+        let (count, values) = (OpenCount::of(2), [Value::new(), Value::new()]);
         beside(move |me| {
             values[me].set(7);
             if count.leave() || count.has_left(0) {
@@ -267,7 +267,7 @@ fn loom_the_last_of_a_count_sees_what_was_done_for_all() {
 #[test]
 fn loom_who_finds_a_count_over_sees_what_was_done_for_it() {
     explore_within(PREEMPTIONS, || {
-        let (count, value) = (Count::of(1), Value::new());
+        let (count, value) = (OpenCount::of(1), Value::new());
         beside(move |me| {
             if me == 0 {
                 value.set(7);

@@ -6,12 +6,12 @@
 //! | `has_some` | whether there are items | under their lock; read without it as a hint |
 //! | `has_been_used` | whether anybody ever entered | the same thread as `open` |
 
-use super::count::Count;
+use super::count::OpenCount;
 use super::gate::Gate;
 use crate::prim::{AtomicBool, Mutex, MutexGuard, Ordering};
 
 pub(crate) struct Mail<T> {
-    open: Count,
+    open: OpenCount,
     has_been_used: AtomicBool,
     items: Mutex<Vec<T>>,
     has_some: AtomicBool,
@@ -21,7 +21,7 @@ pub(crate) struct Mail<T> {
 impl<T> Default for Mail<T> {
     fn default() -> Mail<T> {
         Mail {
-            open: Count::default(),
+            open: OpenCount::default(),
             has_been_used: AtomicBool::new(false),
             items: Mutex::new(Vec::new()),
             has_some: AtomicBool::new(false),

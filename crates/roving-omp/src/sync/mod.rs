@@ -20,9 +20,9 @@ pub(crate) mod loom_tests;
 #[cfg(loom)]
 pub(crate) mod patience {
     #[derive(Default)]
-    pub(crate) struct Patience;
+    pub(crate) struct WaitPatience;
 
-    impl Patience {
+    impl WaitPatience {
         pub(crate) fn pause(&mut self) -> bool {
             false
         }

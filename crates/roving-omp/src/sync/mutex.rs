@@ -9,7 +9,7 @@
 use std::hint;
 
 use super::futex;
-use super::patience::Patience;
+use super::patience::WaitPatience;
 use crate::prim::{AtomicU32, Ordering, ord};
 
 /// Hints to the processor between two looks.
@@ -42,7 +42,7 @@ pub(crate) fn lock(word: &AtomicU32) {
 
 #[cold]
 fn lock_slowly(word: &AtomicU32) {
-    let mut patience = Patience::default();
+    let mut patience = WaitPatience::default();
     while patience.pause() {
         // Looks that come one after the other take the word away from its owner.
         (0..PAUSES_PER_LOOK).for_each(|_| hint::spin_loop());

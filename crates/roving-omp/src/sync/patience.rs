@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::env::Settings;
+use crate::env::Environment;
 
 /// How long, where nothing else is asked for: some times what it takes to be woken.
 const LIMIT: Duration = Duration::from_micros(100);
@@ -42,13 +42,15 @@ pub(crate) fn leave(threads: usize) {
 pub(crate) fn free() -> usize {
     // Ordering: Relaxed, as above.
     let at_work = AT_WORK.load(Ordering::Relaxed);
-    Settings::get().processors_to_fill.saturating_sub(at_work)
+    Environment::get()
+        .processors_to_fill
+        .saturating_sub(at_work)
 }
 
 /// Whether threads have to share processors.
 pub(crate) fn is_crowded() -> bool {
     // Ordering: Relaxed, as above.
-    AT_WORK.load(Ordering::Relaxed) > Settings::get().processors
+    AT_WORK.load(Ordering::Relaxed) > Environment::get().processors
 }
 
 /// Gives the core away. False: that has lately taken long, or has now.
@@ -75,16 +77,16 @@ fn give_way() -> bool {
 
 /// A thread's looks at something that has not happened yet.
 #[derive(Default)]
-pub(crate) struct Patience {
+pub(crate) struct WaitPatience {
     looks: u64,
     began: Option<Instant>,
 }
 
-impl Patience {
+impl WaitPatience {
     /// Lets some time pass. False: the thread has looked for long enough.
     pub(crate) fn pause(&mut self) -> bool {
         self.looks += 1;
-        match Settings::get().spins {
+        match Environment::get().spins {
             Some(spins) => {
                 hint::spin_loop();
                 self.looks < spins

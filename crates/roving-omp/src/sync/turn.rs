@@ -14,17 +14,17 @@ use crate::prim::{AtomicU32, AtomicU64, Ordering, ord};
 const SETUP: u64 = 1;
 const READY: u64 = 2;
 
-pub(crate) struct Turn {
+pub(crate) struct PlaceTurn {
     turn: AtomicU64,
     left: AtomicU32,
 }
 
 /// How a thread finds the place for its construct.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
+pub(crate) enum PlaceState {
     /// It has been set up.
     Ready,
-    /// Nobody has come: the thread sets it up, and says [`Turn::is_set_up`].
+    /// Nobody has come: the thread sets it up, and says [`PlaceTurn::is_set_up`].
     Free,
     /// Another thread sets it up.
     Begun,
@@ -32,10 +32,10 @@ pub(crate) enum Found {
     Behind,
 }
 
-impl Turn {
+impl PlaceTurn {
     /// For the construct with that number.
-    pub(crate) fn new(k: u64) -> Turn {
-        Turn {
+    pub(crate) fn new(k: u64) -> PlaceTurn {
+        PlaceTurn {
             turn: AtomicU64::new(4 * k),
             left: AtomicU32::new(0),
         }
@@ -68,14 +68,14 @@ impl Turn {
     }
 
     /// Comes for construct `k`.
-    pub(crate) fn find(&self, k: u64) -> Found {
+    pub(crate) fn find(&self, k: u64) -> PlaceState {
         // Ordering: Acquire. Pairs with [share].
         let turn = self.turn.load(ord("see_share", Ordering::Acquire));
         if turn == 4 * k + READY {
-            return Found::Ready;
+            return PlaceState::Ready;
         }
         if turn < 4 * k {
-            return Found::Behind;
+            return PlaceState::Behind;
         }
         // Ordering: Relaxed, both; the value was read with Acquire, and is written only once.
         let begins = turn == 4 * k
@@ -84,8 +84,8 @@ impl Turn {
                 .compare_exchange(turn, turn + SETUP, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok();
         match begins {
-            true => Found::Free,
-            false => Found::Begun,
+            true => PlaceState::Free,
+            false => PlaceState::Begun,
         }
     }
 
@@ -97,7 +97,7 @@ impl Turn {
     }
 
     /// One of so many threads has no more to do here. True: it was the last one, clears the place
-    /// and says [`Turn::hand_on`].
+    /// and says [`PlaceTurn::hand_on`].
     #[inline]
     pub(crate) fn leave(&self, threads: u32) -> bool {
         // Ordering: AcqRel: the last thread comes after all uses by the others.

@@ -58,7 +58,7 @@ impl Drop for Block {
 }
 
 /// The code that a node runs, and its data.
-pub(crate) struct Body {
+pub(crate) struct TaskBody {
     pub(crate) code: Code,
     pub(crate) data: Block,
 }

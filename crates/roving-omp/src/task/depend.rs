@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::node::Node;
-use crate::sync::count::Count;
+use super::node::LinkedTask;
+use crate::sync::count::OpenCount;
 
 /// How a task depends on a place in memory, by number as in C.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum DependenceKind {
     In,
     /// `out` and `inout`; and `mutexinoutset`, whose tasks come here in the order in which they
     /// were spawned.
@@ -17,12 +17,12 @@ pub(crate) enum Kind {
     Set,
 }
 
-impl Kind {
-    fn from_number(number: usize) -> Kind {
+impl DependenceKind {
+    fn from_number(number: usize) -> DependenceKind {
         match number {
-            1 => Kind::In,
-            5 => Kind::Set,
-            _ => Kind::Out,
+            1 => DependenceKind::In,
+            5 => DependenceKind::Set,
+            _ => DependenceKind::Out,
         }
     }
 }
@@ -36,14 +36,20 @@ impl Kind {
 ///
 /// # Safety
 /// The list is as a compiler made it.
-pub(crate) unsafe fn read(list: *const *const usize) -> Vec<(usize, Kind)> {
+pub(crate) unsafe fn read(list: *const *const usize) -> Vec<(usize, DependenceKind)> {
     let word = |index: usize| {
         // SAFETY: in the list, by its own numbers.
         unsafe { *list.add(index) as usize }
     };
     if word(0) != 0 {
         let (all, written) = (word(0), word(1));
-        let kind = |index| if index < written { Kind::Out } else { Kind::In };
+        let kind = |index| {
+            if index < written {
+                DependenceKind::Out
+            } else {
+                DependenceKind::In
+            }
+        };
         return (0..all)
             .map(|index| (word(2 + index), kind(index)))
             .collect();
@@ -53,14 +59,14 @@ pub(crate) unsafe fn read(list: *const *const usize) -> Vec<(usize, Kind)> {
     let of = |index: usize| {
         let place = word(5 + index);
         if index < out + mutex {
-            (place, Kind::Out)
+            (place, DependenceKind::Out)
         } else if index < named {
-            (place, Kind::In)
+            (place, DependenceKind::In)
         } else {
             let object = place as *const usize;
             // SAFETY: an object of two words, by the list's numbers.
             let (place, kind) = unsafe { (*object, *object.add(1)) };
-            (place, Kind::from_number(kind))
+            (place, DependenceKind::from_number(kind))
         }
     };
     (0..all).map(of).collect()
@@ -68,45 +74,45 @@ pub(crate) unsafe fn read(list: *const *const usize) -> Vec<(usize, Kind)> {
 
 /// Who has used a place last.
 #[derive(Default)]
-struct Place {
+struct LastUsers {
     /// The last that has written, or the last set.
-    writers: Vec<Arc<Node>>,
+    writers: Vec<Arc<LinkedTask>>,
     is_set: bool,
     /// Those before a set.
-    before: Vec<Arc<Node>>,
+    before: Vec<Arc<LinkedTask>>,
     /// Those that have read since.
-    readers: Vec<Arc<Node>>,
+    readers: Vec<Arc<LinkedTask>>,
 }
 
-impl Place {
-    fn enter(&mut self, node: &Arc<Node>, kind: Kind) {
+impl LastUsers {
+    fn enter(&mut self, node: &Arc<LinkedTask>, kind: DependenceKind) {
         match kind {
-            Kind::In => {
+            DependenceKind::In => {
                 self.writers.iter().for_each(|writer| node.follow(writer));
                 self.readers.push(Arc::clone(node));
             }
-            Kind::Set if self.is_set && self.readers.is_empty() => {
+            DependenceKind::Set if self.is_set && self.readers.is_empty() => {
                 self.before.iter().for_each(|other| node.follow(other));
                 self.writers.push(Arc::clone(node));
             }
-            Kind::Out | Kind::Set => {
+            DependenceKind::Out | DependenceKind::Set => {
                 let mut before = std::mem::take(&mut self.readers);
                 before.append(&mut self.writers);
                 before.iter().for_each(|other| node.follow(other));
                 self.writers.push(Arc::clone(node));
-                self.is_set = kind == Kind::Set;
+                self.is_set = kind == DependenceKind::Set;
                 self.before = if self.is_set { before } else { Vec::new() };
             }
         }
     }
 }
 
-impl Place {
+impl LastUsers {
     /// One that is named first after those tasks that depend on all places.
-    fn after(all: &[Arc<Node>]) -> Place {
-        Place {
+    fn after(all: &[Arc<LinkedTask>]) -> LastUsers {
+        LastUsers {
             writers: all.to_vec(),
-            ..Place::default()
+            ..LastUsers::default()
         }
     }
 }
@@ -117,20 +123,20 @@ const ALL_MEMORY: usize = 0;
 /// A task's children that others depend on, or that wait for events.
 #[derive(Default)]
 pub(crate) struct Children {
-    places: HashMap<usize, Place>,
+    places: HashMap<usize, LastUsers>,
     /// The last that depends on all memory, if there is one.
-    all: Vec<Arc<Node>>,
+    all: Vec<Arc<LinkedTask>>,
     /// Counted children that have not ended.
-    pub(crate) counted: Arc<Count>,
+    pub(crate) counted: Arc<OpenCount>,
 }
 
 impl Children {
     /// The node is one more, and comes after those that the list says.
-    pub(crate) fn enter(&mut self, node: &Arc<Node>, list: &[(usize, Kind)]) {
+    pub(crate) fn enter(&mut self, node: &Arc<LinkedTask>, list: &[(usize, DependenceKind)]) {
         if list.iter().any(|&(place, _)| place == ALL_MEMORY) {
             // After all children that depend on something, and before all that will.
             for (_, mut place) in self.places.drain() {
-                place.enter(node, Kind::Out);
+                place.enter(node, DependenceKind::Out);
             }
             self.all.iter().for_each(|other| node.follow(other));
             self.all = vec![Arc::clone(node)];
@@ -138,10 +144,10 @@ impl Children {
         }
         let mut list = list.to_vec();
         // A place that is named twice counts as written if it is in one of them.
-        list.sort_by_key(|&(place, kind)| (place, kind == Kind::In));
+        list.sort_by_key(|&(place, kind)| (place, kind == DependenceKind::In));
         list.dedup_by_key(|&mut (place, _)| place);
         for (place, kind) in list {
-            let first = || Place::after(&self.all);
+            let first = || LastUsers::after(&self.all);
             let place = self.places.entry(place).or_insert_with(first);
             place.enter(node, kind);
         }
@@ -163,7 +169,14 @@ mod tests {
         let old = [place(3), place(1), place(80), place(81), place(82)];
         // SAFETY: the old form.
         let read_old = unsafe { read(old.as_ptr()) };
-        assert_eq!(read_old, [(80, Kind::Out), (81, Kind::In), (82, Kind::In)]);
+        assert_eq!(
+            read_old,
+            [
+                (80, DependenceKind::Out),
+                (81, DependenceKind::In),
+                (82, DependenceKind::In)
+            ]
+        );
         let object = [99_usize, 5];
         let new = [
             place(0),
@@ -179,10 +192,10 @@ mod tests {
         // SAFETY: the new form.
         let read_new = unsafe { read(new.as_ptr()) };
         let expected = [
-            (80, Kind::Out),
-            (81, Kind::Out),
-            (82, Kind::In),
-            (99, Kind::Set),
+            (80, DependenceKind::Out),
+            (81, DependenceKind::Out),
+            (82, DependenceKind::In),
+            (99, DependenceKind::Set),
         ];
         assert_eq!(read_new, expected);
     }

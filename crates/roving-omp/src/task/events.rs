@@ -10,17 +10,17 @@ use std::time::Duration;
 use roving::raw;
 
 use super::body::Code;
-use super::node::Node;
+use super::node::LinkedTask;
 
 /// Tasks whose event is to come, and the code of each.
-static EXPECTED: Mutex<Vec<(Weak<Node>, Code)>> = Mutex::new(Vec::new());
+static EXPECTED: Mutex<Vec<(Weak<LinkedTask>, Code)>> = Mutex::new(Vec::new());
 
-fn expected() -> MutexGuard<'static, Vec<(Weak<Node>, Code)>> {
+fn expected() -> MutexGuard<'static, Vec<(Weak<LinkedTask>, Code)>> {
     EXPECTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A task with an event begins.
-pub(crate) fn expect(node: &Arc<Node>, code: Code) {
+pub(crate) fn expect(node: &Arc<LinkedTask>, code: Code) {
     if raw::reports::watch_patience().is_some() {
         let mut all = expected();
         all.retain(|(node, _)| node.strong_count() > 0);
@@ -29,13 +29,13 @@ pub(crate) fn expect(node: &Arc<Node>, code: Code) {
 }
 
 /// A wait that is watched, as long as this is there.
-pub(crate) struct Watched {
+pub(crate) struct WatchedWait {
     _until_dropped: Sender<()>,
 }
 
 /// A thread is about to sleep until tasks have ended that stand on no stack. If that lasts, those
 /// are named whose event alone is missing.
-pub(crate) fn watch() -> Option<Watched> {
+pub(crate) fn watch() -> Option<WatchedWait> {
     let patience = raw::reports::watch_patience()?;
     let (held, dropped) = channel();
     let watch = move || {
@@ -45,7 +45,7 @@ pub(crate) fn watch() -> Option<Watched> {
     };
     let name = thread::Builder::new().name("openmp-watch".to_owned());
     name.spawn(watch).ok()?;
-    Some(Watched {
+    Some(WatchedWait {
         _until_dropped: held,
     })
 }

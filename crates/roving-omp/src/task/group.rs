@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use roving::raw::hosted::Frame;
 
 use super::heritage::Heritage;
-use crate::sync::count::Count;
+use crate::sync::count::OpenCount;
 
 /// A group. It stays until all of its tasks have ended.
 pub(crate) struct Group {
@@ -21,7 +21,7 @@ pub(crate) struct Group {
     frame: Cell<Frame>,
     cancelled: AtomicBool,
     /// Of its tasks, those that wait for an event or depend on one.
-    loose: Count,
+    loose: OpenCount,
     /// The description that `task_reduction` has registered: the first of a list of C's.
     reductions: Cell<*mut usize>,
     /// One of its tasks may be held by one that is older than the group, and stands below.
@@ -37,7 +37,7 @@ impl Group {
             outer_frame: Cell::new(Frame::NOWHERE),
             frame: Cell::new(Frame::NOWHERE),
             cancelled: AtomicBool::new(false),
-            loose: Count::default(),
+            loose: OpenCount::default(),
             reductions: Cell::new(reductions),
             holds: Cell::new(false),
         })
@@ -53,7 +53,7 @@ impl Group {
             outer_frame: Cell::new(outer_frame),
             frame: Cell::new(frame),
             cancelled: AtomicBool::new(false),
-            loose: Count::default(),
+            loose: OpenCount::default(),
             reductions: Cell::new(ptr::null_mut()),
             holds: Cell::new(false),
         }));

@@ -3,7 +3,7 @@
 use std::ptr;
 
 use super::group::Group;
-use crate::env::{Controls, Settings};
+use crate::env::{Controls, Environment};
 
 /// All that a task hands on to those that it spawns. It stays until the region ends.
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ impl Heritage {
     /// Of an initial thread.
     pub(crate) fn initial() -> Heritage {
         Heritage {
-            controls: Settings::get().controls,
+            controls: Environment::get().controls,
             group: ptr::null(),
             is_final: false,
         }

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::heritage::Heritage;
-use super::node::Node;
+use super::node::LinkedTask;
 use crate::sync::mail::Mail;
 
 #[derive(Default)]
 pub(crate) struct Loose {
     /// Counts tasks whose event, or that of one they depend on, has not come; holds those that can
     /// run.
-    pub(crate) mail: Mail<Arc<Node>>,
+    pub(crate) mail: Mail<Arc<LinkedTask>>,
     /// Heritages that tasks have changed for themselves.
     #[expect(clippy::vec_box, reason = "others point to what is in the boxes")]
     kept: Mutex<Vec<Box<Heritage>>>,

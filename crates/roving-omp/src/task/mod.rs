@@ -25,10 +25,10 @@ use roving::raw::hosted::{self, Frame};
 pub(crate) use self::body::Code;
 use self::depend::Children;
 pub(crate) use self::heritage::Heritage;
-use crate::sync::count::Count;
+use crate::sync::count::OpenCount;
 
 /// A task that runs. It stands on the stack of the thread that runs it.
-pub(crate) struct Task {
+pub(crate) struct RunningTask {
     /// Where its children stand.
     base: Frame,
     /// Where those stand that were spawned in its innermost group.
@@ -41,10 +41,10 @@ pub(crate) struct Task {
     pub(crate) children: RefCell<Option<Box<Children>>>,
 }
 
-impl Task {
+impl RunningTask {
     /// A task that a region begins with.
-    pub(crate) fn implicit(frame: Frame, heritage: *const Heritage) -> Task {
-        Task {
+    pub(crate) fn implicit(frame: Frame, heritage: *const Heritage) -> RunningTask {
+        RunningTask {
             base: frame,
             frame: Cell::new(frame),
             groups: Cell::new(0),
@@ -56,8 +56,8 @@ impl Task {
 
     /// A task that was spawned.
     #[inline]
-    pub(crate) fn explicit(frame: Frame, heritage: *const Heritage) -> Task {
-        Task {
+    pub(crate) fn explicit(frame: Frame, heritage: *const Heritage) -> RunningTask {
+        RunningTask {
             base: frame,
             frame: Cell::new(frame),
             groups: Cell::new(0),
@@ -84,7 +84,7 @@ impl Task {
     }
 
     /// How many counted children it has.
-    pub(crate) fn family(&self) -> Arc<Count> {
+    pub(crate) fn family(&self) -> Arc<OpenCount> {
         let mut children = self.children.borrow_mut();
         Arc::clone(&children.get_or_insert_default().counted)
     }

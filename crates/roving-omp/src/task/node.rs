@@ -14,10 +14,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::body::Body;
+use super::body::TaskBody;
 use super::group::Group;
 use super::heritage::Heritage;
-use crate::sync::count::{Count, Missing};
+use crate::sync::count::{Missing, OpenCount};
 use crate::sync::mail::Mail;
 use crate::sync::rendezvous::Rendezvous;
 
@@ -32,42 +32,42 @@ pub(crate) enum Awaited {
 #[derive(Default)]
 struct Links {
     is_over: bool,
-    successors: Vec<Arc<Node>>,
+    successors: Vec<Arc<LinkedTask>>,
 }
 
 /// A task, as others depend on it.
-pub(crate) struct Node {
+pub(crate) struct LinkedTask {
     links: Mutex<Links>,
     /// Those that it depends on and have not ended, and one more while it is being made.
-    unmet: Count,
+    unmet: OpenCount,
     /// The parts of its own end that have not come.
     missing: Missing,
-    body: Mutex<Option<Body>>,
+    body: Mutex<Option<TaskBody>>,
     heritage: *const Heritage,
     /// Its team's: where it is counted, and left to those that wait.
-    mail: *const Mail<Arc<Node>>,
+    mail: *const Mail<Arc<LinkedTask>>,
     meeting: *const Rendezvous,
     /// How many counted children its parent has.
-    family: Arc<Count>,
+    family: Arc<OpenCount>,
     counted: AtomicBool,
 }
 
 // SAFETY: heritage, mail and meeting stay until the region has ended, which waits for the node.
-unsafe impl Send for Node {}
+unsafe impl Send for LinkedTask {}
 // SAFETY: all that changes is behind locks and atomics; heritage, mail and meeting stay.
-unsafe impl Sync for Node {}
+unsafe impl Sync for LinkedTask {}
 
-impl Node {
+impl LinkedTask {
     /// One with this heritage, of a parent with that family, in a team with this mail and meeting.
     pub(crate) fn new(
         heritage: *const Heritage,
-        family: &Arc<Count>,
-        (mail, meeting): (&Mail<Arc<Node>>, &Rendezvous),
+        family: &Arc<OpenCount>,
+        (mail, meeting): (&Mail<Arc<LinkedTask>>, &Rendezvous),
         detaches: bool,
-    ) -> Arc<Node> {
-        let node = Node {
+    ) -> Arc<LinkedTask> {
+        let node = LinkedTask {
             links: Mutex::default(),
-            unmet: Count::of(1),
+            unmet: OpenCount::of(1),
             missing: Missing::new(match detaches {
                 true => Awaited::Code as u8 | Awaited::Event as u8,
                 false => Awaited::Code as u8,
@@ -99,7 +99,7 @@ impl Node {
         unsafe { &*self.heritage }
     }
 
-    fn mail(&self) -> &Mail<Arc<Node>> {
+    fn mail(&self) -> &Mail<Arc<LinkedTask>> {
         // SAFETY: see `Send`.
         unsafe { &*self.mail }
     }
@@ -128,7 +128,7 @@ impl Node {
     }
 
     /// It depends on that one. Said by the parent of both.
-    pub(crate) fn follow(self: &Arc<Node>, other: &Node) {
+    pub(crate) fn follow(self: &Arc<LinkedTask>, other: &LinkedTask) {
         let mut links = other.links();
         if !links.is_over {
             // Ordering: Relaxed, both; the same thread wrote them.
@@ -157,12 +157,12 @@ impl Node {
     }
 
     /// Gives it the code that it runs. Done once, before it can run.
-    pub(crate) fn give(&self, body: Body) {
+    pub(crate) fn give(&self, body: TaskBody) {
         *self.body.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
     }
 
     /// Takes the code that it runs.
-    pub(crate) fn take(&self) -> Option<Body> {
+    pub(crate) fn take(&self) -> Option<TaskBody> {
         let mut body = self.body.lock().unwrap_or_else(PoisonError::into_inner);
         body.take()
     }
@@ -173,7 +173,7 @@ impl Node {
     }
 
     /// Whether it is a child of the task that has these.
-    pub(crate) fn is_of(&self, family: &Arc<Count>) -> bool {
+    pub(crate) fn is_of(&self, family: &Arc<OpenCount>) -> bool {
         Arc::ptr_eq(&self.family, family)
     }
 
@@ -197,7 +197,7 @@ impl Node {
 
     /// Its code has run, or its event has come. `Some`: with that it has ended, and these depend on
     /// it.
-    pub(crate) fn come(&self, part: Awaited) -> Option<Vec<Arc<Node>>> {
+    pub(crate) fn come(&self, part: Awaited) -> Option<Vec<Arc<LinkedTask>>> {
         if !self.missing.come(part as u8) {
             return None;
         }
@@ -207,7 +207,7 @@ impl Node {
     }
 
     /// Leaves it to those of its team's threads that wait.
-    pub(crate) fn post(self: Arc<Node>) {
+    pub(crate) fn post(self: Arc<LinkedTask>) {
         // SAFETY: see `Send`. Whoever posts it sees to it that the team stays meanwhile.
         let (mail, meeting) = unsafe { (&*self.mail, &*self.meeting) };
         mail.post(self);

@@ -20,7 +20,7 @@ use roving::raw::hosted;
 use super::thread::Thread;
 use super::{Team, tasks};
 use crate::sync::barrier::Barrier;
-use crate::sync::patience::Patience;
+use crate::sync::patience::WaitPatience;
 
 impl Team {
     /// Waits for all threads, and all tasks. True if the region was cancelled, which only barriers
@@ -67,7 +67,7 @@ impl Team {
                 || cancels && self.is_cancelled()
                 || self.loose.mail.has_some()
         };
-        let (mut patience, mut looks) = (Patience::default(), 0);
+        let (mut patience, mut looks) = (WaitPatience::default(), 0);
         loop {
             if is_over() {
                 if !self.loose.mail.has_some() {
@@ -78,7 +78,7 @@ impl Team {
             }
             let has_tasks = self.meeting.has_tasks();
             if has_tasks && hosted::steal(looks) {
-                (patience, looks) = (Patience::default(), 0);
+                (patience, looks) = (WaitPatience::default(), 0);
                 continue;
             }
             looks += 1;

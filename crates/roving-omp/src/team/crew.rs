@@ -13,7 +13,7 @@ use roving::raw::hosted::{self, Hosted};
 
 use super::part;
 use super::{Region, Team};
-use crate::env::{Settings, warn};
+use crate::env::{Environment, warn};
 use crate::sync::dock::Dock;
 use crate::task::Heritage;
 
@@ -35,13 +35,13 @@ fn forks() -> u32 {
 }
 
 /// The state that the threads of a crew share.
-struct Shared {
+struct CrewState {
     team: Team,
     docks: Box<[Dock]>,
     ends: AtomicBool,
 }
 
-impl Shared {
+impl CrewState {
     fn hosted(&self) -> &Hosted {
         self.team.hosted().expect("a crew's")
     }
@@ -49,7 +49,7 @@ impl Shared {
 
 /// The threads of a crew. The first is the one that keeps it.
 pub(crate) struct Crew {
-    shared: Arc<Shared>,
+    shared: Arc<CrewState>,
     others: Vec<JoinHandle<()>>,
     /// [`forks`] when the threads were started.
     forks: u32,
@@ -62,7 +62,7 @@ impl Crew {
     pub(crate) fn new(threads: usize, region: Region) -> Crew {
         let pool = Hosted::build(Pool::builder().workers(threads).name("openmp"))
             .unwrap_or_else(|error| crate::env::stop(&error.to_string()));
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(CrewState {
             team: Team::of_crew(region, pool),
             docks: (0..threads).map(|_| Dock::default()).collect(),
             ends: AtomicBool::new(false),
@@ -189,7 +189,7 @@ pub(super) fn with_crew<R>(threads: usize, f: impl FnOnce(&Crew) -> R) -> Option
 }
 
 /// The thread at that seat, from start to end.
-fn serve(shared: &Shared, seat: usize) {
+fn serve(shared: &CrewState, seat: usize) {
     shared.hosted().enlist(seat);
     // SAFETY: this thread has enlisted for the seat. It ends when its keeper says so, which is in
     // no region then, and no thread of a crew steals outside of regions.
@@ -211,7 +211,7 @@ fn serve(shared: &Shared, seat: usize) {
 fn stack_size() -> usize {
     const LEAST: usize = 64 << 10;
     const OTHERWISE: usize = 8 << 20;
-    if let Some(size) = Settings::get().stack_size {
+    if let Some(size) = Environment::get().stack_size {
         return size.max(LEAST);
     }
     let mut limit = libc::rlimit {

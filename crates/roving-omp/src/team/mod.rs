@@ -19,7 +19,7 @@ use roving::raw::hosted::Hosted;
 
 use self::site::Site;
 use crate::env::Bind;
-use crate::loops::share::{RING, Share};
+use crate::loops::share::{RING, SharedConstruct};
 use crate::sync::rendezvous::Rendezvous;
 use crate::task::loose::Loose;
 use crate::task::{Code, Heritage};
@@ -86,14 +86,14 @@ pub(crate) struct Team {
     region: UnsafeCell<Region>,
     /// Its barriers, and who waits there.
     pub(crate) meeting: Rendezvous,
-    pub(crate) ring: [Share; RING],
+    pub(crate) ring: [SharedConstruct; RING],
     pub(crate) cancelled: AtomicBool,
     /// The data that a `single` with `copyprivate` hands to the others.
     pub(crate) copied: AtomicPtr<()>,
     pub(crate) loose: Loose,
     /// Constructs of single threads, which the region has left behind when it was cancelled.
     #[expect(clippy::vec_box, reason = "threads point to what is in the boxes")]
-    missed: Mutex<Vec<Box<Share>>>,
+    missed: Mutex<Vec<Box<SharedConstruct>>>,
 }
 
 // SAFETY: `region` is written while no other thread is in the region, all of which hear of it after
@@ -117,7 +117,7 @@ impl Team {
         Team {
             region: UnsafeCell::new(region),
             meeting: Rendezvous::new(hosted),
-            ring: std::array::from_fn(Share::new),
+            ring: std::array::from_fn(SharedConstruct::new),
             cancelled: AtomicBool::new(false),
             copied: AtomicPtr::new(ptr::null_mut()),
             loose: Loose::default(),
@@ -161,7 +161,7 @@ impl Team {
     }
 
     /// Keeps a construct that a thread has for itself until the region has ended.
-    pub(crate) fn keep(&self, own: Box<Share>) -> *const Share {
+    pub(crate) fn keep(&self, own: Box<SharedConstruct>) -> *const SharedConstruct {
         let at = ptr::from_ref(&*own);
         let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
         missed.push(own);

@@ -4,14 +4,14 @@ use roving::raw::hosted;
 
 use super::Team;
 use super::thread::{Position, Progress, Thread};
-use crate::task::Task;
+use crate::task::RunningTask;
 
 /// Runs one thread's part of the team's region.
 pub(crate) fn run(team: &Team, num: u32) {
     let thread = Thread::of_any();
     let region = team.region();
     let frame = hosted::open();
-    let task = Task::implicit(frame, &region.heritage);
+    let task = RunningTask::implicit(frame, &region.heritage);
     let mut progress = Progress::START;
     if region.begins_in_loop {
         (progress.constructs, progress.share) = (1, &team.ring[0]);

@@ -6,14 +6,14 @@ use roving::raw::calls::WORKERS_LIMIT;
 
 use super::thread::Thread;
 use super::{League, Region, Team, crew, part};
-use crate::env::{Bind, Controls, Settings};
-use crate::loops::plan::Plan;
+use crate::env::{Bind, Controls, Environment};
+use crate::loops::plan::LoopPlan;
 use crate::sync::patience;
 use crate::task::group::Group;
 use crate::task::{Code, Heritage};
 
 /// A region that is asked for.
-pub(crate) struct Asked {
+pub(crate) struct RegionRequest {
     pub(crate) code: Code,
     pub(crate) data: *mut (),
     /// 0: as many as there are; 1: the region is not to be parallel.
@@ -23,12 +23,12 @@ pub(crate) struct Asked {
 }
 
 /// The plan of a loop that a region begins in, for as many threads as it gets.
-pub(crate) type FirstLoop<'a> = &'a dyn Fn(u32) -> Plan;
+pub(crate) type FirstLoop<'a> = &'a dyn Fn(u32) -> LoopPlan;
 
 /// Runs a region, and returns when all its threads and tasks have ended. `reductions` is told how
 /// many threads there are before they begin, and returns the group that all tasks belong to.
 pub(crate) fn begin(
-    asked: &Asked,
+    asked: &RegionRequest,
     first: Option<FirstLoop<'_>>,
     reductions: Option<&dyn Fn(u32) -> Box<Group>>,
 ) -> u32 {
@@ -115,15 +115,15 @@ fn threads_of(thread: &Thread, asked: u32) -> u32 {
         threads = threads.min(1 + patience::free() as u32);
     }
     if controls.dynamic {
-        threads = threads.min(Settings::get().processors as u32);
+        threads = threads.min(Environment::get().processors as u32);
     }
     threads.clamp(1, controls.thread_limit.min(WORKERS_LIMIT as u32))
 }
 
-fn region_of(thread: &Thread, asked: &Asked, threads: u32) -> Region {
+fn region_of(thread: &Thread, asked: &RegionRequest, threads: u32) -> Region {
     let outer = thread.team().region();
     let mut controls = thread.controls();
-    let settings = Settings::get();
+    let settings = Environment::get();
     let level = outer.level + 1;
     if let Some(&threads) = settings.threads.get(level as usize) {
         controls.threads = threads;

@@ -9,19 +9,22 @@ use roving::raw::hosted::Frame;
 use super::site::Site;
 use super::thread::{Position, Progress, Thread};
 use super::{Region, Team};
-use crate::task::{Heritage, Task};
+use crate::task::{Heritage, RunningTask};
 
 /// The state that an initial thread has for as long as it lives.
 struct Root {
     team: Box<Team>,
-    task: Box<Task>,
+    task: Box<RunningTask>,
 }
 
 impl Root {
     fn new() -> Root {
         let heritage = Heritage::initial();
         let team = Box::new(Team::new(Region::outermost(heritage)));
-        let task = Box::new(Task::implicit(Frame::NOWHERE, &team.region().heritage));
+        let task = Box::new(RunningTask::implicit(
+            Frame::NOWHERE,
+            &team.region().heritage,
+        ));
         Root { team, task }
     }
 }

@@ -1,7 +1,7 @@
 //! Where the threads of a region are bound, as `proc_bind` and `OMP_PROC_BIND` say: the places
 //! that they get of those of the thread that has met the region.
 
-use crate::env::{Bind, Settings, places};
+use crate::env::{Bind, Environment, places};
 
 /// Places that follow each other in the list of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) struct Site {
 impl Site {
     /// Of an initial thread; `None` where threads are not bound.
     pub(crate) fn initial() -> Option<Site> {
-        let settings = Settings::get();
+        let settings = Environment::get();
         let len = settings.places.len();
         let is_bound = settings.controls.bind != Bind::False && len > 0;
         is_bound.then_some(Site {
@@ -31,7 +31,7 @@ impl Site {
 
     /// Binds the calling thread to the place.
     pub(crate) fn bind(self) {
-        places::bind(&Settings::get().places[self.place]);
+        places::bind(&Environment::get().places[self.place]);
     }
 
     /// That of thread `num` of a region of so many threads, which a thread at this site has met.

@@ -7,10 +7,10 @@ use roving::raw::hosted;
 
 use super::Team;
 use super::thread::Thread;
-use crate::task::body::{Body, Code};
+use crate::task::body::{Code, TaskBody};
 use crate::task::group::Group;
-use crate::task::node::{Awaited, Node};
-use crate::task::{Heritage, Task, events};
+use crate::task::node::{Awaited, LinkedTask};
+use crate::task::{Heritage, RunningTask, events};
 
 /// Runs a task's code, unless its group has been cancelled.
 ///
@@ -23,7 +23,7 @@ pub(crate) unsafe fn run(thread: &Thread, code: Code, heritage: *const Heritage,
         return;
     }
     let frame = hosted::open();
-    let task = Task::explicit(frame, heritage);
+    let task = RunningTask::explicit(frame, heritage);
     // SAFETY: the caller's promise.
     thread.within(&task, || unsafe { code(data) });
     hosted::leave(frame);
@@ -38,7 +38,7 @@ pub(crate) fn is_cancelled(thread: &Thread, heritage: &Heritage) -> bool {
 }
 
 /// A node that waits for an end, or begins: what it runs is known now, and it runs when it can.
-pub(crate) fn enter(node: Arc<Node>, thread: &Thread, body: Body) {
+pub(crate) fn enter(node: Arc<LinkedTask>, thread: &Thread, body: TaskBody) {
     node.give(body);
     if node.is_met() {
         // A thread that is alone in its team may be a worker for an outer one, whose threads would
@@ -51,7 +51,7 @@ pub(crate) fn enter(node: Arc<Node>, thread: &Thread, body: Body) {
 }
 
 /// Puts a node on the calling thread's stack, which is one of its team's.
-fn push(node: Arc<Node>) {
+fn push(node: Arc<LinkedTask>) {
     // SAFETY: it has all that it needs by itself, and the region waits for it.
     let pushed = unsafe { hosted::add(move || run_node(node, Thread::current())) };
     if let Err(run) = pushed {
@@ -60,8 +60,8 @@ fn push(node: Arc<Node>) {
 }
 
 /// Runs a node.
-fn run_node(node: Arc<Node>, thread: &Thread) {
-    if let Some(Body { code, data }) = node.take() {
+fn run_node(node: Arc<LinkedTask>, thread: &Thread) {
+    if let Some(TaskBody { code, data }) = node.take() {
         let frame = hosted::open();
         // SAFETY: code and data go together, and the heritage stays.
         unsafe { run(thread, code, node.heritage_at(), data.at()) };
@@ -75,7 +75,7 @@ fn run_node(node: Arc<Node>, thread: &Thread) {
 
 /// The node's code has run, or its event has come. With both it has ended, and those that depend on
 /// it may run.
-pub(crate) fn end_part(node: &Node, part: Awaited) {
+pub(crate) fn end_part(node: &LinkedTask, part: Awaited) {
     let Some(successors) = node.come(part) else {
         return;
     };
@@ -95,7 +95,7 @@ pub(crate) fn end_part(node: &Node, part: Awaited) {
 
 /// Runs one of the tasks that were left to those who wait in the team, if it is one of those
 /// `wanted`.
-pub(super) fn serve(team: &Team, thread: &Thread, wanted: impl Fn(&Node) -> bool) -> bool {
+pub(super) fn serve(team: &Team, thread: &Thread, wanted: impl Fn(&LinkedTask) -> bool) -> bool {
     let node = team.loose.mail.take(|node| wanted(node));
     let is_one = node.is_some();
     if let Some(node) = node {
@@ -109,7 +109,7 @@ pub(super) fn serve(team: &Team, thread: &Thread, wanted: impl Fn(&Node) -> bool
 pub(crate) fn wait_until(
     team: &Team,
     thread: &Thread,
-    wanted: impl Fn(&Node) -> bool,
+    wanted: impl Fn(&LinkedTask) -> bool,
     done: impl Fn() -> bool,
 ) {
     let mut watched = None;

@@ -6,8 +6,8 @@ use std::ptr;
 use super::site::Site;
 use super::{League, Team};
 use crate::env::Controls;
-use crate::loops::share::Share;
-use crate::task::Task;
+use crate::loops::share::SharedConstruct;
+use crate::task::RunningTask;
 
 /// Where a thread is among the constructs of its team.
 #[derive(Clone, Copy)]
@@ -15,7 +15,7 @@ pub(crate) struct Progress {
     /// Constructs that it has met.
     pub(crate) constructs: u64,
     /// The one that it is in, and which part of it comes next.
-    pub(crate) share: *const Share,
+    pub(crate) share: *const SharedConstruct,
     pub(crate) turn: u64,
     /// The iterations that it has, of a loop with `ordered`.
     pub(crate) ordered: (u64, u64),
@@ -36,7 +36,7 @@ impl Progress {
 pub(crate) struct Position {
     pub(crate) team: *const Team,
     pub(crate) num: u32,
-    pub(crate) task: *const Task,
+    pub(crate) task: *const RunningTask,
     pub(crate) progress: Progress,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Thread {
     team: Cell<*const Team>,
     num: Cell<u32>,
     /// Null: it has not been one of OpenMP's.
-    pub(super) task: Cell<*const Task>,
+    pub(super) task: Cell<*const RunningTask>,
     pub(crate) progress: Cell<Progress>,
     pub(crate) league: Cell<League>,
     /// `None`: it is not bound, or not yet.
@@ -108,14 +108,14 @@ impl Thread {
 
     /// The task that it runs.
     #[inline]
-    pub(crate) fn task(&self) -> &Task {
+    pub(crate) fn task(&self) -> &RunningTask {
         // SAFETY: a task stays as long as a thread runs it.
         unsafe { &*self.task.get() }
     }
 
     /// Runs `f` in another task.
     #[inline]
-    pub(crate) fn within<R>(&self, task: &Task, f: impl FnOnce() -> R) -> R {
+    pub(crate) fn within<R>(&self, task: &RunningTask, f: impl FnOnce() -> R) -> R {
         let outer = self.task.replace(task);
         let result = f();
         self.task.set(outer);
@@ -124,7 +124,7 @@ impl Thread {
 
     /// The construct that it is in.
     #[inline]
-    pub(crate) fn share(&self) -> &Share {
+    pub(crate) fn share(&self) -> &SharedConstruct {
         let share = self.progress.get().share;
         assert!(!share.is_null(), "no construct has begun");
         // SAFETY: a part of its team.
