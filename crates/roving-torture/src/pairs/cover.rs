@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::feature::{FEATURES, Feature};
 use super::generate::Recipe;
-use super::inside::Name;
 use super::meaning;
+use super::name::Name;
 use super::program::{Edits, Program, Step};
 use crate::random::{Random, mix2};
 

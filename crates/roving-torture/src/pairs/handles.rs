@@ -13,8 +13,8 @@ use roving::{Arena, Cancel, Pool, PoolRef, context, task};
 use roving_flow::{In, Network};
 use roving_iter::prelude::*;
 
+use super::checked::{MESSAGES, run_in_this_pool};
 use super::feature::Feature;
-use super::networks::{MESSAGES, run_in_this_pool};
 use super::pools::{builder, built, job};
 use super::program::Step;
 use super::world::{Cx, Seen, WORKERS_MAX, allowed, call, lock, part, text_of};
@@ -287,7 +287,7 @@ impl Dropping<'_, '_> {
                 sum += number;
             }
             self.check(
-                sum == super::networks::SUM,
+                sum == super::checked::SUM,
                 "the sum of a network is another",
             );
         });

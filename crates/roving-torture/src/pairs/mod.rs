@@ -2,6 +2,7 @@
 //! against what the program itself says must happen. In safe code only.
 #![forbid(unsafe_code)]
 
+mod checked;
 mod closures;
 mod cover;
 mod feature;
@@ -13,11 +14,13 @@ mod iterators;
 mod jobs;
 mod kept;
 mod meaning;
+mod name;
 mod networks;
 mod pools;
 mod program;
 mod repeats;
 mod run;
+mod shelf;
 mod steps;
 mod supervise;
 mod tasks;
@@ -26,7 +29,8 @@ mod world;
 
 pub(crate) use feature::Feature;
 pub(crate) use generate::Recipe;
-pub(crate) use inside::{Chunk, Name, chunk, features, focus, replay};
+pub(crate) use inside::{Chunk, chunk, replay};
+pub(crate) use name::{Name, features, focus};
 pub(crate) use program::Edits;
 pub(crate) use supervise::{STEPS_MAX, run, smallest};
 

@@ -8,19 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::Poll;
 use std::thread;
 
-use roving::Pool;
-use roving_flow::{Error, In, Merge, Network, Out, Placement, Report};
+use roving_flow::{Error, In, Merge, Network, Out, Placement};
 
+use super::checked::{MESSAGES, SUM, check_sum, pool, run_here, run_in_this_pool};
 use super::feature::Feature;
 use super::kept::Kept;
 use super::program::Step;
 use super::tasks;
 use super::world::{Canary, Cx, Seen, call, part};
-
-/// Messages of a source.
-pub(super) const MESSAGES: u64 = 5;
-/// Their sum.
-pub(super) const SUM: u64 = 10;
 
 pub(super) fn run(step: &Step, cx: &Cx<'_>) {
     match step.feature {
@@ -36,41 +31,6 @@ pub(super) fn run(step: &Step, cx: &Cx<'_>) {
         Feature::RunHere => in_this_pool(step, cx),
         Feature::Deadlock => deadlock(step, cx),
         _ => {}
-    }
-}
-
-fn pool<'c>(step: &Step, cx: &'c Cx<'_>) -> &'c Pool {
-    &cx.world.pools[step.id as usize % 2]
-}
-
-/// Runs it; a panic of a process goes on here. `cancels`: it may have been cancelled by then.
-pub(super) fn run_here(step: &Step, cx: &Cx<'_>, network: Network<'_>, cancels: bool) -> bool {
-    is_whole(step, cx, network.run(pool(step, cx)), cancels)
-}
-
-/// Runs it in the pool that one is in.
-pub(super) fn run_in_this_pool(step: &Step, cx: &Cx<'_>, network: Network<'_>) -> bool {
-    is_whole(step, cx, network.run_here(), false)
-}
-
-/// Whether all of it ran.
-fn is_whole(step: &Step, cx: &Cx<'_>, result: Result<Report, Error>, cancels: bool) -> bool {
-    match result {
-        Ok(_) => true,
-        Err(Error::Panicked { payload, .. }) => panic::resume_unwind(payload.into_panic()),
-        Err(Error::Cancelled) if cx.cancels || cancels => false,
-        Err(error) => {
-            cx.world.complain(step, format!("the network: {error}"));
-            false
-        }
-    }
-}
-
-pub(super) fn check_sum(step: &Step, cx: &Cx<'_>, sum: &AtomicU64, expected: u64) {
-    let sum = sum.load(Relaxed);
-    if sum != expected {
-        cx.world
-            .complain(step, format!("the sum is {sum} and not {expected}"));
     }
 }
 

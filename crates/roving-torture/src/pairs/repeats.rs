@@ -8,8 +8,8 @@ use std::thread;
 use roving::Pool;
 use roving_flow::{Error, In, Network, Out, Repeat};
 
+use super::checked::{MESSAGES, SUM, check_sum, run_here};
 use super::feature::Feature;
-use super::networks::{MESSAGES, SUM, check_sum, run_here};
 use super::program::Step;
 use super::tasks;
 use super::world::{Cx, Seen, call, part};

@@ -15,7 +15,7 @@ use super::world::{
     Bomb, Cx, WORKERS_MAX, World, call, check_payload, part, sequence, throw, thrown_by,
 };
 use super::{
-    closures, handles, inherit, iterators, jobs, kept, meaning, networks, pools, repeats, steps,
+    closures, handles, inherit, iterators, jobs, meaning, networks, pools, repeats, shelf, steps,
     tasks, timed,
 };
 
@@ -31,7 +31,7 @@ fn one(step: &Step, cx: &Cx<'_>) {
     }
     cx.world.ran(step);
     match step.feature {
-        Feature::Take => kept::take(step, cx),
+        Feature::Take => shelf::take(step, cx),
         Feature::Act => act(cx),
         Feature::Throw => throw(step, cx),
         Feature::Catch => catch(step, cx),
@@ -156,13 +156,13 @@ pub(crate) fn program(program: &Program) -> Result<Vec<u32>, String> {
         let text = super::world::text_of(&*payload).unwrap_or("a payload of another type");
         complaints.push(format!("the program panicked: {text}"));
     }
-    complaints.extend(kept::drop_all(&cx));
+    complaints.extend(shelf::drop_all(&cx));
     drop(cx);
     settle(&world, |world| world.is_settled());
     // What was kept since may be a worker of a pool whose other threads are joined now.
-    complaints.extend(kept::drop_all(&Cx::new(&world)));
+    complaints.extend(shelf::drop_all(&Cx::new(&world)));
     world.join();
-    complaints.extend(kept::drop_all(&Cx::new(&world)));
+    complaints.extend(shelf::drop_all(&Cx::new(&world)));
     complaints.extend(world.complaints());
     let runs = world.runs();
     complaints.extend(wrong_counts(program, &runs));

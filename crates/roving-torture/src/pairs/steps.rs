@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use roving_flow::{Error, Network};
 
+use super::checked::{MESSAGES, SUM, check_sum, run_here};
 use super::feature::Feature;
-use super::networks::{MESSAGES, SUM, check_sum, run_here};
 use super::program::Step;
 use super::world::{Cx, call, part};
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::cover::{Cover, PAIR_LEAST, TRIPLE_LEAST};
 use super::generate::Recipe;
-use super::inside::{Name, features, focus};
+use super::name::{Name, features, focus};
 use super::program::Edits;
 use crate::random::mix2;
 use crate::row::{Failure, Figure, Outcome, Run};

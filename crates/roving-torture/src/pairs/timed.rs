@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use roving::{Cancel, CancelledError, context};
 use roving_flow::{In, Network, Out, TryRecvError, TrySendError};
 
+use super::checked::{MESSAGES, SUM, check_sum, run_here};
 use super::kept::{Deaf, Kept};
-use super::networks::{MESSAGES, SUM, check_sum, run_here};
 use super::program::Step;
 use super::tasks;
 use super::world::{Cx, Seen, call, part};

@@ -8,19 +8,12 @@ use super::suspended::{
     cancelled_tasks, closed_network, dropped_handles, mixed, moved_handles, network, tasks,
     woken_tasks,
 };
-use roving::{Cancel, Pool, WorkerLocal};
+use roving::{Cancel, WorkerLocal};
 
-use super::site::{Large, Sites, Value};
+use super::site::{Attacked, Large, Sites, Value};
 
 // A closure drops what it owns before it makes its result: a result that is made already when a
 // destructor panics on the way out is leaked by the compiler (rust-lang/rust#47949).
-
-/// The input of a program, which is called on a plain thread: it enters the pool itself.
-pub(crate) struct Cx<'p> {
-    pub(crate) sites: &'static Sites,
-    pub(crate) pool: &'p Pool,
-    pub(crate) other: &'p Pool,
-}
 
 /// How many of the callers hear of an injected panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +27,10 @@ pub(crate) enum Heard {
 pub(crate) struct Attack {
     pub(crate) name: &'static str,
     pub(crate) heard: Heard,
-    pub(crate) run: fn(&Cx<'_>),
+    pub(crate) run: fn(&Attacked<'_>),
 }
 
-const fn attack(name: &'static str, run: fn(&Cx<'_>)) -> Attack {
+const fn attack(name: &'static str, run: fn(&Attacked<'_>)) -> Attack {
     Attack {
         name,
         heard: Heard::Once,
@@ -82,7 +75,7 @@ pub(crate) const ATTACKS: [Attack; 29] = [
     attack("a network whose process ends early", closed_network),
 ];
 
-fn join(cx: &Cx<'_>) {
+fn join(cx: &Attacked<'_>) {
     let sites = cx.sites;
     let (a, b) = (sites.value("a's own"), sites.value("b's own"));
     let both = cx.pool.install(move || {
@@ -102,7 +95,7 @@ fn join(cx: &Cx<'_>) {
     drop(both);
 }
 
-fn large_join(cx: &Cx<'_>) {
+fn large_join(cx: &Attacked<'_>) {
     let sites = cx.sites;
     let large = |what| Large::new(sites.value(what));
     let (a, b) = (large("a's own"), large("b's own"));
@@ -126,7 +119,7 @@ fn large_join(cx: &Cx<'_>) {
     both.1.look();
 }
 
-fn nested_joins(cx: &Cx<'_>) {
+fn nested_joins(cx: &Attacked<'_>) {
     fn nest(depth: u32, sites: &'static Sites) -> Option<Value> {
         let _inside = sites.enter("a level");
         let below = depth.checked_sub(1)?;
@@ -145,7 +138,7 @@ fn nested_joins(cx: &Cx<'_>) {
     cx.pool.install(|| drop(nest(3, cx.sites)));
 }
 
-fn scope(cx: &Cx<'_>) {
+fn scope(cx: &Attacked<'_>) {
     let sites = cx.sites;
     let result = cx.pool.install(|| {
         roving::scope(|s| {
@@ -168,7 +161,7 @@ fn scope(cx: &Cx<'_>) {
     drop(result);
 }
 
-fn large_scope(cx: &Cx<'_>) {
+fn large_scope(cx: &Attacked<'_>) {
     let sites = cx.sites;
     cx.pool.install(|| {
         roving::scope(|s| {
@@ -183,7 +176,7 @@ fn large_scope(cx: &Cx<'_>) {
     });
 }
 
-fn in_place_scope(cx: &Cx<'_>) {
+fn in_place_scope(cx: &Attacked<'_>) {
     let sites = cx.sites;
     let result = cx.pool.in_place_scope(|s| {
         let _inside = sites.enter("the body");
@@ -199,7 +192,7 @@ fn in_place_scope(cx: &Cx<'_>) {
     drop(result);
 }
 
-fn foreign_scope(cx: &Cx<'_>) {
+fn foreign_scope(cx: &Attacked<'_>) {
     let sites = cx.sites;
     cx.pool.install(|| {
         roving::scope(|s| {
@@ -219,7 +212,7 @@ fn foreign_scope(cx: &Cx<'_>) {
     });
 }
 
-fn spawn_broadcast(cx: &Cx<'_>) {
+fn spawn_broadcast(cx: &Attacked<'_>) {
     let sites = cx.sites;
     cx.pool.install(|| {
         roving::scope(|s| {
@@ -232,7 +225,7 @@ fn spawn_broadcast(cx: &Cx<'_>) {
     });
 }
 
-fn cancelled_scope(cx: &Cx<'_>) {
+fn cancelled_scope(cx: &Attacked<'_>) {
     let sites = cx.sites;
     cx.pool.install(|| {
         roving::scope(|s| {
@@ -246,7 +239,7 @@ fn cancelled_scope(cx: &Cx<'_>) {
     });
 }
 
-fn broadcast(cx: &Cx<'_>) {
+fn broadcast(cx: &Attacked<'_>) {
     let sites = cx.sites;
     let value = sites.value("the closure's own");
     let results = cx.pool.broadcast(move |_| {
@@ -260,7 +253,7 @@ fn broadcast(cx: &Cx<'_>) {
     }
 }
 
-fn par_for(cx: &Cx<'_>) {
+fn par_for(cx: &Attacked<'_>) {
     let sites = cx.sites;
     let value = sites.value("the closure's own");
     cx.pool.install(move || {
@@ -272,7 +265,7 @@ fn par_for(cx: &Cx<'_>) {
     });
 }
 
-fn par_chunks_mut(cx: &Cx<'_>) {
+fn par_chunks_mut(cx: &Attacked<'_>) {
     let sites = cx.sites;
     let mut numbers = [0; 100];
     cx.pool.install(|| {
@@ -283,7 +276,7 @@ fn par_chunks_mut(cx: &Cx<'_>) {
     });
 }
 
-fn map_reduce(cx: &Cx<'_>) {
+fn map_reduce(cx: &Attacked<'_>) {
     let sites = cx.sites;
     let identity = sites.value("the identity");
     let result = cx.pool.install(move || {
@@ -301,7 +294,7 @@ fn map_reduce(cx: &Cx<'_>) {
     drop(result);
 }
 
-fn install(cx: &Cx<'_>) {
+fn install(cx: &Attacked<'_>) {
     let sites = cx.sites;
     let value = sites.value("the closure's own");
     let result = cx.pool.install(move || {
@@ -312,7 +305,7 @@ fn install(cx: &Cx<'_>) {
     result.look();
 }
 
-fn install_across(cx: &Cx<'_>) {
+fn install_across(cx: &Attacked<'_>) {
     let sites = cx.sites;
     let value = sites.value("the closure's own");
     let result = cx.other.install(move || {
@@ -331,7 +324,7 @@ fn install_across(cx: &Cx<'_>) {
     drop(result);
 }
 
-fn jobs(cx: &Cx<'_>) {
+fn jobs(cx: &Attacked<'_>) {
     let sites = cx.sites;
     let (said, hear) = mpsc::channel();
     for _ in 0..3 {
@@ -352,7 +345,7 @@ fn jobs(cx: &Cx<'_>) {
     hear.recv().unwrap_or(());
 }
 
-fn blocking(cx: &Cx<'_>) {
+fn blocking(cx: &Attacked<'_>) {
     let sites = cx.sites;
     cx.pool.install(|| {
         let value = sites.value("the closure's own");
@@ -369,7 +362,7 @@ fn blocking(cx: &Cx<'_>) {
     });
 }
 
-fn worker_local(cx: &Cx<'_>) {
+fn worker_local(cx: &Attacked<'_>) {
     let sites = cx.sites;
     cx.pool.install(|| {
         let local = WorkerLocal::new(move || {
@@ -384,7 +377,7 @@ fn worker_local(cx: &Cx<'_>) {
     });
 }
 
-fn context(cx: &Cx<'_>) {
+fn context(cx: &Attacked<'_>) {
     let sites = cx.sites;
     cx.pool.install(|| {
         roving::context::with(sites.value("the context's value"), || {
@@ -397,7 +390,7 @@ fn context(cx: &Cx<'_>) {
     });
 }
 
-fn cancelled_request(cx: &Cx<'_>) {
+fn cancelled_request(cx: &Attacked<'_>) {
     let sites = cx.sites;
     cx.pool.install(|| {
         let request = Cancel::new();
@@ -420,7 +413,7 @@ fn cancelled_request(cx: &Cx<'_>) {
     });
 }
 
-fn cancelled_jobs(cx: &Cx<'_>) {
+fn cancelled_jobs(cx: &Attacked<'_>) {
     let sites = cx.sites;
     let request = Cancel::new();
     let (said, hear) = mpsc::channel::<()>();

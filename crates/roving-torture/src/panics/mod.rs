@@ -14,8 +14,8 @@ use roving::policy::SpawnOrder;
 use roving::{BuildError, Pool};
 
 use crate::row::{Figure, Outcome, Run};
-use attacks::{ATTACKS, Attack, Cx, Heard};
-use site::{NOWHERE, Seen, Sites};
+use attacks::{ATTACKS, Attack, Heard};
+use site::{Attacked, NOWHERE, Seen, Sites};
 
 /// A pool to attack.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +99,7 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
             let leash = run.dog.watch(what, run.replay());
             let built = pool(shape, sites).and_then(|first| Ok((first, Pool::new(2)?)));
             let (first, other) = built.map_err(|error| run.failure(error.to_string()))?;
-            let cx = Cx {
+            let cx = Attacked {
                 sites,
                 pool: &first,
                 other: &other,
@@ -143,7 +143,7 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
 
 /// The program as it is, and then with a panic at each place that it reaches. Returns how many
 /// there are.
-fn each_site(attack: &Attack, cx: &Cx<'_>, sum: &mut Sum) -> Result<u64, String> {
+fn each_site(attack: &Attack, cx: &Attacked<'_>, sum: &mut Sum) -> Result<u64, String> {
     let as_it_is = once(attack, cx, NOWHERE)?;
     if as_it_is.fired.is_some() || as_it_is.received > 0 {
         return Err("it panics by itself".to_owned());
@@ -177,7 +177,7 @@ fn each_site(attack: &Attack, cx: &Cx<'_>, sum: &mut Sum) -> Result<u64, String>
     Ok(as_it_is.reached)
 }
 
-fn once(attack: &Attack, cx: &Cx<'_>, at: u64) -> Result<Seen, String> {
+fn once(attack: &Attack, cx: &Attacked<'_>, at: u64) -> Result<Seen, String> {
     let sites = cx.sites;
     sites.reset(at);
     let payload = panic::catch_unwind(AssertUnwindSafe(|| (attack.run)(cx))).err();

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use roving::Pool;
+
 use crate::census::{Census, Counted};
 
 /// The payload of an injected panic.
@@ -38,6 +40,13 @@ pub(crate) struct Seen {
     pub(crate) received: u64,
     pub(crate) inside: i64,
     pub(crate) foreign: bool,
+}
+
+/// The input of a program, which is called on a plain thread: it enters the pool itself.
+pub(crate) struct Attacked<'p> {
+    pub(crate) sites: &'static Sites,
+    pub(crate) pool: &'p Pool,
+    pub(crate) other: &'p Pool,
 }
 
 /// A callback that has begun.

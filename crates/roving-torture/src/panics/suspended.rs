@@ -8,8 +8,7 @@ use roving::Cancel;
 use roving::task::{self, Task};
 use roving_flow::{Error, Network};
 
-use super::attacks::Cx;
-use super::site::{Sites, Value};
+use super::site::{Attacked, Sites, Value};
 
 fn leaf(sites: &'static Sites, what: &'static str) -> impl Task<Value> {
     let value = sites.value("a task's own");
@@ -20,7 +19,7 @@ fn leaf(sites: &'static Sites, what: &'static str) -> impl Task<Value> {
     }
 }
 
-pub(super) fn tasks(cx: &Cx<'_>) {
+pub(super) fn tasks(cx: &Attacked<'_>) {
     let sites = cx.sites;
     cx.pool.run(|s| async move {
         let _inside = sites.enter("the root");
@@ -47,7 +46,7 @@ async fn pause() {
     .await;
 }
 
-pub(super) fn woken_tasks(cx: &Cx<'_>) {
+pub(super) fn woken_tasks(cx: &Attacked<'_>) {
     let sites = cx.sites;
     cx.pool.run(|s| async move {
         let mut handles = Vec::new();
@@ -67,7 +66,7 @@ pub(super) fn woken_tasks(cx: &Cx<'_>) {
     });
 }
 
-pub(super) fn dropped_handles(cx: &Cx<'_>) {
+pub(super) fn dropped_handles(cx: &Attacked<'_>) {
     let sites = cx.sites;
     cx.pool.run(|s| async move {
         for number in 0..3 {
@@ -88,7 +87,7 @@ pub(super) fn dropped_handles(cx: &Cx<'_>) {
     });
 }
 
-pub(super) fn moved_handles(cx: &Cx<'_>) {
+pub(super) fn moved_handles(cx: &Attacked<'_>) {
     let sites = cx.sites;
     cx.pool.run(|s| async move {
         let first = s.spawn(leaf(sites, "the first task"));
@@ -100,7 +99,7 @@ pub(super) fn moved_handles(cx: &Cx<'_>) {
     });
 }
 
-pub(super) fn mixed(cx: &Cx<'_>) {
+pub(super) fn mixed(cx: &Attacked<'_>) {
     let sites = cx.sites;
     cx.pool.run(|s| async move {
         let child = s.fork(async move {
@@ -115,7 +114,7 @@ pub(super) fn mixed(cx: &Cx<'_>) {
     });
 }
 
-pub(super) fn cancelled_tasks(cx: &Cx<'_>) {
+pub(super) fn cancelled_tasks(cx: &Attacked<'_>) {
     let sites = cx.sites;
     cx.pool.install(|| {
         let request = Cancel::new();
@@ -149,7 +148,7 @@ fn ended<T>(result: Result<T, Error>) {
     }
 }
 
-pub(super) fn network(cx: &Cx<'_>) {
+pub(super) fn network(cx: &Attacked<'_>) {
     let sites = cx.sites;
     let mut network = Network::new();
     let (out, values) = network.bounded::<Value>("values", 2);
@@ -180,7 +179,7 @@ pub(super) fn network(cx: &Cx<'_>) {
 }
 
 /// Messages that nobody takes any more.
-pub(super) fn closed_network(cx: &Cx<'_>) {
+pub(super) fn closed_network(cx: &Attacked<'_>) {
     let sites = cx.sites;
     let mut network = Network::new();
     let (out, values) = network.bounded::<Value>("values", 8);

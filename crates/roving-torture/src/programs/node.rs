@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use roving::Priority;
 
+use crate::random::mix2;
+
 /// The payload of a panic: each place that throws has a number of its own.
 pub(crate) type Id = u32;
 
@@ -220,4 +222,9 @@ pub(crate) enum Fate {
     Message,
     /// Awaited by another child.
     PassedOn,
+}
+
+/// The value at a leaf of a full tree or a flat scope.
+pub(crate) fn leaf_value(seed: u64, index: u64) -> u64 {
+    mix2(seed, index)
 }

@@ -12,7 +12,7 @@ use roving::{Pool, Priority, Scope, context};
 use super::contexts;
 use super::node::*;
 use super::reduction::{self, Reduction};
-use super::serial::{CAUGHT, leaf_value};
+use super::serial::CAUGHT;
 use super::tasks;
 use crate::census::{Census, Counted};
 use crate::random::{mix, mix2};

@@ -4,7 +4,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use roving::Pool;
 
-use super::serial::leaf_value;
+use super::node::leaf_value;
 
 /// Elements of a leaf.
 pub(super) const GRAIN: usize = 5;

@@ -75,11 +75,6 @@ fn add(to: &mut Ids, ids: Ids) {
     to.dedup();
 }
 
-/// The value at a leaf of a full tree or a flat scope.
-pub(crate) fn leaf_value(seed: u64, index: u64) -> u64 {
-    mix2(seed, index)
-}
-
 fn leaves(seed: u64, count: u64) -> u64 {
     (0..count).fold(0, |sum, leaf| sum.wrapping_add(leaf_value(seed, leaf)))
 }

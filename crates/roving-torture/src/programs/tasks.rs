@@ -13,7 +13,7 @@ use roving::task::{Forked, Scope, Task};
 use super::contexts;
 use super::node::*;
 use super::parallel::{Cx, node, throw};
-use super::serial::{NO_MESSAGE, leaf_value};
+use super::serial::NO_MESSAGE;
 use crate::census::Census;
 use crate::random::{mix, mix2};
 
