@@ -7,8 +7,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::{Args, Parser, Subcommand};
 
 use crate::dog::Dog;
-use crate::report::{Origin, Report, grouped};
-use crate::row::{Failure, Figure, Outcome, Progress, Run, Verdict, plain};
+use crate::report::{Origin, RowResults, grouped};
+use crate::row::{BrokenPromise, FigureVerdict, Outcome, ProgressLine, RowFigure, RowRun, plain};
 use crate::system;
 use crate::{deep, idle, memory, pairs, panics, pools, programs, stops};
 
@@ -130,49 +130,49 @@ struct Pairs {
 }
 
 /// A row: its name, its share of the time of all, and what runs it.
-struct Row {
+struct ListedRow {
     name: &'static str,
     share: f64,
-    run: fn(&Run<'_>) -> Outcome,
+    run: fn(&RowRun<'_>) -> Outcome,
 }
 
-const ROWS: [Row; 8] = [
-    Row {
+const ROWS: [ListedRow; 8] = [
+    ListedRow {
         name: "programs",
         share: 0.35,
         run: programs::run,
     },
-    Row {
+    ListedRow {
         name: "pairs",
         share: 0.22,
         run: pairs::run,
     },
-    Row {
+    ListedRow {
         name: "panics",
         share: 0.01,
         run: panics::run,
     },
-    Row {
+    ListedRow {
         name: "stops",
         share: 0.05,
         run: stops::run,
     },
-    Row {
+    ListedRow {
         name: "pools",
         share: 0.01,
         run: pools::run,
     },
-    Row {
+    ListedRow {
         name: "idle",
         share: 0.23,
         run: idle::run,
     },
-    Row {
+    ListedRow {
         name: "deep",
         share: 0.12,
         run: deep::run,
     },
-    Row {
+    ListedRow {
         name: "memory",
         share: 0.01,
         run: memory::run,
@@ -181,7 +181,7 @@ const ROWS: [Row; 8] = [
 
 /// Where a row stands among all.
 fn place_of(row: &str) -> usize {
-    let is_it = |each: &Row| each.name == row;
+    let is_it = |each: &ListedRow| each.name == row;
     ROWS.iter().position(is_it).unwrap_or(ROWS.len())
 }
 
@@ -291,13 +291,13 @@ fn of_pairs(words: &Pairs, options: &Options, dog: &Dog) -> Option<ExitCode> {
         }
         Err(text) => {
             let replay = name.replay();
-            tell_failure("pairs", &Failure { text, replay });
+            tell_failure("pairs", &BrokenPromise { text, replay });
             ExitCode::FAILURE
         }
     })
 }
 
-fn tell_failure(row: &str, failure: &Failure) {
+fn tell_failure(row: &str, failure: &BrokenPromise) {
     println!(
         "{row}: broken: {}\nreplay: {}",
         failure.text, failure.replay
@@ -309,8 +309,8 @@ struct Session {
     seed: u64,
     minutes: f64,
     dog: Dog,
-    progress: Progress,
-    report: Report,
+    progress: ProgressLine,
+    report: RowResults,
     out: Option<PathBuf>,
     /// Of the full numbers, what the rows are asked for.
     part: f64,
@@ -339,8 +339,8 @@ impl Session {
             seed,
             minutes: options.minutes.unwrap_or(usual),
             dog,
-            progress: Progress::new(),
-            report: Report::new(origin),
+            progress: ProgressLine::new(),
+            report: RowResults::new(origin),
             out: options.out.clone(),
             part: 1.0,
             broken: 0,
@@ -348,10 +348,10 @@ impl Session {
         }
     }
 
-    fn run(&mut self, row: &Row, share: f64) {
+    fn run(&mut self, row: &ListedRow, share: f64) {
         let full = FULL_MINUTES * row.share;
         let minutes = self.minutes * share;
-        let run = Run {
+        let run = RowRun {
             row: row.name,
             seed: self.seed,
             time: Duration::from_secs_f64(minutes * 60.0),
@@ -373,17 +373,17 @@ impl Session {
                 tell_failure(row.name, &failure);
                 self.broken += 1;
                 let first = failure.text.lines().next().unwrap_or_default();
-                let figure = Figure::at_most(first, 1.0, 0.0, "failures");
+                let figure = RowFigure::at_most(first, 1.0, 0.0, "failures");
                 self.report.add(row.name, seconds, &[figure]);
             }
         }
     }
 
     /// One line for the row, and one for each figure that is not as it should be.
-    fn judge(&mut self, row: &str, figures: &[Figure], seconds: f64, replay: &str) {
+    fn judge(&mut self, row: &str, figures: &[RowFigure], seconds: f64, replay: &str) {
         let texts: Vec<String> = figures
             .iter()
-            .filter(|figure| matches!(figure.verdict, Verdict::Held | Verdict::Short))
+            .filter(|figure| matches!(figure.verdict, FigureVerdict::Held | FigureVerdict::Short))
             .map(|figure| format!("{} {}", figure.what, grouped(&plain(figure.value))))
             .collect();
         println!("{row:9} {seconds:6.1} s: {}", texts.join(", "));
@@ -391,16 +391,16 @@ impl Session {
             let (what, must, unit) = (&figure.what, &figure.must, figure.unit);
             let value = grouped(&plain(figure.value));
             match figure.verdict {
-                Verdict::Broken => {
+                FigureVerdict::Broken => {
                     self.broken += 1;
                     println!("{row}: broken: {what}: {value} {unit}, must be {must}");
                     println!("replay: {replay}");
                 }
-                Verdict::Short => {
+                FigureVerdict::Short => {
                     self.short += 1;
                     println!("{row}: short: {what}: {value} {unit} in this time, wanted {must}");
                 }
-                Verdict::Held | Verdict::Told | Verdict::Skipped => {}
+                FigureVerdict::Held | FigureVerdict::Told | FigureVerdict::Skipped => {}
             }
         }
     }

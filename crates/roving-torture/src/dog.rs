@@ -11,7 +11,7 @@ use crate::system;
 /// Says more about a thing that hangs.
 pub(crate) type State = Arc<dyn Fn() -> String + Send + Sync>;
 
-struct Watched {
+struct LeashedThing {
     since: Instant,
     what: String,
     replay: String,
@@ -20,7 +20,7 @@ struct Watched {
 
 #[derive(Default)]
 struct Kennel {
-    watched: BTreeMap<u64, Watched>,
+    watched: BTreeMap<u64, LeashedThing>,
     next: u64,
 }
 
@@ -81,7 +81,7 @@ impl Dog {
         kennel.next += 1;
         let number = kennel.next;
         let since = Instant::now();
-        let watched = Watched {
+        let watched = LeashedThing {
             since,
             what,
             replay,
@@ -96,7 +96,7 @@ impl Dog {
         let (mut text, state) = {
             let kennel = self.kennel();
             let hangs =
-                |watched: &&Watched| now.saturating_duration_since(watched.since) > self.limit;
+                |watched: &&LeashedThing| now.saturating_duration_since(watched.since) > self.limit;
             let watched = kennel.watched.values().find(hangs)?;
             let (what, replay) = (&watched.what, &watched.replay);
             let seconds = self.limit.as_secs();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use roving::Pool;
 
-use crate::row::{Figure, Outcome, Run};
+use crate::row::{Outcome, RowFigure, RowRun};
 use crate::system;
 
 /// The goal of the full run, in all ways together.
@@ -17,29 +17,29 @@ const SPAWNS: f64 = 1e8;
 const RESIDENT_KIB_MAX: f64 = 16_384.0;
 
 /// A way to spawn many, and what it is called.
-struct Way {
+struct SpawnWay {
     name: &'static str,
     run: fn(&Pool, u64) -> u64,
 }
 
-const WAYS: [Way; 5] = [
-    Way {
+const WAYS: [SpawnWay; 5] = [
+    SpawnWay {
         name: "scope",
         run: scope,
     },
-    Way {
+    SpawnWay {
         name: "scope, from within a task",
         run: nested_scope,
     },
-    Way {
+    SpawnWay {
         name: "async fork",
         run: forks,
     },
-    Way {
+    SpawnWay {
         name: "async spawn, handles dropped",
         run: spawns,
     },
-    Way {
+    SpawnWay {
         name: "async spawn, handles awaited",
         run: awaited_spawns,
     },
@@ -120,7 +120,7 @@ fn awaited_spawns(pool: &Pool, count: u64) -> u64 {
     })
 }
 
-pub(crate) fn run(run: &Run<'_>) -> Outcome {
+pub(crate) fn run(run: &RowRun<'_>) -> Outcome {
     let count = run.part_of(SPAWNS / WAYS.len() as f64, 1e5) as u64;
     let pool = Pool::builder().workers(3).name("memory").build();
     let pool = pool.map_err(|error| run.failure(error.to_string()))?;
@@ -143,13 +143,16 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
         figures.push(match before.zip(most) {
             Some((before, most)) => {
                 let growth = most.saturating_sub(before) as f64;
-                Figure::at_most(what, growth, RESIDENT_KIB_MAX, "KiB")
+                RowFigure::at_most(what, growth, RESIDENT_KIB_MAX, "KiB")
             }
-            None => Figure::skipped(what, "KiB"),
+            None => RowFigure::skipped(what, "KiB"),
         });
     }
     let target = (count * WAYS.len() as u64) as f64;
-    figures.insert(0, Figure::at_least("spawns", all as f64, target, "spawns"));
+    figures.insert(
+        0,
+        RowFigure::at_least("spawns", all as f64, target, "spawns"),
+    );
     Ok(figures)
 }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use roving::{Arena, BuildError, Pool};
 
 use crate::heap;
-use crate::random::Random;
-use crate::row::{Failure, Figure, Outcome, Run};
+use crate::random::SplitMix;
+use crate::row::{BrokenPromise, Outcome, RowFigure, RowRun};
 use crate::system;
 
 /// The goal of the full run.
@@ -59,9 +59,9 @@ impl Holdings {
     }
 }
 
-pub(crate) fn run(run: &Run<'_>) -> Outcome {
+pub(crate) fn run(run: &RowRun<'_>) -> Outcome {
     let pools = run.part_of(POOLS, 200.0) as u64;
-    let mut random = Random::new(run.seed);
+    let mut random = SplitMix::new(run.seed);
     let threads = system::threads();
     let leash = run.dog.watch("pools, one after the other", run.replay());
     let warm_up = (pools as f64 * WARM_UP) as u64;
@@ -87,13 +87,13 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
     drop(leash);
     let at_once = Holdings::settled(before.threads);
     let mut figures = vec![
-        Figure::at_least(
+        RowFigure::at_least(
             "pools built and dropped",
             pools as f64,
             pools as f64,
             "pools",
         ),
-        Figure::told("to build, use and drop one", a_pool_us, "µs"),
+        RowFigure::told("to build, use and drop one", a_pool_us, "µs"),
     ];
     let (one, many) = (RESIDENT_KIB_MAX, RESIDENT_AT_ONCE_KIB_MAX);
     figures.extend(growth("one after the other", one, before, after));
@@ -101,12 +101,14 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
     Ok(figures)
 }
 
-fn growth(when: &str, resident_kib_max: f64, before: Holdings, after: Holdings) -> Vec<Figure> {
+fn growth(when: &str, resident_kib_max: f64, before: Holdings, after: Holdings) -> Vec<RowFigure> {
     let figure = |what: &str, unit, before: Option<f64>, after: Option<f64>, bound| {
         let what = format!("{what} more than before, {when}");
         match before.zip(after) {
-            Some((before, after)) => Figure::at_most(what, (after - before).max(0.0), bound, unit),
-            None => Figure::skipped(what, unit),
+            Some((before, after)) => {
+                RowFigure::at_most(what, (after - before).max(0.0), bound, unit)
+            }
+            None => RowFigure::skipped(what, unit),
         }
     };
     let number = |count: Option<usize>| count.map(|count| count as f64);
@@ -150,7 +152,7 @@ fn growth(when: &str, resident_kib_max: f64, before: Holdings, after: Holdings) 
     ]
 }
 
-fn build(random: &mut Random, run: &Run<'_>) -> Result<Pool, Failure> {
+fn build(random: &mut SplitMix, run: &RowRun<'_>) -> Result<Pool, BrokenPromise> {
     let workers = random.between(1, 4) as usize;
     let builder = Pool::builder().workers(workers).name("pools");
     let builder = builder.profile(random.one_in(4)).pin(random.one_in(8));
@@ -163,7 +165,7 @@ fn build(random: &mut Random, run: &Run<'_>) -> Result<Pool, Failure> {
 
 /// An arena with some shares, one of which calls another; the handle goes before, between or after
 /// them.
-fn shares(random: &mut Random, run: &Run<'_>) -> Result<(), Failure> {
+fn shares(random: &mut SplitMix, run: &RowRun<'_>) -> Result<(), BrokenPromise> {
     let failed = |error: BuildError| run.failure(error.to_string());
     let threads = random.between(1, 3) as usize;
     let mut arena = Some(Arena::new(threads).map_err(failed)?);
@@ -185,7 +187,7 @@ fn shares(random: &mut Random, run: &Run<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn one(random: &mut Random, run: &Run<'_>) -> Result<(), Failure> {
+fn one(random: &mut SplitMix, run: &RowRun<'_>) -> Result<(), BrokenPromise> {
     if random.one_in(8) {
         return shares(random, run);
     }
@@ -201,7 +203,7 @@ fn one(random: &mut Random, run: &Run<'_>) -> Result<(), Failure> {
     }
 }
 
-fn works(pool: &Pool, run: &Run<'_>) -> Result<(), Failure> {
+fn works(pool: &Pool, run: &RowRun<'_>) -> Result<(), BrokenPromise> {
     let sum = pool.install(|| roving::map_reduce(0..1000, 0, |index| index, |a, b| a + b));
     match sum == 499_500 {
         true => Ok(()),
@@ -209,7 +211,7 @@ fn works(pool: &Pool, run: &Run<'_>) -> Result<(), Failure> {
     }
 }
 
-fn many_at_once(random: &mut Random, run: &Run<'_>) -> Result<(), Failure> {
+fn many_at_once(random: &mut SplitMix, run: &RowRun<'_>) -> Result<(), BrokenPromise> {
     let mut pools = Vec::new();
     for _ in 0..AT_ONCE {
         pools.push(build(random, run)?);

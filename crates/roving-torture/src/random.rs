@@ -17,11 +17,11 @@ pub(crate) fn mix2(a: u64, b: u64) -> u64 {
 
 /// A sequence of numbers that follows from its seed.
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct SplitMix(u64);
 
-impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
-        Random(mix(seed))
+impl SplitMix {
+    pub(crate) fn new(seed: u64) -> SplitMix {
+        SplitMix(mix(seed))
     }
 
     pub(crate) fn next(&mut self) -> u64 {
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_numbers_and_another_gives_others() {
         let numbers = |seed| {
-            let mut random = Random::new(seed);
+            let mut random = SplitMix::new(seed);
             [random.next(), random.next(), random.next()]
         };
         assert_eq!(numbers(1), numbers(1));
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn magnitudes_stay_in_their_range() {
-        let mut random = Random::new(5);
+        let mut random = SplitMix::new(5);
         for last in [1, 2, 3, 1000, 1 << 20] {
             for _ in 0..1000 {
                 assert!((1..=last).contains(&random.magnitude(last)));

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::row::{Figure, plain};
+use crate::row::{RowFigure, plain};
 
 /// The columns of the CSV.
 const COLUMNS: [&str; 10] = [
@@ -26,20 +26,20 @@ pub(crate) struct Origin {
 type Line = [String; COLUMNS.len()];
 
 /// The rows so far.
-pub(crate) struct Report {
+pub(crate) struct RowResults {
     origin: Origin,
     lines: Vec<Line>,
 }
 
-impl Report {
-    pub(crate) fn new(origin: Origin) -> Report {
-        Report {
+impl RowResults {
+    pub(crate) fn new(origin: Origin) -> RowResults {
+        RowResults {
             origin,
             lines: Vec::new(),
         }
     }
 
-    pub(crate) fn add(&mut self, row: &str, seconds: f64, figures: &[Figure]) {
+    pub(crate) fn add(&mut self, row: &str, seconds: f64, figures: &[RowFigure]) {
         for figure in figures {
             self.lines.push([
                 row.to_owned(),
@@ -173,15 +173,15 @@ pub(crate) fn grouped(figure: &str) -> String {
 mod tests {
     use super::*;
 
-    fn report() -> Report {
-        let mut report = Report::new(Origin {
+    fn report() -> RowResults {
+        let mut report = RowResults::new(Origin {
             seed: 7,
             commit: "abc".into(),
             machine: "2 x \"fast\", they say".into(),
         });
         let figures = [
-            Figure::at_least("tasks", 1_234_567.0, 1e6, "tasks"),
-            Figure::at_most("programs, wrong", 0.0, 0.0, "programs"),
+            RowFigure::at_least("tasks", 1_234_567.0, 1e6, "tasks"),
+            RowFigure::at_most("programs, wrong", 0.0, 0.0, "programs"),
         ];
         report.add("programs", 1.25, &figures);
         report
@@ -211,13 +211,13 @@ mod tests {
     #[test]
     fn a_row_that_is_run_alone_leaves_the_others() {
         let mut first = report();
-        first.add("deep", 2.0, &[Figure::told("levels", 3.0, "levels")]);
-        let mut again = Report::new(Origin {
+        first.add("deep", 2.0, &[RowFigure::told("levels", 3.0, "levels")]);
+        let mut again = RowResults::new(Origin {
             seed: 8,
             commit: "def".into(),
             machine: "the same".into(),
         });
-        again.add("programs", 9.0, &[Figure::told("tasks", 4.0, "tasks")]);
+        again.add("programs", 9.0, &[RowFigure::told("tasks", 4.0, "tasks")]);
         let lines = again.with(lines_of(&csv(&first.lines)), |row| {
             usize::from(row == "deep")
         });

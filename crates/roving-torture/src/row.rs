@@ -9,7 +9,7 @@ use crate::dog::Dog;
 
 /// The verdict on a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum FigureVerdict {
     /// It is as it must be.
     Held,
     /// It is not.
@@ -22,37 +22,37 @@ pub(crate) enum Verdict {
     Skipped,
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for FigureVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Verdict::Held => "held",
-            Verdict::Broken => "broken",
-            Verdict::Short => "short",
-            Verdict::Told => "told",
-            Verdict::Skipped => "skipped",
+            FigureVerdict::Held => "held",
+            FigureVerdict::Broken => "broken",
+            FigureVerdict::Short => "short",
+            FigureVerdict::Told => "told",
+            FigureVerdict::Skipped => "skipped",
         })
     }
 }
 
 /// One figure of a row.
 #[derive(Clone, Debug)]
-pub(crate) struct Figure {
+pub(crate) struct RowFigure {
     pub(crate) what: String,
     pub(crate) value: f64,
     pub(crate) unit: &'static str,
     pub(crate) must: String,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: FigureVerdict,
 }
 
-impl Figure {
+impl RowFigure {
     /// A figure by the way.
-    pub(crate) fn told(what: impl Into<String>, value: f64, unit: &'static str) -> Figure {
-        Figure {
+    pub(crate) fn told(what: impl Into<String>, value: f64, unit: &'static str) -> RowFigure {
+        RowFigure {
             what: what.into(),
             value,
             unit,
             must: String::new(),
-            verdict: Verdict::Told,
+            verdict: FigureVerdict::Told,
         }
     }
 
@@ -62,12 +62,12 @@ impl Figure {
         value: f64,
         bound: f64,
         unit: &'static str,
-    ) -> Figure {
+    ) -> RowFigure {
         let verdict = match value <= bound {
-            true => Verdict::Held,
-            false => Verdict::Broken,
+            true => FigureVerdict::Held,
+            false => FigureVerdict::Broken,
         };
-        Figure {
+        RowFigure {
             what: what.into(),
             value,
             unit,
@@ -82,12 +82,12 @@ impl Figure {
         value: f64,
         target: f64,
         unit: &'static str,
-    ) -> Figure {
+    ) -> RowFigure {
         let verdict = match value >= target {
-            true => Verdict::Held,
-            false => Verdict::Short,
+            true => FigureVerdict::Held,
+            false => FigureVerdict::Short,
         };
-        Figure {
+        RowFigure {
             what: what.into(),
             value,
             unit,
@@ -97,13 +97,13 @@ impl Figure {
     }
 
     /// A figure that this system cannot give.
-    pub(crate) fn skipped(what: impl Into<String>, unit: &'static str) -> Figure {
-        Figure {
+    pub(crate) fn skipped(what: impl Into<String>, unit: &'static str) -> RowFigure {
+        RowFigure {
             what: what.into(),
             value: f64::NAN,
             unit,
             must: String::new(),
-            verdict: Verdict::Skipped,
+            verdict: FigureVerdict::Skipped,
         }
     }
 }
@@ -122,16 +122,16 @@ pub(crate) fn plain(value: f64) -> String {
 
 /// A promise broken: what happened, and how to see it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct BrokenPromise {
     pub(crate) text: String,
     pub(crate) replay: String,
 }
 
 /// The outcome of a row.
-pub(crate) type Outcome = Result<Vec<Figure>, Failure>;
+pub(crate) type Outcome = Result<Vec<RowFigure>, BrokenPromise>;
 
 /// The input of a row.
-pub(crate) struct Run<'a> {
+pub(crate) struct RowRun<'a> {
     pub(crate) row: &'static str,
     pub(crate) seed: u64,
     /// Its time.
@@ -141,11 +141,11 @@ pub(crate) struct Run<'a> {
     /// The part of the full number that is asked for.
     pub(crate) part: f64,
     pub(crate) dog: &'a Dog,
-    pub(crate) progress: &'a Progress,
+    pub(crate) progress: &'a ProgressLine,
     pub(crate) start: Instant,
 }
 
-impl Run<'_> {
+impl RowRun<'_> {
     /// That many of a number that the full run has to reach.
     pub(crate) fn part_of(&self, full: f64, least: f64) -> f64 {
         (full * self.part).ceil().clamp(least.min(full), full)
@@ -160,8 +160,8 @@ impl Run<'_> {
         )
     }
 
-    pub(crate) fn failure(&self, text: impl Into<String>) -> Failure {
-        Failure {
+    pub(crate) fn failure(&self, text: impl Into<String>) -> BrokenPromise {
+        BrokenPromise {
             text: text.into(),
             replay: self.replay(),
         }
@@ -182,14 +182,14 @@ impl Run<'_> {
 }
 
 /// The line that shows how far a row is: over and over where somebody looks, else now and then.
-pub(crate) struct Progress {
+pub(crate) struct ProgressLine {
     last: Mutex<Option<Instant>>,
     is_terminal: bool,
 }
 
-impl Progress {
-    pub(crate) fn new() -> Progress {
-        Progress {
+impl ProgressLine {
+    pub(crate) fn new() -> ProgressLine {
+        ProgressLine {
             last: Mutex::default(),
             is_terminal: std::io::stderr().is_terminal(),
         }
@@ -223,20 +223,20 @@ mod tests {
     #[test]
     fn figures_judge_themselves() {
         assert_eq!(
-            Figure::at_most("wrong", 0.0, 0.0, "programs").verdict,
-            Verdict::Held
+            RowFigure::at_most("wrong", 0.0, 0.0, "programs").verdict,
+            FigureVerdict::Held
         );
         assert_eq!(
-            Figure::at_most("wrong", 1.0, 0.0, "programs").verdict,
-            Verdict::Broken
+            RowFigure::at_most("wrong", 1.0, 0.0, "programs").verdict,
+            FigureVerdict::Broken
         );
         assert_eq!(
-            Figure::at_least("tasks", 9.0, 10.0, "tasks").verdict,
-            Verdict::Short
+            RowFigure::at_least("tasks", 9.0, 10.0, "tasks").verdict,
+            FigureVerdict::Short
         );
         assert_eq!(
-            Figure::at_least("tasks", 10.0, 10.0, "tasks").verdict,
-            Verdict::Held
+            RowFigure::at_least("tasks", 10.0, 10.0, "tasks").verdict,
+            FigureVerdict::Held
         );
     }
 

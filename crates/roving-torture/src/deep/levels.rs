@@ -10,7 +10,7 @@ use roving::task::{Scope, Task};
 
 /// Where the levels lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum LevelStorage {
     /// On the native stack.
     Native,
     /// In frames of async tasks.
@@ -18,24 +18,24 @@ pub(crate) enum Kind {
 }
 
 /// A way to nest.
-pub(crate) struct Shape {
+pub(crate) struct Nesting {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: LevelStorage,
     run: fn(&Pool, u64) -> u64,
 }
 
-const fn native(name: &'static str, run: fn(&Pool, u64) -> u64) -> Shape {
-    let kind = Kind::Native;
-    Shape { name, kind, run }
+const fn native(name: &'static str, run: fn(&Pool, u64) -> u64) -> Nesting {
+    let kind = LevelStorage::Native;
+    Nesting { name, kind, run }
 }
 
-const fn frames(name: &'static str, run: fn(&Pool, u64) -> u64) -> Shape {
-    let kind = Kind::Frames;
-    Shape { name, kind, run }
+const fn frames(name: &'static str, run: fn(&Pool, u64) -> u64) -> Nesting {
+    let kind = LevelStorage::Frames;
+    Nesting { name, kind, run }
 }
 
 /// All of them.
-pub(crate) const SHAPES: [Shape; 9] = [
+pub(crate) const SHAPES: [Nesting; 9] = [
     native("joins, on the first side", |pool, depth| {
         pool.install(|| first(depth))
     }),
@@ -87,7 +87,7 @@ fn note() {
 }
 
 /// Bytes of native stack that the worker takes which takes most; an error if a level is lost.
-pub(crate) fn stack_used(pool: &Pool, shape: &Shape, depth: u64) -> Result<u64, String> {
+pub(crate) fn stack_used(pool: &Pool, shape: &Nesting, depth: u64) -> Result<u64, String> {
     USED.store(0, Relaxed);
     let levels = (shape.run)(pool, depth);
     match levels == depth {

@@ -7,8 +7,8 @@ mod uts;
 
 use roving::Pool;
 
-use crate::row::{Failure, Figure, Outcome, Run};
-use levels::{Kind, SHAPES, Shape};
+use crate::row::{BrokenPromise, Outcome, RowFigure, RowRun};
+use levels::{LevelStorage, Nesting, SHAPES};
 
 pub(crate) use overflow::overflow;
 
@@ -23,7 +23,7 @@ const STACK_MAX: u64 = 1 << 30;
 /// Native stack beyond what the levels take.
 const MARGIN: u64 = 256 << 10;
 
-fn pool(workers: usize, stack_size: u64, run: &Run<'_>) -> Result<Pool, Failure> {
+fn pool(workers: usize, stack_size: u64, run: &RowRun<'_>) -> Result<Pool, BrokenPromise> {
     Pool::builder()
         .workers(workers)
         .name("deep")
@@ -33,7 +33,7 @@ fn pool(workers: usize, stack_size: u64, run: &Run<'_>) -> Result<Pool, Failure>
         .map_err(|error| run.failure(error.to_string()))
 }
 
-pub(crate) fn run(run: &Run<'_>) -> Outcome {
+pub(crate) fn run(run: &RowRun<'_>) -> Outcome {
     let mut figures = Vec::new();
     for shape in &SHAPES {
         let leash = run.dog.watch(format!("deep: {}", shape.name), run.replay());
@@ -47,7 +47,7 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
 }
 
 /// The bound, from a small depth on one worker; and what four workers take at the full depth.
-fn one(shape: &Shape, run: &Run<'_>) -> Outcome {
+fn one(shape: &Nesting, run: &RowRun<'_>) -> Outcome {
     let probe = pool(1, STACK_MAX, run)?;
     let small = levels::stack_used(&probe, shape, PROBE).map_err(|text| run.failure(text))?;
     let large = levels::stack_used(&probe, shape, 2 * PROBE).map_err(|text| run.failure(text))?;
@@ -57,14 +57,14 @@ fn one(shape: &Shape, run: &Run<'_>) -> Outcome {
     let most = DEPTH as f64 * (run.time.as_secs_f64() / 10.0).clamp(0.05, 1.0);
     let most = most as u64;
     let (depth, bound) = match shape.kind {
-        Kind::Native => {
+        LevelStorage::Native => {
             let depth = most.min(STACK_MAX / (2 * level.max(1)));
             // A thief's first level comes with frames of the runtime, and a worker that waits may
             // run levels below on top: a level takes at most twice what it takes alone.
             (depth, 2 * level * depth + MARGIN)
         }
         // The levels lie in frames of their own, not on the native stack.
-        Kind::Frames => (most, small + MARGIN),
+        LevelStorage::Frames => (most, small + MARGIN),
     };
     let deep = pool(4, bound + MARGIN, run)?;
     let mut used = 0;
@@ -73,15 +73,15 @@ fn one(shape: &Shape, run: &Run<'_>) -> Outcome {
         used = used.max(once);
     }
     let name = shape.name;
-    let levels = Figure::told(format!("levels of {name}"), depth as f64, "levels");
+    let levels = RowFigure::told(format!("levels of {name}"), depth as f64, "levels");
     let what = format!("native stack of a worker, {name}");
     Ok(vec![
         levels,
-        Figure::told(
+        RowFigure::told(
             format!("native stack of a level, {name}"),
             level as f64,
             "B",
         ),
-        Figure::at_most(what, used as f64 / 1024.0, (bound / 1024) as f64, "KiB"),
+        RowFigure::at_most(what, used as f64 / 1024.0, (bound / 1024) as f64, "KiB"),
     ])
 }

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 
 use roving::Pool;
 
-use crate::row::{Figure, Outcome, Run, Verdict};
+use crate::row::{FigureVerdict, Outcome, RowFigure, RowRun};
 
 /// The name of the worker that overflows.
 const NAME: &str = "shallow";
@@ -31,7 +31,7 @@ pub(crate) fn overflow() -> ExitCode {
 }
 
 /// How the process ends, and what it says.
-pub(crate) fn figures(run: &Run<'_>) -> Outcome {
+pub(crate) fn figures(run: &RowRun<'_>) -> Outcome {
     let leash = run
         .dog
         .watch("an overflow of the native stack", run.replay());
@@ -43,26 +43,30 @@ pub(crate) fn figures(run: &Run<'_>) -> Outcome {
     let says = |what: &str, word: &str| {
         let said = text.contains(word);
         let what = format!("overflows whose message {what}");
-        Figure {
-            verdict: if said { Verdict::Held } else { Verdict::Broken },
-            ..Figure::at_least(what, f64::from(u8::from(said)), 1.0, "processes")
+        RowFigure {
+            verdict: if said {
+                FigureVerdict::Held
+            } else {
+                FigureVerdict::Broken
+            },
+            ..RowFigure::at_least(what, f64::from(u8::from(said)), 1.0, "processes")
         }
     };
     let ended_by_itself = f64::from(u8::from(output.status.success()));
     let limit = says("names the limit to raise", "stack_size");
     Ok(vec![
-        Figure::at_most(
+        RowFigure::at_most(
             "overflows that go unnoticed",
             ended_by_itself,
             0.0,
             "processes",
         ),
         says("names the worker", &format!("{NAME}-0")),
-        Figure {
+        RowFigure {
             // Elsewhere there is the line of the standard library alone.
             verdict: match cfg!(target_os = "linux") {
                 true => limit.verdict,
-                false => Verdict::Skipped,
+                false => FigureVerdict::Skipped,
             },
             ..limit
         },

@@ -6,13 +6,13 @@ use roving::Pool;
 use sha1::{Digest as _, Sha1};
 
 use crate::dog::Leash;
-use crate::row::{Figure, Outcome, Run};
+use crate::row::{Outcome, RowFigure, RowRun};
 use crate::system;
 
 type State = [u8; 20];
 
 /// A tree of the UTS suite, with its published number of nodes.
-struct Tree {
+struct PublishedTree {
     name: &'static str,
     root_children: u32,
     q: f64,
@@ -22,7 +22,7 @@ struct Tree {
     depth: u64,
 }
 
-const T3: Tree = Tree {
+const T3: PublishedTree = PublishedTree {
     name: "UTS T3",
     root_children: 2000,
     q: 0.124875,
@@ -31,7 +31,7 @@ const T3: Tree = Tree {
     nodes: 4_112_897,
     depth: 1572,
 };
-const T3L: Tree = Tree {
+const T3L: PublishedTree = PublishedTree {
     name: "UTS T3L",
     root_children: 2000,
     q: 0.200014,
@@ -40,7 +40,7 @@ const T3L: Tree = Tree {
     nodes: 111_345_631,
     depth: 17_844,
 };
-const T3XXL: Tree = Tree {
+const T3XXL: PublishedTree = PublishedTree {
     name: "UTS T3XXL",
     root_children: 2000,
     q: 0.499995,
@@ -75,7 +75,7 @@ fn child(parent: &State, index: u32) -> State {
     hash.finalize().into()
 }
 
-impl Tree {
+impl PublishedTree {
     fn children(&self, node: &State) -> u32 {
         let [.., a, b, c, d] = *node;
         let number = u32::from_be_bytes([a, b, c, d]) & 0x7FFF_FFFF;
@@ -120,9 +120,9 @@ impl Tree {
 }
 
 /// The largest trees that the time allows: the small one says how fast it goes.
-pub(crate) fn figures(run: &Run<'_>) -> Outcome {
+pub(crate) fn figures(run: &RowRun<'_>) -> Outcome {
     if run.time < SHORTEST {
-        return Ok(vec![Figure::skipped(
+        return Ok(vec![RowFigure::skipped(
             "UTS T3, nodes: no time for it",
             "nodes",
         )]);
@@ -134,7 +134,7 @@ pub(crate) fn figures(run: &Run<'_>) -> Outcome {
         let left_s = run.time.as_secs_f64() - run.start.elapsed().as_secs_f64();
         if tree.nodes as f64 * node_s * 1.2 > left_s {
             let what = format!("{}, nodes: no time for it", tree.name);
-            figures.push(Figure::skipped(what, "nodes"));
+            figures.push(RowFigure::skipped(what, "nodes"));
             continue;
         }
         figures.extend(one(tree, run)?);
@@ -142,7 +142,7 @@ pub(crate) fn figures(run: &Run<'_>) -> Outcome {
     Ok(figures)
 }
 
-fn one(tree: &Tree, run: &Run<'_>) -> Outcome {
+fn one(tree: &PublishedTree, run: &RowRun<'_>) -> Outcome {
     let stack_size = (tree.depth * LEVEL_BYTES).max(4 << 20);
     let builder = Pool::builder().workers(4).name("uts");
     let pool = builder.stack_size(stack_size as usize).build();
@@ -175,19 +175,19 @@ fn one(tree: &Tree, run: &Run<'_>) -> Outcome {
     let most = RESIDENT_KIB_MAX + 4.0 * stack_size as f64 / 1024.0;
     let after = system::resident_kib();
     Ok(vec![
-        Figure::at_least(
+        RowFigure::at_least(
             format!("{name}, nodes"),
             nodes as f64,
             tree.nodes as f64,
             "nodes",
         ),
-        Figure::told(format!("{name}, levels"), height as f64, "levels"),
-        Figure::told(format!("{name}, a node"), ns, "ns"),
+        RowFigure::told(format!("{name}, levels"), height as f64, "levels"),
+        RowFigure::told(format!("{name}, a node"), ns, "ns"),
         match before.zip(after) {
             Some((before, after)) => {
-                Figure::at_most(what, after.saturating_sub(before) as f64, most, "KiB")
+                RowFigure::at_most(what, after.saturating_sub(before) as f64, most, "KiB")
             }
-            None => Figure::skipped(what, "KiB"),
+            None => RowFigure::skipped(what, "KiB"),
         },
     ])
 }
@@ -210,7 +210,7 @@ mod tests {
         let dog = Dog::new(Duration::from_secs(1000));
         let leash = dog.watch("T3", "this test");
         let parallel = pool.install(|| T3.halves(&root, 0, 100, &leash));
-        fn serial(tree: &Tree, node: &State) -> u64 {
+        fn serial(tree: &PublishedTree, node: &State) -> u64 {
             let below = (0..tree.children(node)).map(|index| serial(tree, &child(node, index)));
             below.sum::<u64>() + 1
         }

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use roving::Pool;
 
-use crate::random::{Random, mix2};
-use crate::row::{Failure, Figure, Outcome, Run};
+use crate::random::{SplitMix, mix2};
+use crate::row::{BrokenPromise, Outcome, RowFigure, RowRun};
 use ways::WAYS;
 
 /// The goal of the full run.
@@ -20,11 +20,11 @@ const POOLS: usize = 4;
 /// Rounds between two looks at the counters.
 const ROUNDS: u64 = 200;
 
-pub(crate) fn run(run: &Run<'_>) -> Outcome {
+pub(crate) fn run(run: &RowRun<'_>) -> Outcome {
     let wanted = run.part_of(PARKS, 1000.0);
     let parks = AtomicU64::new(0);
     let rounds: Vec<AtomicU64> = WAYS.iter().map(|_| AtomicU64::new(0)).collect();
-    let results: Vec<Result<(), Failure>> = thread::scope(|threads| {
+    let results: Vec<Result<(), BrokenPromise>> = thread::scope(|threads| {
         let (parks, rounds) = (&parks, &rounds);
         let driver = |number| threads.spawn(move || drive(number, wanted, parks, rounds, run));
         let drivers: Vec<_> = (0..POOLS as u64).map(driver).collect();
@@ -34,19 +34,19 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
         });
         ends.collect()
     });
-    results.into_iter().collect::<Result<(), Failure>>()?;
+    results.into_iter().collect::<Result<(), BrokenPromise>>()?;
     let parks = parks.into_inner() as f64;
     let all: u64 = rounds.iter().map(|rounds| rounds.load(Relaxed)).sum();
     let mut figures = vec![
-        Figure::at_least(
+        RowFigure::at_least(
             "times that a worker parked and was woken",
             parks,
             wanted,
             "parks",
         ),
-        Figure::at_most("rounds that did not end", 0.0, 0.0, "rounds"),
-        Figure::told("rounds", all as f64, "rounds"),
-        Figure::told(
+        RowFigure::at_most("rounds that did not end", 0.0, 0.0, "rounds"),
+        RowFigure::told("rounds", all as f64, "rounds"),
+        RowFigure::told(
             "parks a second",
             parks / run.start.elapsed().as_secs_f64(),
             "parks/s",
@@ -54,7 +54,7 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
     ];
     for (way, rounds) in WAYS.iter().zip(&rounds) {
         let what = format!("rounds, woken by {}", way.name);
-        figures.push(Figure::told(what, rounds.load(Relaxed) as f64, "rounds"));
+        figures.push(RowFigure::told(what, rounds.load(Relaxed) as f64, "rounds"));
     }
     Ok(figures)
 }
@@ -66,9 +66,9 @@ fn drive(
     wanted: f64,
     parks: &AtomicU64,
     rounds: &[AtomicU64],
-    run: &Run<'_>,
-) -> Result<(), Failure> {
-    let mut random = Random::new(mix2(run.seed, number));
+    run: &RowRun<'_>,
+) -> Result<(), BrokenPromise> {
+    let mut random = SplitMix::new(mix2(run.seed, number));
     while !run.is_over(parks.load(Relaxed) as f64 >= wanted) {
         let workers = random.between(1, 4) as usize;
         let what = format!("idle: {workers} workers");

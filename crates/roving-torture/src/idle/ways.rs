@@ -9,14 +9,14 @@ use std::thread;
 use roving::Pool;
 use roving_flow::Network;
 
-use crate::random::Random;
+use crate::random::SplitMix;
 
 /// A way, which ends when everybody was woken who had to be.
 pub(crate) struct Way {
     pub(crate) name: &'static str,
     /// How much longer a round takes than the shortest.
     pub(crate) cost: u64,
-    pub(crate) round: fn(&Pool, &mut Random),
+    pub(crate) round: fn(&Pool, &mut SplitMix),
 }
 
 /// All of them.
@@ -66,7 +66,7 @@ pub(crate) const WAYS: [Way; 8] = [
     },
 ];
 
-fn job(pool: &Pool, _: &mut Random) {
+fn job(pool: &Pool, _: &mut SplitMix) {
     let (sender, receiver) = mpsc::channel();
     pool.spawn(move || {
         let _ = sender.send(1);
@@ -75,7 +75,7 @@ fn job(pool: &Pool, _: &mut Random) {
 }
 
 /// One side of a join waits until the other has begun, if there is another worker to begin it.
-fn published(pool: &Pool, _: &mut Random) {
+fn published(pool: &Pool, _: &mut SplitMix) {
     let began = AtomicBool::new(false);
     let alone = pool.workers() == 1;
     pool.install(|| {
@@ -92,7 +92,7 @@ fn published(pool: &Pool, _: &mut Random) {
 }
 
 /// Each task waits until the one that it spawned has begun: one wakes the next.
-fn chain(pool: &Pool, _: &mut Random) {
+fn chain(pool: &Pool, _: &mut SplitMix) {
     fn link<'s>(s: &roving::Scope<'s>, left: usize, begun: &'s AtomicU64) {
         begun.fetch_add(1, SeqCst);
         if let Some(left) = left.checked_sub(1) {
@@ -111,7 +111,7 @@ fn chain(pool: &Pool, _: &mut Random) {
 
 /// A worker that blocks until a job of its own pool has run: where it is the only one, a
 /// compensation thread has to be woken.
-fn blocks(pool: &Pool, _: &mut Random) {
+fn blocks(pool: &Pool, _: &mut SplitMix) {
     pool.install(|| {
         let (sender, receiver) = mpsc::channel();
         roving::spawn(move || {
@@ -128,7 +128,7 @@ struct Bell {
 }
 
 /// A task that waits for another thread.
-fn waker(pool: &Pool, random: &mut Random) {
+fn waker(pool: &Pool, random: &mut SplitMix) {
     let bell = Arc::new(Mutex::new(Bell::default()));
     let (ready, is_ready) = mpsc::channel();
     let late = random.one_in(2);
@@ -169,7 +169,7 @@ fn waker(pool: &Pool, random: &mut Random) {
 }
 
 /// Two processes that play to and fro.
-fn channel(pool: &Pool, _: &mut Random) {
+fn channel(pool: &Pool, _: &mut SplitMix) {
     let mut last = 0;
     let mut network = Network::new();
     let (to, from) = network.bounded::<u64>("to", 1);
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn every_way_ends() {
-        let mut random = Random::new(3);
+        let mut random = SplitMix::new(3);
         for workers in [1, 3] {
             let pool = Pool::new(workers).unwrap();
             for way in &WAYS {

@@ -10,14 +10,14 @@ use std::thread;
 use roving::{Pool, Priority, Scope, WorkerLocal, context};
 
 use super::feature::Feature;
-use super::kept::Kept;
-use super::program::Step;
-use super::world::{Canary, Cx, Seen, Ticket, call, part, sequence};
+use super::kept::LeftBehind;
+use super::program::FeatureStep;
+use super::world::{Canary, Cx, PartFate, Ticket, call, part, sequence};
 
 /// Turns of a loop.
 const TURNS: usize = 6;
 
-pub(super) fn run(step: &Step, cx: &Cx<'_>) {
+pub(super) fn run(step: &FeatureStep, cx: &Cx<'_>) {
     match step.feature {
         Feature::Join => join(step, cx),
         Feature::Scope => scope(step, cx),
@@ -29,7 +29,7 @@ pub(super) fn run(step: &Step, cx: &Cx<'_>) {
         Feature::Reduce => reduce(step, cx),
         Feature::Spawn => spawn(step, cx),
         Feature::Install => {
-            let (seen, ticket) = (Seen::default(), cx.world.ticket());
+            let (seen, ticket) = (PartFate::default(), cx.world.ticket());
             call(step, cx, &[&seen], || {
                 cx.world.pools[usize::from(step.mode)].install(|| {
                     let _ticket = ticket;
@@ -38,7 +38,7 @@ pub(super) fn run(step: &Step, cx: &Cx<'_>) {
             });
         }
         Feature::Blocking => {
-            let (seen, ticket) = (Seen::default(), cx.world.ticket());
+            let (seen, ticket) = (PartFate::default(), cx.world.ticket());
             call(step, cx, &[&seen], || {
                 roving::blocking(|| {
                     let _ticket = ticket;
@@ -66,15 +66,15 @@ impl Wide {
         Wide([5; 12], cx.world.ticket())
     }
 
-    fn check(&self, step: &Step, cx: &Cx<'_>) {
+    fn check(&self, step: &FeatureStep, cx: &Cx<'_>) {
         if self.0 != [5; 12] {
             cx.world.complain(step, "a value changed on its way");
         }
     }
 }
 
-fn join(step: &Step, cx: &Cx<'_>) {
-    let (a, b) = (Seen::default(), Seen::default());
+fn join(step: &FeatureStep, cx: &Cx<'_>) {
+    let (a, b) = (PartFate::default(), PartFate::default());
     let canary = Canary::new();
     let first = || a.watch(|| part(step, 0, cx));
     let second = || {
@@ -113,8 +113,8 @@ fn join(step: &Step, cx: &Cx<'_>) {
     });
 }
 
-fn scope(step: &Step, cx: &Cx<'_>) {
-    let (task, body) = (Seen::default(), Seen::default());
+fn scope(step: &FeatureStep, cx: &Cx<'_>) {
+    let (task, body) = (PartFate::default(), PartFate::default());
     let canary = Canary::new();
     let world = &cx.world;
     let inside = |s: &Scope<'_>, spawn: &(dyn Fn() + Sync)| {
@@ -148,8 +148,8 @@ fn scope(step: &Step, cx: &Cx<'_>) {
     });
 }
 
-fn scope_cancel(step: &Step, cx: &Cx<'_>) {
-    let body = Seen::default();
+fn scope_cancel(step: &FeatureStep, cx: &Cx<'_>) {
+    let body = PartFate::default();
     let canary = Canary::new();
     call(step, cx, &[&body], || {
         roving::scope(|s| {
@@ -170,13 +170,13 @@ fn scope_cancel(step: &Step, cx: &Cx<'_>) {
 }
 
 /// A pool of its own: who broadcasts waits for workers that may wait for him.
-fn fresh(step: &Step, cx: &Cx<'_>) -> Option<Pool> {
+fn fresh(step: &FeatureStep, cx: &Cx<'_>) -> Option<Pool> {
     let pool = Pool::builder().workers(2).panic_handler(drop).build();
     pool.map_err(|error| cx.world.complain(step, format!("no pool: {error}")))
         .ok()
 }
 
-fn broadcast(step: &Step, cx: &Cx<'_>) {
+fn broadcast(step: &FeatureStep, cx: &Cx<'_>) {
     let Some(pool) = fresh(step, cx) else {
         return;
     };
@@ -196,7 +196,7 @@ fn broadcast(step: &Step, cx: &Cx<'_>) {
     }
 }
 
-fn scope_broadcast(step: &Step, cx: &Cx<'_>) {
+fn scope_broadcast(step: &FeatureStep, cx: &Cx<'_>) {
     let Some(pool) = fresh(step, cx) else {
         return;
     };
@@ -219,8 +219,8 @@ fn scope_broadcast(step: &Step, cx: &Cx<'_>) {
     }
 }
 
-fn counted_loop(step: &Step, cx: &Cx<'_>) {
-    let seen = Seen::default();
+fn counted_loop(step: &FeatureStep, cx: &Cx<'_>) {
+    let seen = PartFate::default();
     let done = AtomicU64::new(0);
     let turn = |index: usize| {
         if index == TURNS / 2 {
@@ -247,9 +247,9 @@ fn counted_loop(step: &Step, cx: &Cx<'_>) {
 }
 
 /// A loop that ends when it has found what it looks for, in the turn that does the part.
-fn early(step: &Step, cx: &Cx<'_>) {
+fn early(step: &FeatureStep, cx: &Cx<'_>) {
     const WANTED: usize = TURNS / 2;
-    let seen = Seen::default();
+    let seen = PartFate::default();
     let turn = |index: usize| {
         if index == WANTED {
             seen.watch(|| part(step, 0, cx));
@@ -285,8 +285,8 @@ fn early(step: &Step, cx: &Cx<'_>) {
     }
 }
 
-fn reduce(step: &Step, cx: &Cx<'_>) {
-    let seen = Seen::default();
+fn reduce(step: &FeatureStep, cx: &Cx<'_>) {
+    let seen = PartFate::default();
     let map = |index: usize| {
         if index == TURNS / 2 {
             seen.watch(|| part(step, 0, cx));
@@ -308,7 +308,7 @@ fn reduce(step: &Step, cx: &Cx<'_>) {
     }
 }
 
-fn spawn(step: &Step, cx: &Cx<'_>) {
+fn spawn(step: &FeatureStep, cx: &Cx<'_>) {
     let later = cx.world.later();
     let steps = Arc::clone(&step.parts[0]);
     let cx_there = cx.free();
@@ -323,8 +323,8 @@ fn spawn(step: &Step, cx: &Cx<'_>) {
     });
 }
 
-fn worker_local(step: &Step, cx: &Cx<'_>) {
-    let seen = Seen::default();
+fn worker_local(step: &FeatureStep, cx: &Cx<'_>) {
+    let seen = PartFate::default();
     call(step, cx, &[&seen], || {
         let local = WorkerLocal::new(|| 7_u64);
         let inside = || seen.watch(|| part(step, 0, cx));
@@ -341,13 +341,13 @@ fn worker_local(step: &Step, cx: &Cx<'_>) {
             || local.try_with(|value| *value),
         );
         if step.mode == 2 {
-            cx.world.keep(Kept::Local(local));
+            cx.world.keep(LeftBehind::Local(local));
         }
     });
 }
 
-fn foreign(step: &Step, cx: &Cx<'_>) {
-    let seen = Seen::default();
+fn foreign(step: &FeatureStep, cx: &Cx<'_>) {
+    let seen = PartFate::default();
     let context = context::current();
     let there = || {
         seen.watch(|| match step.mode {

@@ -8,8 +8,8 @@ use super::feature::{FEATURES, Feature};
 use super::generate::Recipe;
 use super::meaning;
 use super::name::Name;
-use super::program::{Edits, Program, Step};
-use crate::random::{Random, mix2};
+use super::program::{Edits, FeatureStep, StepProgram};
+use crate::random::{SplitMix, mix2};
 
 /// How many programs each pair, and each triple, is to be in.
 pub(crate) const PAIR_LEAST: u32 = 1000;
@@ -96,7 +96,7 @@ impl Cover {
     }
 
     /// A program has run; its steps so often.
-    pub(crate) fn add(&mut self, program: &Program, runs: &[u32]) {
+    pub(crate) fn add(&mut self, program: &StepProgram, runs: &[u32]) {
         let meetings = meetings(&program.steps, runs);
         self.programs += 1;
         self.steps += meetings.len() as u64;
@@ -118,7 +118,7 @@ impl Cover {
 
     /// How much a program would add to what is lacking, if each of its steps runs that may, for its
     /// cost.
-    pub(crate) fn worth(&mut self, program: &Program) -> f64 {
+    pub(crate) fn worth(&mut self, program: &StepProgram) -> f64 {
         let bounds = meaning::bounds(program);
         let runs: Vec<u32> = bounds.iter().map(|bounds| bounds.most).collect();
         let meetings = meetings(&program.steps, &runs);
@@ -156,7 +156,7 @@ impl Cover {
 
     /// Three features of which a pair, or all, have not met as often as they are to; any three
     /// where none is found that lacks.
-    pub(crate) fn lacking(&self, random: &mut Random, without: &[Feature]) -> [Feature; 3] {
+    pub(crate) fn lacking(&self, random: &mut SplitMix, without: &[Feature]) -> [Feature; 3] {
         let has = |index: &usize| !without.contains(&FEATURES[*index]);
         let with: Vec<usize> = (0..COUNT).filter(has).collect();
         let mut any = || random.pick(&with);
@@ -188,10 +188,10 @@ impl Cover {
     }
 
     /// Of some programs, the one that adds most to what is lacking, with its name.
-    pub(crate) fn choose(&mut self, seed: u64, recipe: &Recipe) -> (Name, Program) {
+    pub(crate) fn choose(&mut self, seed: u64, recipe: &Recipe) -> (Name, StepProgram) {
         let mut candidate = |number| {
             let seed = mix2(seed, number);
-            let focus = self.lacking(&mut Random::new(seed), &recipe.without);
+            let focus = self.lacking(&mut SplitMix::new(seed), &recipe.without);
             let name = Name {
                 seed,
                 recipe: Recipe {
@@ -305,13 +305,13 @@ impl Cover {
 }
 
 /// Which steps of those that have run met what.
-fn meetings(steps: &[Step], runs: &[u32]) -> Vec<Meeting> {
+fn meetings(steps: &[FeatureStep], runs: &[u32]) -> Vec<Meeting> {
     let mut meetings = Vec::new();
     walk(steps, runs, 0, &mut 0, &mut meetings);
     meetings
 }
 
-fn walk(steps: &[Step], runs: &[u32], around: Set, kept: &mut Set, into: &mut Vec<Meeting>) {
+fn walk(steps: &[FeatureStep], runs: &[u32], around: Set, kept: &mut Set, into: &mut Vec<Meeting>) {
     for step in steps.iter().filter(|step| runs[step.id as usize] > 0) {
         into.push((step.feature as usize, around | *kept));
         let mut around = around | bit(step.feature);
@@ -328,7 +328,7 @@ fn walk(steps: &[Step], runs: &[u32], around: Set, kept: &mut Set, into: &mut Ve
 }
 
 /// The features of all steps that have run.
-fn all_of(steps: &[Step], runs: &[u32]) -> Set {
+fn all_of(steps: &[FeatureStep], runs: &[u32]) -> Set {
     let ran = steps.iter().filter(|step| runs[step.id as usize] > 0);
     ran.fold(0, |all, step| {
         let inside = step.parts.iter().map(|part| all_of(part, runs));

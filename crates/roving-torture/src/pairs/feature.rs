@@ -5,7 +5,7 @@ use std::fmt;
 
 /// How often a part runs where its step runs, and who may stop that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Runs {
+pub(crate) enum PartRuns {
     /// Once, whoever asks the program to stop.
     Once,
     /// Once, unless something above is cancelled first.
@@ -16,8 +16,8 @@ pub(crate) enum Runs {
 
 /// A part of a step: steps of its own.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
-    pub(crate) runs: Runs,
+pub(crate) struct StepPart {
+    pub(crate) runs: PartRuns,
     /// Its steps may await.
     pub(crate) is_async: bool,
     /// Its panic leaves the step.
@@ -28,67 +28,67 @@ pub(crate) struct Part {
     pub(crate) cancels: bool,
 }
 
-impl Part {
+impl StepPart {
     pub(crate) fn repeats(&self) -> bool {
-        matches!(self.runs, Runs::AtMost(2..))
+        matches!(self.runs, PartRuns::AtMost(2..))
     }
 }
 
-const ONCE: Part = Part {
-    runs: Runs::Once,
+const ONCE: StepPart = StepPart {
+    runs: PartRuns::Once,
     is_async: false,
     leaves: true,
     is_calm: false,
     cancels: false,
 };
-const TASK: Part = Part {
-    runs: Runs::Task,
+const TASK: StepPart = StepPart {
+    runs: PartRuns::Task,
     ..ONCE
 };
-const ASYNC: Part = Part {
+const ASYNC: StepPart = StepPart {
     is_async: true,
     ..ONCE
 };
-const CHILD: Part = Part {
+const CHILD: StepPart = StepPart {
     is_async: true,
     ..TASK
 };
 /// Runs some time, perhaps when the step is over.
-const LATER: Part = Part {
-    runs: Runs::Task,
+const LATER: StepPart = StepPart {
+    runs: PartRuns::Task,
     leaves: false,
     is_calm: true,
     ..ONCE
 };
-const CALM: Part = Part {
+const CALM: StepPart = StepPart {
     is_calm: true,
     ..ONCE
 };
-const MAYBE: Part = Part {
-    runs: Runs::AtMost(1),
+const MAYBE: StepPart = StepPart {
+    runs: PartRuns::AtMost(1),
     cancels: true,
     ..ONCE
 };
 
 /// Runs once, unless it is ended before it begins; whoever asks for its result gets its panic.
-const AWAITED: Part = TASK;
+const AWAITED: StepPart = TASK;
 /// Runs some time, if nobody ends it before.
-const ABORTED: Part = Part {
-    runs: Runs::AtMost(1),
+const ABORTED: StepPart = StepPart {
+    runs: PartRuns::AtMost(1),
     ..LATER
 };
 
-const fn at_most(times: u32, part: Part) -> Part {
-    Part {
-        runs: Runs::AtMost(times),
+const fn at_most(times: u32, part: StepPart) -> StepPart {
+    StepPart {
+        runs: PartRuns::AtMost(times),
         ..part
     }
 }
 
 /// Everything about a feature that the generator has to know.
-pub(crate) struct About {
+pub(crate) struct FeatureFacts {
     pub(crate) name: &'static str,
-    pub(crate) parts: &'static [Part],
+    pub(crate) parts: &'static [StepPart],
     /// It is awaited, and so stands in an async part.
     pub(crate) is_async: bool,
     /// It may leave something behind that a later step, or the end of the program, uses.
@@ -101,8 +101,8 @@ pub(crate) struct About {
     pub(crate) is_heavy: bool,
 }
 
-const fn closure(name: &'static str, modes: u8, parts: &'static [Part]) -> About {
-    About {
+const fn closure(name: &'static str, modes: u8, parts: &'static [StepPart]) -> FeatureFacts {
+    FeatureFacts {
         name,
         parts,
         is_async: false,
@@ -113,22 +113,22 @@ const fn closure(name: &'static str, modes: u8, parts: &'static [Part]) -> About
     }
 }
 
-const fn awaited(name: &'static str, modes: u8, parts: &'static [Part]) -> About {
-    About {
+const fn awaited(name: &'static str, modes: u8, parts: &'static [StepPart]) -> FeatureFacts {
+    FeatureFacts {
         is_async: true,
         ..closure(name, modes, parts)
     }
 }
 
-const fn keeps(about: About) -> About {
-    About {
+const fn keeps(about: FeatureFacts) -> FeatureFacts {
+    FeatureFacts {
         keeps: true,
         ..about
     }
 }
 
-const fn heavy(about: About) -> About {
-    About {
+const fn heavy(about: FeatureFacts) -> FeatureFacts {
+    FeatureFacts {
         is_heavy: true,
         ..about
     }
@@ -144,7 +144,7 @@ macro_rules! features {
         /// All of them, in the order of their numbers.
         pub(crate) const FEATURES: &[Feature] = &[$(Feature::$feature,)*];
 
-        const ABOUT: &[About] = &[$($about,)*];
+        const ABOUT: &[FeatureFacts] = &[$($about,)*];
     };
 }
 
@@ -173,7 +173,7 @@ features! {
     IterEnds => closure("iterator-ends-early", 8, &[ONCE]),
     IterSort => closure("iterator-sorts", 4, &[ONCE]),
     IterBridge => closure("iterator-bridge", 4, &[ONCE]),
-    IterBomb => About { throws: true, ..closure("iterator-drop-throws", 6, &[]) },
+    IterBomb => FeatureFacts { throws: true, ..closure("iterator-drop-throws", 6, &[]) },
     // Async tasks.
     BlockOn => closure("block-on", 2, &[ASYNC]),
     TaskScope => closure("task-scope", 2, &[ASYNC]),
@@ -211,9 +211,9 @@ features! {
     AdoptedDrops => heavy(closure("adopted-drops-inside", 14, &[ONCE, ONCE])),
     Resized => heavy(closure("resized-meanwhile", 3, &[ONCE, LATER])),
     // Panics.
-    Throw => About { throws: true, ..closure("throw", 1, &[]) },
-    Catch => closure("catch", 1, &[Part { leaves: false, ..ONCE }]),
-    Bomb => About { throws: true, ..closure("drop-throws", 4, &[]) },
+    Throw => FeatureFacts { throws: true, ..closure("throw", 1, &[]) },
+    Catch => closure("catch", 1, &[StepPart { leaves: false, ..ONCE }]),
+    Bomb => FeatureFacts { throws: true, ..closure("drop-throws", 4, &[]) },
     // What was kept.
     Take => closure("take", 4, &[]),
     Act => closure("act", 1, &[]),
@@ -241,38 +241,38 @@ features! {
     NetRefused => closure("refused-network", 3, &[]),
 }
 
-const CHILD_CALM: Part = Part {
+const CHILD_CALM: StepPart = StepPart {
     is_calm: true,
     leaves: false,
-    runs: Runs::AtMost(1),
+    runs: PartRuns::AtMost(1),
     ..CHILD
 };
-const ASYNC_CALM: Part = Part {
+const ASYNC_CALM: StepPart = StepPart {
     is_async: true,
     ..CALM
 };
-const MAYBE_ASYNC: Part = Part {
+const MAYBE_ASYNC: StepPart = StepPart {
     is_async: true,
     ..MAYBE
 };
 /// A part whose spawned tasks may be dropped.
-const STOPPED: Part = Part {
+const STOPPED: StepPart = StepPart {
     cancels: true,
     ..ONCE
 };
 /// One that may be dropped before it begins, too.
-const STOPPED_TASK: Part = Part {
+const STOPPED_TASK: StepPart = StepPart {
     cancels: true,
     ..TASK
 };
-const MAYBE_CALM: Part = Part {
+const MAYBE_CALM: StepPart = StepPart {
     is_calm: true,
     leaves: false,
     ..MAYBE
 };
 
 impl Feature {
-    pub(crate) fn about(self) -> &'static About {
+    pub(crate) fn about(self) -> &'static FeatureFacts {
         &ABOUT[self as usize]
     }
 

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::feature::{FEATURES, Feature, Part};
-use super::program::{Program, Step};
+use super::feature::{FEATURES, Feature, StepPart};
+use super::program::{FeatureStep, StepProgram};
 use super::world::WORKERS_MAX;
-use crate::random::Random;
+use crate::random::SplitMix;
 
 /// Nesting beyond which no step has parts.
 const DEPTH_MAX: u32 = 6;
@@ -17,7 +17,7 @@ const TIMES_MAX: u32 = 8;
 
 /// The place of a step.
 #[derive(Clone, Copy)]
-struct At {
+struct StepPlace {
     is_async: bool,
     is_calm: bool,
     depth: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Recipe {
 
 struct Maker<'r> {
     recipe: &'r Recipe,
-    random: Random,
+    random: SplitMix,
     left: u32,
     heavy_left: u32,
     /// To be put in as soon as they may stand somewhere.
@@ -46,8 +46,8 @@ struct Maker<'r> {
 }
 
 /// The program of a seed.
-pub(crate) fn program(seed: u64, recipe: &Recipe) -> Program {
-    let mut random = Random::new(seed);
+pub(crate) fn program(seed: u64, recipe: &Recipe) -> StepProgram {
+    let mut random = SplitMix::new(seed);
     let mut wanted = recipe.focus.map_or_else(Vec::new, Vec::from);
     for last in (1..wanted.len()).rev() {
         let other = random.below(last as u64 + 1) as usize;
@@ -63,7 +63,7 @@ pub(crate) fn program(seed: u64, recipe: &Recipe) -> Program {
         wanted,
         random,
     };
-    let at = At {
+    let at = StepPlace {
         is_async: false,
         is_calm: false,
         depth: 0,
@@ -80,7 +80,7 @@ pub(crate) fn program(seed: u64, recipe: &Recipe) -> Program {
     }
     let mut len = 0;
     number(&mut steps, &mut len);
-    Program {
+    StepProgram {
         seed,
         workers,
         slots,
@@ -91,7 +91,7 @@ pub(crate) fn program(seed: u64, recipe: &Recipe) -> Program {
 }
 
 /// Gives the steps their numbers.
-fn number(steps: &mut [Step], next: &mut u32) {
+fn number(steps: &mut [FeatureStep], next: &mut u32) {
     for step in steps {
         step.id = *next;
         *next += 1;
@@ -105,7 +105,7 @@ fn number(steps: &mut [Step], next: &mut u32) {
 }
 
 impl Maker<'_> {
-    fn steps(&mut self, at: At) -> Vec<Step> {
+    fn steps(&mut self, at: StepPlace) -> Vec<FeatureStep> {
         let mut steps = Vec::new();
         let count = match at.depth {
             0 => self.random.between(1, 4),
@@ -129,18 +129,18 @@ impl Maker<'_> {
         steps
     }
 
-    fn step(&mut self, feature: Feature, at: At) -> Step {
+    fn step(&mut self, feature: Feature, at: StepPlace) -> FeatureStep {
         self.left = self.left.saturating_sub(1);
         let about = feature.about();
         self.heavy_left = self.heavy_left.saturating_sub(u32::from(about.is_heavy));
-        let inside = At {
+        let inside = StepPlace {
             // What panics inside is caught here.
             is_calm: at.is_calm && feature != Feature::Catch,
             ..at
         };
         let parts = about.parts.iter();
         let parts = parts.map(|part| self.part(part, inside)).collect();
-        Step {
+        FeatureStep {
             id: 0,
             end: 0,
             feature,
@@ -149,8 +149,8 @@ impl Maker<'_> {
         }
     }
 
-    fn part(&mut self, part: &Part, at: At) -> Arc<[Step]> {
-        let inside = At {
+    fn part(&mut self, part: &StepPart, at: StepPlace) -> Arc<[FeatureStep]> {
+        let inside = StepPlace {
             is_async: part.is_async,
             is_calm: part.is_calm || at.is_calm,
             depth: at.depth + 1,
@@ -164,7 +164,7 @@ impl Maker<'_> {
 
     /// The next feature that is wanted, or one in which it meets the rest of them; `None` where
     /// neither may stand.
-    fn choose_for_wanted(&mut self, at: At) -> Option<Feature> {
+    fn choose_for_wanted(&mut self, at: StepPlace) -> Option<Feature> {
         // A step with parts, or one that leaves something, meets those that come after it.
         let meets = |one: &Feature| !one.about().parts.is_empty() || one.about().keeps;
         let place = self.wanted.iter().position(meets);
@@ -194,7 +194,7 @@ impl Maker<'_> {
     }
 
     /// Chooses the next feature: a wanted one, one that makes room for it, or any.
-    fn choose(&mut self, at: At) -> Option<Feature> {
+    fn choose(&mut self, at: StepPlace) -> Option<Feature> {
         if !self.wanted.is_empty() && !self.random.one_in(4) {
             let next = self.choose_for_wanted(at);
             if next.is_some() {
@@ -222,7 +222,7 @@ impl Maker<'_> {
     }
 }
 
-fn may_stand(feature: Feature, at: At) -> bool {
+fn may_stand(feature: Feature, at: StepPlace) -> bool {
     let about = feature.about();
     (at.is_async || !about.is_async) && !(at.is_calm && about.throws)
 }
@@ -231,7 +231,7 @@ fn may_stand(feature: Feature, at: At) -> bool {
 mod tests {
     use super::*;
 
-    fn has(steps: &[Step], feature: Feature) -> bool {
+    fn has(steps: &[FeatureStep], feature: Feature) -> bool {
         steps
             .iter()
             .any(|step| step.feature == feature || step.parts.iter().any(|part| has(part, feature)))
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_program_has_what_its_focus_names() {
         for seed in 0..300 {
-            let mut random = Random::new(seed);
+            let mut random = SplitMix::new(seed);
             let focus = [0; 3].map(|_| random.pick(FEATURES));
             let recipe = Recipe {
                 focus: Some(focus),

@@ -16,10 +16,10 @@ use roving_iter::prelude::*;
 use super::checked::{MESSAGES, run_in_this_pool};
 use super::feature::Feature;
 use super::pools::{builder, built, job};
-use super::program::Step;
-use super::world::{Cx, Seen, WORKERS_MAX, allowed, call, lock, part, text_of};
+use super::program::FeatureStep;
+use super::world::{Cx, PartFate, WORKERS_MAX, allowed, call, lock, part, text_of};
 
-pub(super) fn run(step: &Step, cx: &Cx<'_>) {
+pub(super) fn run(step: &FeatureStep, cx: &Cx<'_>) {
     match step.feature {
         Feature::PoolRef => reference(step, cx),
         Feature::Stopped => of_dropped(step, &cx.cancelling(), |pool| _ = pool.shutdown_now()),
@@ -30,7 +30,7 @@ pub(super) fn run(step: &Step, cx: &Cx<'_>) {
 }
 
 /// Uses a pool in each way; `part` runs in it.
-fn use_all(step: &Step, cx: &Cx<'_>, pool: &Pool, seen: &Seen) {
+fn use_all(step: &FeatureStep, cx: &Cx<'_>, pool: &Pool, seen: &PartFate) {
     let ticket = cx.world.later();
     pool.spawn(move || drop(ticket));
     pool.install(|| seen.watch(|| part(step, 0, cx)));
@@ -41,7 +41,7 @@ fn use_all(step: &Step, cx: &Cx<'_>, pool: &Pool, seen: &Seen) {
 }
 
 /// A reference to a pool is used while that pool ends, or when the thread has left it.
-fn reference(step: &Step, cx: &Cx<'_>) {
+fn reference(step: &FeatureStep, cx: &Cx<'_>) {
     match step.mode {
         0 => of_dropped(step, cx, drop),
         1 => of_global(step, cx),
@@ -52,11 +52,11 @@ fn reference(step: &Step, cx: &Cx<'_>) {
 }
 
 /// A job asks for its pool, which another thread drops meanwhile.
-fn of_dropped(step: &Step, cx: &Cx<'_>, end: fn(Pool)) {
+fn of_dropped(step: &FeatureStep, cx: &Cx<'_>, end: fn(Pool)) {
     let Some(pool) = built(step, cx, builder(step)) else {
         return;
     };
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(PartFate::default());
     let (told, has_begun) = mpsc::channel();
     let (later, free) = (cx.world.later(), cx.free());
     let (step_there, seen_there) = (step.clone(), Arc::clone(&seen));
@@ -90,8 +90,8 @@ fn of_dropped(step: &Step, cx: &Cx<'_>, end: fn(Pool)) {
 }
 
 /// The global pool is shut down while somebody holds it, and waits for him.
-fn of_global(step: &Step, cx: &Cx<'_>) {
-    let seen = Seen::default();
+fn of_global(step: &FeatureStep, cx: &Cx<'_>) {
+    let seen = PartFate::default();
     let pool = Pool::global();
     // What waits here may stand in the way of the pool's end.
     cx.world
@@ -102,8 +102,8 @@ fn of_global(step: &Step, cx: &Cx<'_>) {
 }
 
 /// A thread that a pool has adopted drops it, and uses what it has kept.
-fn of_left(step: &Step, cx: &Cx<'_>) {
-    let seen = Seen::default();
+fn of_left(step: &FeatureStep, cx: &Cx<'_>) {
+    let seen = PartFate::default();
     let there = || {
         let Some(pool) = built(step, cx, builder(step).adopt_current_thread()) else {
             return;
@@ -127,11 +127,11 @@ fn of_left(step: &Step, cx: &Cx<'_>) {
 }
 
 /// In a pool that has no threads.
-fn of_caller(step: &Step, cx: &Cx<'_>) {
+fn of_caller(step: &FeatureStep, cx: &Cx<'_>) {
     let Some(pool) = built(step, cx, builder(step).use_current_thread()) else {
         return;
     };
-    let seen = Seen::default();
+    let seen = PartFate::default();
     call(step, cx, &[&seen], || {
         pool.install(|| {
             let here = Pool::current();
@@ -141,7 +141,7 @@ fn of_caller(step: &Step, cx: &Cx<'_>) {
 }
 
 /// In a share of an arena of which nobody has the handle any more.
-fn of_share(step: &Step, cx: &Cx<'_>) {
+fn of_share(step: &FeatureStep, cx: &Cx<'_>) {
     let Ok(arena) = Arena::new(2) else {
         return cx.world.complain(step, "no arena");
     };
@@ -149,7 +149,7 @@ fn of_share(step: &Step, cx: &Cx<'_>) {
         return;
     };
     drop(arena);
-    let seen = Seen::default();
+    let seen = PartFate::default();
     call(step, cx, &[&seen], || {
         pool.install(|| {
             let here = Pool::current();
@@ -168,13 +168,13 @@ fn on_thread(f: impl FnOnce() + Send) {
 
 /// The program in an adopted thread: a part of it drops the pool that it works in.
 struct Dropping<'a, 'e> {
-    step: &'a Step,
+    step: &'a FeatureStep,
     cx: &'a Cx<'e>,
     pool: Mutex<Option<Pool>>,
     /// The adopted thread.
     thread: OnceLock<ThreadId>,
-    with: Seen,
-    after: Seen,
+    with: PartFate,
+    after: PartFate,
 }
 
 impl Dropping<'_, '_> {
@@ -296,14 +296,14 @@ impl Dropping<'_, '_> {
 }
 
 /// A thread that a pool has adopted works in that pool, and drops it in the midst of something.
-fn adopted_drops(step: &Step, cx: &Cx<'_>) {
+fn adopted_drops(step: &FeatureStep, cx: &Cx<'_>) {
     let dropping = Dropping {
         step,
         cx,
         pool: Mutex::new(None),
         thread: OnceLock::new(),
-        with: Seen::default(),
-        after: Seen::default(),
+        with: PartFate::default(),
+        after: PartFate::default(),
     };
     let there = || {
         let Some(pool) = built(step, cx, builder(step).adopt_current_thread()) else {
@@ -327,7 +327,7 @@ fn adopted_drops(step: &Step, cx: &Cx<'_>) {
 }
 
 /// A pool is resized all the time while the part runs in it, and something else that was spawned.
-fn resized(step: &Step, cx: &Cx<'_>) {
+fn resized(step: &FeatureStep, cx: &Cx<'_>) {
     let fresh = match step.mode {
         0 | 1 => None,
         _ => built(step, cx, builder(step).workers_max(WORKERS_MAX)),
@@ -335,7 +335,7 @@ fn resized(step: &Step, cx: &Cx<'_>) {
     let pool = fresh
         .as_ref()
         .unwrap_or(&cx.world.pools[usize::from(step.mode) % 2]);
-    let (seen, is_over) = (Seen::default(), AtomicBool::new(false));
+    let (seen, is_over) = (PartFate::default(), AtomicBool::new(false));
     let resizes = || {
         for turn in step.id as usize.. {
             if is_over.load(Relaxed) {

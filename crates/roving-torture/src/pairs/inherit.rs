@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 use roving::{Cancel, CancelledError, context};
 
 use super::feature::Feature;
-use super::kept::Kept;
-use super::program::Step;
-use super::world::{Cx, Seen, call, part};
+use super::kept::LeftBehind;
+use super::program::FeatureStep;
+use super::world::{Cx, PartFate, call, part};
 
 /// A value that parts inherit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Tag(u32);
 
-pub(super) fn run(step: &Step, cx: &Cx<'_>) {
+pub(super) fn run(step: &FeatureStep, cx: &Cx<'_>) {
     match step.feature {
         Feature::With => with(step, cx),
         Feature::KeptContext => kept(step, cx),
@@ -24,7 +24,7 @@ pub(super) fn run(step: &Step, cx: &Cx<'_>) {
 }
 
 /// The part, with that tag before and after it.
-fn tagged(step: &Step, cx: &Cx<'_>) {
+fn tagged(step: &FeatureStep, cx: &Cx<'_>) {
     let check = || {
         if context::get::<Tag>() != Some(Tag(step.id)) {
             cx.world
@@ -36,26 +36,26 @@ fn tagged(step: &Step, cx: &Cx<'_>) {
     check();
 }
 
-fn with(step: &Step, cx: &Cx<'_>) {
-    let seen = Seen::default();
+fn with(step: &FeatureStep, cx: &Cx<'_>) {
+    let seen = PartFate::default();
     call(step, cx, &[&seen], || {
         context::with(Tag(step.id), || seen.watch(|| tagged(step, cx)));
     });
 }
 
-fn kept(step: &Step, cx: &Cx<'_>) {
-    let seen = Seen::default();
+fn kept(step: &FeatureStep, cx: &Cx<'_>) {
+    let seen = PartFate::default();
     let ticket = std::sync::Arc::new(cx.world.ticket());
     let context = context::with(Tag(step.id), || context::with(ticket, context::current));
     call(step, cx, &[&seen], || {
         context.run(|| seen.watch(|| tagged(step, cx)));
     });
     if step.mode == 0 {
-        cx.world.keep(Kept::Context(context));
+        cx.world.keep(LeftBehind::Context(context));
     }
 }
 
-fn cancel(step: &Step, cx: &Cx<'_>) {
+fn cancel(step: &FeatureStep, cx: &Cx<'_>) {
     let cancel = Cancel::new();
     match step.mode {
         1 => cancel.cancel(),
@@ -63,7 +63,7 @@ fn cancel(step: &Step, cx: &Cx<'_>) {
             let there = cancel.clone();
             cx.world.elsewhere(move || there.cancel());
         }
-        3 => cx.world.keep(Kept::Cancel(cancel.clone())),
+        3 => cx.world.keep(LeftBehind::Cancel(cancel.clone())),
         _ => {}
     }
     let inside = cx.cancelling();
@@ -90,7 +90,7 @@ fn cancel(step: &Step, cx: &Cx<'_>) {
     }
 }
 
-fn deadline(step: &Step, cx: &Cx<'_>) {
+fn deadline(step: &FeatureStep, cx: &Cx<'_>) {
     let soon = Duration::from_micros(20 * u64::from(step.mode));
     let cancel = match step.mode {
         2 => Cancel::after(Duration::from_secs(1000)).child_at(Instant::now() + soon),

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use roving_iter::prelude::*;
 
 use super::feature::Feature;
-use super::program::Step;
-use super::world::{Bomb, Canary, Cx, Seen, Ticket, call, part};
+use super::program::FeatureStep;
+use super::world::{Bomb, Canary, Cx, PartFate, Ticket, call, part};
 
 /// Items of an iterator.
 const ITEMS: usize = 24;
@@ -18,7 +18,7 @@ const WANTED: usize = ITEMS / 2;
 /// Items that are sorted: enough for more than one run.
 const SORTED: usize = if cfg!(miri) { 60 } else { 900 };
 
-pub(super) fn run(step: &Step, cx: &Cx<'_>) {
+pub(super) fn run(step: &FeatureStep, cx: &Cx<'_>) {
     match step.feature {
         Feature::Iter => borrowed(step, cx),
         Feature::IterOwned => owned(step, cx),
@@ -32,19 +32,19 @@ pub(super) fn run(step: &Step, cx: &Cx<'_>) {
 
 /// The turns of an iterator, of which one does the part.
 struct Turns<'a, 'e> {
-    step: &'a Step,
+    step: &'a FeatureStep,
     cx: &'a Cx<'e>,
-    seen: Seen,
+    seen: PartFate,
     done: [AtomicU32; ITEMS],
     canary: Canary,
 }
 
 impl<'a, 'e> Turns<'a, 'e> {
-    fn new(step: &'a Step, cx: &'a Cx<'e>) -> Turns<'a, 'e> {
+    fn new(step: &'a FeatureStep, cx: &'a Cx<'e>) -> Turns<'a, 'e> {
         Turns {
             step,
             cx,
-            seen: Seen::default(),
+            seen: PartFate::default(),
             done: [const { AtomicU32::new(0) }; ITEMS],
             canary: Canary::new(),
         }
@@ -84,7 +84,7 @@ impl<'a, 'e> Turns<'a, 'e> {
 /// The sum of all items.
 const SUM: u64 = (ITEMS * (ITEMS - 1) / 2) as u64;
 
-fn borrowed(step: &Step, cx: &Cx<'_>) {
+fn borrowed(step: &FeatureStep, cx: &Cx<'_>) {
     let turns = Turns::new(step, cx);
     let turn = |index: usize| turns.turn(index);
     let items: Vec<usize> = (0..ITEMS).collect();
@@ -153,7 +153,7 @@ fn items(cx: &Cx<'_>) -> Vec<Item> {
 }
 
 /// Each item is dropped once, wherever the iterator ends.
-fn owned(step: &Step, cx: &Cx<'_>) {
+fn owned(step: &FeatureStep, cx: &Cx<'_>) {
     let turns = Turns::new(step, cx);
     let turn = |item: &Item| turns.turn(item.0);
     let mut all = items(cx);
@@ -205,7 +205,7 @@ fn owned(step: &Step, cx: &Cx<'_>) {
 }
 
 /// An iterator that ends when it has found what it looks for, in the turn that does the part.
-fn early(step: &Step, cx: &Cx<'_>) {
+fn early(step: &FeatureStep, cx: &Cx<'_>) {
     let turns = Turns::new(step, cx);
     let is_it = |index: usize| turns.turn(index) == WANTED as u64;
     let found = |index: usize| is_it(index).then(|| (index, cx.world.ticket()));
@@ -242,8 +242,8 @@ fn early(step: &Step, cx: &Cx<'_>) {
 
 /// The part runs in one comparison, or where one key is made. Whatever comes of it, each value is
 /// there once.
-fn sort(step: &Step, cx: &Cx<'_>) {
-    let (seen, begun, held) = (Seen::default(), AtomicBool::new(false), Arc::new(()));
+fn sort(step: &FeatureStep, cx: &Cx<'_>) {
+    let (seen, begun, held) = (PartFate::default(), AtomicBool::new(false), Arc::new(()));
     let once = || {
         if !begun.swap(true, Relaxed) {
             seen.watch(|| part(step, 0, cx));
@@ -280,7 +280,7 @@ fn sort(step: &Step, cx: &Cx<'_>) {
 }
 
 /// An iterator of the standard library; the part runs where it makes an item, or where one is used.
-fn bridge(step: &Step, cx: &Cx<'_>) {
+fn bridge(step: &FeatureStep, cx: &Cx<'_>) {
     let turns = Turns::new(step, cx);
     let turn = |index: usize| turns.turn(index);
     let sum: u64 = turns.call(|| match step.mode {
@@ -308,7 +308,7 @@ fn bridge(step: &Step, cx: &Cx<'_>) {
 }
 
 /// The drop of one item panics; the others are dropped once all the same.
-fn bomb(step: &Step, cx: &Cx<'_>) {
+fn bomb(step: &FeatureStep, cx: &Cx<'_>) {
     struct Armed(
         #[expect(dead_code, reason = "its drop is counted")] Ticket,
         Option<Bomb>,

@@ -6,11 +6,11 @@ use std::task::{Context, Waker};
 use roving::{JoinError, JoinHandle, Pool, Priority};
 
 use super::feature::Feature;
-use super::kept::{Deaf, Kept};
-use super::program::Step;
-use super::world::{Cx, Seen, call, sequence};
+use super::kept::{Deaf, LeftBehind};
+use super::program::FeatureStep;
+use super::world::{Cx, PartFate, call, sequence};
 
-pub(super) fn run(step: &Step, cx: &Cx<'_>) {
+pub(super) fn run(step: &FeatureStep, cx: &Cx<'_>) {
     match step.feature {
         Feature::TrySpawn => try_spawn(step, cx),
         Feature::Joined => joined(step, cx),
@@ -21,12 +21,12 @@ pub(super) fn run(step: &Step, cx: &Cx<'_>) {
 }
 
 /// The value of a job: none other may come out of its handle.
-fn value(step: &Step) -> u64 {
+fn value(step: &FeatureStep) -> u64 {
     0x5EED_0000 + u64::from(step.id)
 }
 
 /// A job of that part, which borrows nothing.
-fn job(step: &Step, cx: &Cx<'_>) -> impl FnOnce() -> u64 + Send + use<> {
+fn job(step: &FeatureStep, cx: &Cx<'_>) -> impl FnOnce() -> u64 + Send + use<> {
     let (later, steps, cx) = (cx.world.later(), Arc::clone(&step.parts[0]), cx.free());
     let value = value(step);
     move || {
@@ -37,7 +37,11 @@ fn job(step: &Step, cx: &Cx<'_>) -> impl FnOnce() -> u64 + Send + use<> {
 }
 
 /// One that remembers what comes of it.
-fn watched(step: &Step, cx: &Cx<'_>, seen: &Arc<Seen>) -> impl FnOnce() -> u64 + Send + use<> {
+fn watched(
+    step: &FeatureStep,
+    cx: &Cx<'_>,
+    seen: &Arc<PartFate>,
+) -> impl FnOnce() -> u64 + Send + use<> {
     let (job, seen) = (job(step, cx), Arc::clone(seen));
     // That it was cancelled is no panic.
     move || seen.watch_process(job)
@@ -45,7 +49,7 @@ fn watched(step: &Step, cx: &Cx<'_>, seen: &Arc<Seen>) -> impl FnOnce() -> u64 +
 
 /// Spawns it where the mode says.
 fn spawned(
-    step: &Step,
+    step: &FeatureStep,
     cx: &Cx<'_>,
     job: impl FnOnce() -> u64 + Send + 'static,
 ) -> JoinHandle<u64> {
@@ -59,7 +63,7 @@ fn spawned(
 
 /// Checks the outcome of a handle: the value, the panic of the job, or that it was ended before it
 /// began. Returns whether it came to a value.
-fn outcome(step: &Step, cx: &Cx<'_>, may_end: bool, result: Result<u64, JoinError>) -> bool {
+fn outcome(step: &FeatureStep, cx: &Cx<'_>, may_end: bool, result: Result<u64, JoinError>) -> bool {
     match result {
         Ok(found) if found == value(step) => true,
         Ok(found) => {
@@ -83,8 +87,8 @@ fn outcome(step: &Step, cx: &Cx<'_>, may_end: bool, result: Result<u64, JoinErro
 }
 
 /// Waits for a job.
-fn joined(step: &Step, cx: &Cx<'_>) {
-    let seen = Arc::new(Seen::default());
+fn joined(step: &FeatureStep, cx: &Cx<'_>) {
+    let seen = Arc::new(PartFate::default());
     call(step, cx, &[&seen], || {
         let handle = spawned(step, cx, watched(step, cx, &seen));
         let _ = handle.is_finished();
@@ -96,8 +100,8 @@ fn joined(step: &Step, cx: &Cx<'_>) {
 }
 
 /// Awaits a job.
-pub(super) async fn awaited(step: &Step, cx: &Cx<'_>) {
-    let seen = Arc::new(Seen::default());
+pub(super) async fn awaited(step: &FeatureStep, cx: &Cx<'_>) {
+    let seen = Arc::new(PartFate::default());
     let handle = spawned(step, cx, watched(step, cx, &seen));
     let result = match step.mode {
         0 => handle.await,
@@ -115,7 +119,7 @@ pub(super) async fn awaited(step: &Step, cx: &Cx<'_>) {
 }
 
 /// Ends a job, which may have begun.
-fn aborted(step: &Step, cx: &Cx<'_>) {
+fn aborted(step: &FeatureStep, cx: &Cx<'_>) {
     let handle = spawned(step, cx, job(step, cx));
     match (step.id + u32::from(step.mode)) % 4 {
         0 => {
@@ -134,13 +138,13 @@ fn aborted(step: &Step, cx: &Cx<'_>) {
         _ => {
             handle.abort();
             handle.abort();
-            cx.world.keep(Kept::Job(handle));
+            cx.world.keep(LeftBehind::Job(handle));
         }
     }
 }
 
 /// A handle that is kept beyond the step that has it.
-fn kept(step: &Step, cx: &Cx<'_>) {
+fn kept(step: &FeatureStep, cx: &Cx<'_>) {
     let mut handle = spawned(step, cx, job(step, cx));
     match (step.id + u32::from(step.mode)) % 4 {
         0 => {}
@@ -157,7 +161,7 @@ fn kept(step: &Step, cx: &Cx<'_>) {
             return;
         }
     }
-    cx.world.keep(Kept::Job(handle));
+    cx.world.keep(LeftBehind::Job(handle));
 }
 
 fn poll_once(handle: &mut JoinHandle<u64>, context: &mut Context<'_>) -> bool {
@@ -165,7 +169,7 @@ fn poll_once(handle: &mut JoinHandle<u64>, context: &mut Context<'_>) -> bool {
 }
 
 /// A job that may be refused: then it is done here.
-fn try_spawn(step: &Step, cx: &Cx<'_>) {
+fn try_spawn(step: &FeatureStep, cx: &Cx<'_>) {
     let job = job(step, cx);
     call(step, cx, &[], || {
         let result = match step.mode {

@@ -11,7 +11,7 @@ use roving::{Cancel, JoinHandle, Pool, WorkerLocal};
 use roving_flow::{Canceller, In, Live, Out};
 
 /// Something kept beyond the step that made it.
-pub(crate) enum Kept {
+pub(crate) enum LeftBehind {
     Half(Half),
     Waker(Waker),
     Context(context::Context),

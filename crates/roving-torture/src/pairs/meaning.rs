@@ -1,8 +1,8 @@
 //! The meaning of a program, read off the program itself: how often each step runs, at least and at
 //! most.
 
-use super::feature::{Feature, Runs};
-use super::program::{Program, Step};
+use super::feature::{Feature, PartRuns};
+use super::program::{FeatureStep, StepProgram};
 
 /// Bounds of a step's runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(crate) struct Bounds {
 
 /// The facts about the place of a sequence of steps.
 #[derive(Clone, Copy)]
-struct Place {
+struct SequencePlace {
     /// It runs, as long as nothing before it panics.
     is_certain: bool,
     most: u32,
@@ -22,9 +22,9 @@ struct Place {
 }
 
 /// The bounds of all steps, by their numbers.
-pub(crate) fn bounds(program: &Program) -> Vec<Bounds> {
+pub(crate) fn bounds(program: &StepProgram) -> Vec<Bounds> {
     let mut all = vec![Bounds::default(); program.len as usize];
-    let place = Place {
+    let place = SequencePlace {
         is_certain: true,
         most: 1,
         cancels: false,
@@ -34,7 +34,7 @@ pub(crate) fn bounds(program: &Program) -> Vec<Bounds> {
 }
 
 /// Whether the sequence may end by a panic.
-fn sequence(steps: &[Step], mut place: Place, all: &mut [Bounds]) -> bool {
+fn sequence(steps: &[FeatureStep], mut place: SequencePlace, all: &mut [Bounds]) -> bool {
     let mut may_unwind = false;
     for step in steps {
         all[step.id as usize] = Bounds {
@@ -53,16 +53,16 @@ fn sequence(steps: &[Step], mut place: Place, all: &mut [Bounds]) -> bool {
     may_unwind
 }
 
-fn parts(step: &Step, place: Place, all: &mut [Bounds]) -> bool {
+fn parts(step: &FeatureStep, place: SequencePlace, all: &mut [Bounds]) -> bool {
     let mut unwinds = false;
     for (part, about) in step.parts.iter().zip(step.feature.about().parts) {
         let cancels = place.cancels || about.cancels;
         let (is_certain, most) = match about.runs {
-            Runs::Once => (true, 1),
-            Runs::Task => (!cancels, 1),
-            Runs::AtMost(times) => (false, times),
+            PartRuns::Once => (true, 1),
+            PartRuns::Task => (!cancels, 1),
+            PartRuns::AtMost(times) => (false, times),
         };
-        let inside = Place {
+        let inside = SequencePlace {
             // What is cancelled may unwind anywhere.
             is_certain: is_certain
                 && place.is_certain
@@ -84,8 +84,8 @@ mod tests {
     use super::super::program::step;
     use super::*;
 
-    fn of(steps: Vec<Step>, len: u32) -> Vec<(u32, u32)> {
-        let program = Program {
+    fn of(steps: Vec<FeatureStep>, len: u32) -> Vec<(u32, u32)> {
+        let program = StepProgram {
             seed: 0,
             workers: [1, 1],
             slots: 1,

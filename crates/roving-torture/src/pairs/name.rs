@@ -2,7 +2,7 @@
 
 use super::feature::Feature;
 use super::generate::{self, Recipe};
-use super::program::{Edits, Program};
+use super::program::{Edits, StepProgram};
 
 /// Which program: all of it follows from these.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(crate) struct Name {
 }
 
 impl Name {
-    pub(crate) fn program(&self) -> Program {
+    pub(crate) fn program(&self) -> StepProgram {
         generate::program(self.seed, &self.recipe).edited(&self.edits)
     }
 

@@ -12,12 +12,12 @@ use roving_flow::{Error, In, Merge, Network, Out, Placement};
 
 use super::checked::{MESSAGES, SUM, check_sum, pool, run_here, run_in_this_pool};
 use super::feature::Feature;
-use super::kept::Kept;
-use super::program::Step;
+use super::kept::LeftBehind;
+use super::program::FeatureStep;
 use super::tasks;
-use super::world::{Canary, Cx, Seen, call, part};
+use super::world::{Canary, Cx, PartFate, call, part};
 
-pub(super) fn run(step: &Step, cx: &Cx<'_>) {
+pub(super) fn run(step: &FeatureStep, cx: &Cx<'_>) {
     match step.feature {
         Feature::Network => network(step, cx),
         Feature::Outside => outside(step, cx),
@@ -35,8 +35,8 @@ pub(super) fn run(step: &Step, cx: &Cx<'_>) {
 }
 
 /// A source, a process that does the part, and a sink.
-fn network(step: &Step, cx: &Cx<'_>) {
-    let (seen, sum, canary) = (Seen::default(), AtomicU64::new(0), Canary::new());
+fn network(step: &FeatureStep, cx: &Cx<'_>) {
+    let (seen, sum, canary) = (PartFate::default(), AtomicU64::new(0), Canary::new());
     let mut network = Network::new();
     let capacity = [64, 1, 2][usize::from(step.mode) % 3];
     let (out, numbers) = network.bounded("numbers", capacity);
@@ -87,8 +87,8 @@ fn send_all(mut out: Out<u64>, count: u64, sent: &AtomicU64) {
 }
 
 /// A thread outside has a port of either end.
-fn outside(step: &Step, cx: &Cx<'_>) {
-    let (seen, sent, sum) = (Seen::default(), AtomicU64::new(0), AtomicU64::new(0));
+fn outside(step: &FeatureStep, cx: &Cx<'_>) {
+    let (seen, sent, sum) = (PartFate::default(), AtomicU64::new(0), AtomicU64::new(0));
     let mut network = Network::new();
     let (out, numbers) = network.bounded("numbers", 1);
     let (more, mut results) = network.bounded("results", 1);
@@ -125,8 +125,8 @@ fn outside(step: &Step, cx: &Cx<'_>) {
 
 /// A process takes from whichever input has something; some inputs are fed from outside, and the
 /// network may end while that goes on.
-fn merge(step: &Step, cx: &Cx<'_>) {
-    let (seen, sum, sent) = (Seen::default(), AtomicU64::new(0), AtomicU64::new(0));
+fn merge(step: &FeatureStep, cx: &Cx<'_>) {
+    let (seen, sum, sent) = (PartFate::default(), AtomicU64::new(0), AtomicU64::new(0));
     let mut network = Network::new();
     let (out, first) = network.bounded("first", 1);
     let (from_inside, second) = network.bounded("second", 2);
@@ -166,8 +166,8 @@ fn merge(step: &Step, cx: &Cx<'_>) {
 }
 
 /// A process returns an error, or panics, while others wait.
-fn failing(step: &Step, cx: &Cx<'_>) {
-    let seen = Seen::default();
+fn failing(step: &FeatureStep, cx: &Cx<'_>) {
+    let seen = PartFate::default();
     let ticket = cx.world.ticket();
     let mut network = Network::new();
     let (mut out, numbers) = network.bounded("numbers", 1);
@@ -213,7 +213,7 @@ fn failing(step: &Step, cx: &Cx<'_>) {
 }
 
 /// A network is cancelled from inside, from outside, or by who has kept the means.
-fn cancelled(step: &Step, cx: &Cx<'_>) {
+fn cancelled(step: &FeatureStep, cx: &Cx<'_>) {
     let inside = &cx.cancelling();
     let mut network = Network::new();
     let (mut out, numbers) = network.bounded("numbers", 1);
@@ -232,9 +232,9 @@ fn cancelled(step: &Step, cx: &Cx<'_>) {
         tasks::pause(3, &inside.world).await;
     });
     if step.mode == 3 {
-        cx.world.keep(Kept::Canceller(canceller.clone()));
+        cx.world.keep(LeftBehind::Canceller(canceller.clone()));
     }
-    cx.world.keep(Kept::Live(live));
+    cx.world.keep(LeftBehind::Live(live));
     call(step, inside, &[], || {
         thread::scope(|threads| {
             threads.spawn(move || {
@@ -257,8 +257,8 @@ fn cancelled(step: &Step, cx: &Cx<'_>) {
 }
 
 /// A port is sent to another process, through a channel.
-fn port_passed(step: &Step, cx: &Cx<'_>) {
-    let (seen, sum) = (Seen::default(), AtomicU64::new(0));
+fn port_passed(step: &FeatureStep, cx: &Cx<'_>) {
+    let (seen, sum) = (PartFate::default(), AtomicU64::new(0));
     let mut network = Network::new();
     let (out, numbers) = network.bounded("numbers", 2);
     let (mut gives, takes) = network.bounded("ports", 1);
@@ -294,8 +294,8 @@ fn port_passed(step: &Step, cx: &Cx<'_>) {
 fn gives_port<T>(_: &mut Out<T>) {}
 
 /// Ports outlive their network.
-fn port_kept(step: &Step, cx: &Cx<'_>) {
-    let seen = Seen::default();
+fn port_kept(step: &FeatureStep, cx: &Cx<'_>) {
+    let seen = PartFate::default();
     let mut network = Network::new();
     let (out, numbers) = network.unbounded("numbers");
     let seen_there = &seen;
@@ -305,7 +305,7 @@ fn port_kept(step: &Step, cx: &Cx<'_>) {
         }
         seen_there.watch_process(|| part(step, 0, cx));
         match step.mode {
-            0 | 1 => cx.world.keep(Kept::In(numbers)),
+            0 | 1 => cx.world.keep(LeftBehind::In(numbers)),
             _ => drop(numbers),
         }
     });
@@ -314,7 +314,7 @@ fn port_kept(step: &Step, cx: &Cx<'_>) {
             let _ = out.send(number).await;
         }
         match step.mode {
-            0 | 2 => cx.world.keep(Kept::Out(out)),
+            0 | 2 => cx.world.keep(LeftBehind::Out(out)),
             _ => drop(out),
         }
     });
@@ -322,8 +322,8 @@ fn port_kept(step: &Step, cx: &Cx<'_>) {
 }
 
 /// A receipt, and a dispatch, are polled once and given up.
-fn half_port(step: &Step, cx: &Cx<'_>) {
-    let (seen, sum) = (Seen::default(), AtomicU64::new(0));
+fn half_port(step: &FeatureStep, cx: &Cx<'_>) {
+    let (seen, sum) = (PartFate::default(), AtomicU64::new(0));
     let mut network = Network::new();
     let (out, numbers) = network.bounded("numbers", 1);
     let (seen_there, sum_there) = (&seen, &sum);
@@ -359,7 +359,7 @@ fn half_port(step: &Step, cx: &Cx<'_>) {
     });
 }
 
-fn stage(step: &Step, cx: &Cx<'_>) {
+fn stage(step: &FeatureStep, cx: &Cx<'_>) {
     let sum = AtomicU64::new(0);
     let mut network = Network::new();
     let (out, numbers) = network.bounded("numbers", 2);
@@ -384,8 +384,8 @@ fn stage(step: &Step, cx: &Cx<'_>) {
 }
 
 /// A network whose processes run in the pool that one is in.
-fn in_this_pool(step: &Step, cx: &Cx<'_>) {
-    let (seen, sum, canary) = (Seen::default(), AtomicU64::new(0), Canary::new());
+fn in_this_pool(step: &FeatureStep, cx: &Cx<'_>) {
+    let (seen, sum, canary) = (PartFate::default(), AtomicU64::new(0), Canary::new());
     let mut network = Network::new();
     let (out, numbers) = network.bounded("numbers", 1 + usize::from(step.mode));
     network.source("source", out, 0..MESSAGES);
@@ -411,8 +411,8 @@ fn in_this_pool(step: &Step, cx: &Cx<'_>) {
 
 /// Two processes wait for each other: for a message, for room in a channel that may grow, or that
 /// may not.
-fn deadlock(step: &Step, cx: &Cx<'_>) {
-    let seen = Seen::default();
+fn deadlock(step: &FeatureStep, cx: &Cx<'_>) {
+    let seen = PartFate::default();
     let ticket = cx.world.ticket();
     let mut network = Network::new();
     let (out, input) = network.bounded::<u64>("there", 1);

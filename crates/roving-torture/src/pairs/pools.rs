@@ -9,11 +9,11 @@ use roving::testing::Explorer;
 use roving::{Arena, Pool, PoolBuilder, Priority};
 
 use super::feature::Feature;
-use super::kept::Kept;
-use super::program::Step;
-use super::world::{Cx, Seen, WORKERS_MAX, allowed, call, part, sequence};
+use super::kept::LeftBehind;
+use super::program::FeatureStep;
+use super::world::{Cx, PartFate, WORKERS_MAX, allowed, call, part, sequence};
 
-pub(super) fn run(step: &Step, cx: &Cx<'_>) {
+pub(super) fn run(step: &FeatureStep, cx: &Cx<'_>) {
     match step.feature {
         Feature::Resize => resize(step, cx),
         Feature::OtherPool => other(step, cx),
@@ -30,7 +30,7 @@ pub(super) fn run(step: &Step, cx: &Cx<'_>) {
     }
 }
 
-pub(super) fn builder(step: &Step) -> PoolBuilder {
+pub(super) fn builder(step: &FeatureStep) -> PoolBuilder {
     let workers = 1 + step.id as usize % 2;
     let builder = Pool::builder().workers(workers).panic_handler(drop);
     match step.id % 3 {
@@ -41,14 +41,14 @@ pub(super) fn builder(step: &Step) -> PoolBuilder {
 }
 
 /// A pool that nothing stands in the way of.
-pub(super) fn built(step: &Step, cx: &Cx<'_>, builder: PoolBuilder) -> Option<Pool> {
+pub(super) fn built(step: &FeatureStep, cx: &Cx<'_>, builder: PoolBuilder) -> Option<Pool> {
     let pool = builder.build();
     pool.map_err(|error| cx.world.complain(step, format!("no pool: {error}")))
         .ok()
 }
 
 /// A job of that part, which borrows nothing.
-pub(super) fn job(step: &Step, number: usize, cx: &Cx<'_>) -> impl FnOnce() + Send + use<> {
+pub(super) fn job(step: &FeatureStep, number: usize, cx: &Cx<'_>) -> impl FnOnce() + Send + use<> {
     let (later, steps, cx) = (cx.world.later(), Arc::clone(&step.parts[number]), cx.free());
     move || {
         let _later = later;
@@ -56,7 +56,7 @@ pub(super) fn job(step: &Step, number: usize, cx: &Cx<'_>) -> impl FnOnce() + Se
     }
 }
 
-fn resize(step: &Step, cx: &Cx<'_>) {
+fn resize(step: &FeatureStep, cx: &Cx<'_>) {
     let workers = 1 + (step.id as usize + usize::from(step.mode)) % WORKERS_MAX;
     let pool = &cx.world.pools[usize::from(step.mode) % 2];
     call(step, cx, &[], || {
@@ -70,11 +70,11 @@ fn resize(step: &Step, cx: &Cx<'_>) {
     });
 }
 
-fn other(step: &Step, cx: &Cx<'_>) {
+fn other(step: &FeatureStep, cx: &Cx<'_>) {
     let Some(pool) = built(step, cx, builder(step)) else {
         return;
     };
-    let seen = Seen::default();
+    let seen = PartFate::default();
     call(step, cx, &[&seen], || {
         pool.spawn(job(step, 1, cx));
         pool.install(|| seen.watch(|| part(step, 0, cx)));
@@ -92,11 +92,11 @@ fn other(step: &Step, cx: &Cx<'_>) {
     }
 }
 
-fn shutdown(step: &Step, cx: &Cx<'_>) {
+fn shutdown(step: &FeatureStep, cx: &Cx<'_>) {
     let Some(pool) = built(step, cx, builder(step)) else {
         return;
     };
-    let seen = Seen::default();
+    let seen = PartFate::default();
     let inside = cx.cancelling();
     call(step, cx, &[&seen], || {
         for _ in 0..2 {
@@ -119,11 +119,11 @@ fn shutdown(step: &Step, cx: &Cx<'_>) {
     }
 }
 
-fn kept(step: &Step, cx: &Cx<'_>) {
+fn kept(step: &FeatureStep, cx: &Cx<'_>) {
     let Some(pool) = built(step, cx, builder(step)) else {
         return;
     };
-    let seen = Seen::default();
+    let seen = PartFate::default();
     call(step, cx, &[&seen], || {
         pool.spawn(job(step, 0, cx));
         match step.mode {
@@ -131,12 +131,12 @@ fn kept(step: &Step, cx: &Cx<'_>) {
             _ => pool.in_place_scope(|_| seen.watch(|| part(step, 1, cx))),
         }
     });
-    cx.world.keep(Kept::Pool(Box::new(pool)));
+    cx.world.keep(LeftBehind::Pool(Box::new(pool)));
 }
 
 /// A thread becomes a worker, and is one when its pool is gone.
-fn adopted(step: &Step, cx: &Cx<'_>) {
-    let (with, after) = (Seen::default(), Seen::default());
+fn adopted(step: &FeatureStep, cx: &Cx<'_>) {
+    let (with, after) = (PartFate::default(), PartFate::default());
     let there = || {
         let Some(pool) = built(step, cx, builder(step).adopt_current_thread()) else {
             return;
@@ -174,11 +174,11 @@ fn adopted(step: &Step, cx: &Cx<'_>) {
     });
 }
 
-fn caller_runs(step: &Step, cx: &Cx<'_>) {
+fn caller_runs(step: &FeatureStep, cx: &Cx<'_>) {
     let Some(pool) = built(step, cx, builder(step).use_current_thread()) else {
         return;
     };
-    let seen = Seen::default();
+    let seen = PartFate::default();
     call(step, cx, &[&seen], || {
         pool.spawn(job(step, 1, cx));
         match step.mode {
@@ -190,17 +190,17 @@ fn caller_runs(step: &Step, cx: &Cx<'_>) {
 }
 
 /// Threads of the user's own, of which one may never run.
-fn own_threads(step: &Step, cx: &Cx<'_>) {
+fn own_threads(step: &FeatureStep, cx: &Cx<'_>) {
     let mut threads = Vec::new();
     let pool = builder(step).workers(2).build_with(|worker| {
         match (worker.index(), step.mode) {
             (1, 1) => drop(worker),
-            (1, 2) => cx.world.keep(Kept::Thread(worker)),
+            (1, 2) => cx.world.keep(LeftBehind::Thread(worker)),
             _ => threads.push(thread::spawn(move || worker.run())),
         }
         Ok(())
     });
-    let seen = Seen::default();
+    let seen = PartFate::default();
     call(step, cx, &[&seen], || match pool {
         Ok(pool) => {
             pool.install(|| seen.watch(|| part(step, 0, cx)));
@@ -218,8 +218,8 @@ fn own_threads(step: &Step, cx: &Cx<'_>) {
     });
 }
 
-fn arena(step: &Step, cx: &Cx<'_>) {
-    let (first, second) = (Seen::default(), Seen::default());
+fn arena(step: &FeatureStep, cx: &Cx<'_>) {
+    let (first, second) = (PartFate::default(), PartFate::default());
     let arena = match Arena::new(2) {
         Ok(arena) => arena,
         Err(error) => return cx.world.complain(step, format!("no arena: {error}")),
@@ -244,7 +244,7 @@ fn arena(step: &Step, cx: &Cx<'_>) {
 }
 
 /// Each index is of one thread at a time.
-fn handlers(step: &Step, cx: &Cx<'_>) {
+fn handlers(step: &FeatureStep, cx: &Cx<'_>) {
     let here: Arc<Vec<AtomicBool>> = Arc::new((0..512).map(|_| AtomicBool::new(false)).collect());
     let (started, world) = (Arc::clone(&here), Arc::clone(&cx.world));
     let (mode, id) = (step.mode, step.clone());
@@ -262,7 +262,7 @@ fn handlers(step: &Step, cx: &Cx<'_>) {
     let Some(pool) = built(step, cx, with) else {
         return;
     };
-    let seen = Seen::default();
+    let seen = PartFate::default();
     call(step, cx, &[&seen], || {
         pool.install(|| {
             roving::blocking(|| ());
@@ -272,7 +272,7 @@ fn handlers(step: &Step, cx: &Cx<'_>) {
 }
 
 /// Under two schedules that follow from a seed.
-fn replayed(step: &Step, cx: &Cx<'_>) {
+fn replayed(step: &FeatureStep, cx: &Cx<'_>) {
     let first = u64::from(step.id);
     let explorer = Explorer::new().workers(2).seeds(first..first + 2);
     call(step, cx, &[], || {
@@ -281,8 +281,8 @@ fn replayed(step: &Step, cx: &Cx<'_>) {
 }
 
 /// The global pool is used, and shut down; the next use starts another.
-fn global(step: &Step, cx: &Cx<'_>) {
-    let seen = Seen::default();
+fn global(step: &FeatureStep, cx: &Cx<'_>) {
+    let seen = PartFate::default();
     call(step, cx, &[&seen], || {
         roving::in_place_scope(|_| seen.watch(|| part(step, 0, cx)));
     });

@@ -9,38 +9,38 @@ use super::feature::Feature;
 
 /// One step, with the steps inside it.
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
+pub(crate) struct FeatureStep {
     /// Steps are numbered in the order in which they are written.
     pub(crate) id: u32,
     /// One more than the last number inside.
     pub(crate) end: u32,
     pub(crate) feature: Feature,
     pub(crate) mode: u8,
-    pub(crate) parts: Vec<Arc<[Step]>>,
+    pub(crate) parts: Vec<Arc<[FeatureStep]>>,
 }
 
 /// A whole program.
 #[derive(Clone, Debug)]
-pub(crate) struct Program {
+pub(crate) struct StepProgram {
     pub(crate) seed: u64,
     /// Workers of the two pools that all its parts may use.
     pub(crate) workers: [usize; 2],
     /// Of the first pool: task slots, and which order a branch has.
     pub(crate) slots: usize,
     pub(crate) work_first: bool,
-    pub(crate) steps: Arc<[Step]>,
+    pub(crate) steps: Arc<[FeatureStep]>,
     /// So many steps were made, whatever was taken out.
     pub(crate) len: u32,
 }
 
-impl Step {
+impl FeatureStep {
     /// Whether a step of that number is this one, or inside.
     pub(crate) fn contains(&self, id: u32) -> bool {
         (self.id..self.end).contains(&id)
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for FeatureStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.id, self.feature)?;
         if self.feature.about().modes > 1 {
@@ -58,7 +58,7 @@ impl fmt::Display for Step {
     }
 }
 
-fn write_steps(f: &mut fmt::Formatter<'_>, steps: &[Step]) -> fmt::Result {
+fn write_steps(f: &mut fmt::Formatter<'_>, steps: &[FeatureStep]) -> fmt::Result {
     for (number, step) in steps.iter().enumerate() {
         f.write_str(if number > 0 { ", " } else { "" })?;
         write!(f, "{step}")?;
@@ -66,7 +66,7 @@ fn write_steps(f: &mut fmt::Formatter<'_>, steps: &[Step]) -> fmt::Result {
     Ok(())
 }
 
-impl fmt::Display for Program {
+impl fmt::Display for StepProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [first, second] = self.workers;
         write!(f, "pools of {first} and {second}, {} slots: ", self.slots)?;
@@ -137,10 +137,10 @@ impl Edits {
     }
 }
 
-impl Program {
+impl StepProgram {
     /// The program after the edits. Steps keep their numbers.
-    pub(crate) fn edited(&self, edits: &Edits) -> Program {
-        Program {
+    pub(crate) fn edited(&self, edits: &Edits) -> StepProgram {
+        StepProgram {
             steps: edited(&self.steps, edits),
             ..self.clone()
         }
@@ -163,7 +163,7 @@ impl Program {
     }
 }
 
-fn edited(steps: &[Step], edits: &Edits) -> Arc<[Step]> {
+fn edited(steps: &[FeatureStep], edits: &Edits) -> Arc<[FeatureStep]> {
     let mut left = Vec::new();
     for step in steps.iter().filter(|step| !edits.has(Edit::Out(step.id))) {
         let parts: Vec<_> = step.parts.iter().map(|part| edited(part, edits)).collect();
@@ -175,7 +175,7 @@ fn edited(steps: &[Step], edits: &Edits) -> Arc<[Step]> {
             true => 0,
             false => step.mode,
         };
-        left.push(Step {
+        left.push(FeatureStep {
             mode,
             parts,
             ..step.clone()
@@ -184,7 +184,7 @@ fn edited(steps: &[Step], edits: &Edits) -> Arc<[Step]> {
     left.into()
 }
 
-fn collect(steps: &[Step], into: &mut Vec<(u32, u32, u8)>) {
+fn collect(steps: &[FeatureStep], into: &mut Vec<(u32, u32, u8)>) {
     for step in steps {
         into.push((step.id, step.end, step.mode));
         step.parts.iter().for_each(|part| collect(part, into));
@@ -193,8 +193,8 @@ fn collect(steps: &[Step], into: &mut Vec<(u32, u32, u8)>) {
 
 /// A step of a program that a test makes by hand.
 #[cfg(test)]
-pub(super) fn step(id: u32, feature: Feature, parts: Vec<Vec<Step>>) -> Step {
-    Step {
+pub(super) fn step(id: u32, feature: Feature, parts: Vec<Vec<FeatureStep>>) -> FeatureStep {
+    FeatureStep {
         id,
         end: id + 1,
         feature,

@@ -10,11 +10,11 @@ use roving_flow::{Error, In, Network, Out, Repeat};
 
 use super::checked::{MESSAGES, SUM, check_sum, run_here};
 use super::feature::Feature;
-use super::program::Step;
+use super::program::FeatureStep;
 use super::tasks;
-use super::world::{Cx, Seen, call, part};
+use super::world::{Cx, PartFate, call, part};
 
-pub(super) fn run(step: &Step, cx: &Cx<'_>) {
+pub(super) fn run(step: &FeatureStep, cx: &Cx<'_>) {
     match step.feature {
         Feature::Repeat => repeat(step, cx),
         Feature::Sources => sources(step, cx),
@@ -27,17 +27,17 @@ pub(super) fn run(step: &Step, cx: &Cx<'_>) {
 }
 
 /// The job of one run of a network that is repeated.
-struct Job<'c, 'e> {
-    step: &'c Step,
+struct RepeatedRun<'c, 'e> {
+    step: &'c FeatureStep,
     cx: &'c Cx<'e>,
-    seen: &'c Seen,
+    seen: &'c PartFate,
     number: u32,
     sum: AtomicU64,
 }
 
 /// The network of one job. The second job fails, panics, or is cancelled.
-fn build<'j>(network: &mut Network<'j>, job: &'j mut Job<'_, '_>) {
-    let job: &'j Job<'_, '_> = job;
+fn build<'j>(network: &mut Network<'j>, job: &'j mut RepeatedRun<'_, '_>) {
+    let job: &'j RepeatedRun<'_, '_> = job;
     let (step, cx) = (job.step, job.cx);
     let (out, numbers) = network.bounded("numbers", 1);
     let (go, may_go) = network.bounded("go", 1);
@@ -69,7 +69,7 @@ fn build<'j>(network: &mut Network<'j>, job: &'j mut Job<'_, '_>) {
 }
 
 /// One run; a panic of the first goes on where all have ended.
-fn one_run(step: &Step, cx: &Cx<'_>, job: &Job<'_, '_>, result: Result<(), Error>) {
+fn one_run(step: &FeatureStep, cx: &Cx<'_>, job: &RepeatedRun<'_, '_>, result: Result<(), Error>) {
     match (job.number, result) {
         (1, Err(Error::Failed { .. })) if step.mode == 0 => {}
         (1, Err(Error::Panicked { .. })) if step.mode == 1 => {}
@@ -85,8 +85,8 @@ fn one_run(step: &Step, cx: &Cx<'_>, job: &Job<'_, '_>, result: Result<(), Error
     }
 }
 
-fn repeat(step: &Step, cx: &Cx<'_>) {
-    let seen = Seen::default();
+fn repeat(step: &FeatureStep, cx: &Cx<'_>) {
+    let seen = PartFate::default();
     let pool = &cx.world.pools[step.id as usize % 2];
     // Each job is another value, that lives no longer than its run.
     let mut network: Repeat<_> = Network::repeat(build);
@@ -94,7 +94,7 @@ fn repeat(step: &Step, cx: &Cx<'_>) {
         let runs = (0..3).map(|number| {
             panic::catch_unwind(AssertUnwindSafe(|| {
                 let (seen, sum) = (&seen, AtomicU64::new(0));
-                let mut job = Job {
+                let mut job = RepeatedRun {
                     step,
                     cx,
                     seen,
@@ -116,8 +116,12 @@ fn repeat(step: &Step, cx: &Cx<'_>) {
 }
 
 /// Sources of several iterators, that may fail, or that stand in another network.
-fn sources(step: &Step, cx: &Cx<'_>) {
-    let (seen, sum, begun) = (Seen::default(), AtomicU64::new(0), AtomicBool::new(false));
+fn sources(step: &FeatureStep, cx: &Cx<'_>) {
+    let (seen, sum, begun) = (
+        PartFate::default(),
+        AtomicU64::new(0),
+        AtomicBool::new(false),
+    );
     let items = |factor: u64| {
         let (seen, begun) = (&seen, &begun);
         (0..MESSAGES).map(move |number| {
@@ -177,7 +181,7 @@ fn sources(step: &Step, cx: &Cx<'_>) {
 }
 
 /// A stage whose function awaits its part; the messages keep their order.
-fn stage_async(step: &Step, cx: &Cx<'_>) {
+fn stage_async(step: &FeatureStep, cx: &Cx<'_>) {
     let mut came = Vec::new();
     let mut network = Network::new();
     let (out, numbers) = network.bounded("numbers", 2);
@@ -203,8 +207,8 @@ fn stage_async(step: &Step, cx: &Cx<'_>) {
 }
 
 /// Two channels are zipped, or put in batches, in a group of which every port has a process.
-fn zip(step: &Step, cx: &Cx<'_>) {
-    let (seen, sum) = (Seen::default(), AtomicU64::new(0));
+fn zip(step: &FeatureStep, cx: &Cx<'_>) {
+    let (seen, sum) = (PartFate::default(), AtomicU64::new(0));
     let mut network = Network::new();
     let add = |number: u64| {
         if number == 2 {
@@ -247,9 +251,9 @@ fn zip(step: &Step, cx: &Cx<'_>) {
 }
 
 /// Processes in a ring pass messages on, more of them than there is room for at first.
-fn ring(step: &Step, cx: &Cx<'_>) {
+fn ring(step: &FeatureStep, cx: &Cx<'_>) {
     const ROUNDS: u64 = 6;
-    let (seen, sum) = (Seen::default(), AtomicU64::new(0));
+    let (seen, sum) = (PartFate::default(), AtomicU64::new(0));
     let mut network = Network::new();
     let length = 1 + u64::from(step.mode);
     let (mut outs, mut ins): (Vec<_>, Vec<_>) = (0..length)
@@ -292,7 +296,7 @@ fn ring(step: &Step, cx: &Cx<'_>) {
 }
 
 /// A network that cannot run says why, and drops what it has.
-fn refused(step: &Step, cx: &Cx<'_>) {
+fn refused(step: &FeatureStep, cx: &Cx<'_>) {
     let mut network = Network::new();
     let (ticket, ran) = (cx.world.ticket(), AtomicBool::new(false));
     let (out, numbers) = network.bounded::<u64>("numbers", 1);

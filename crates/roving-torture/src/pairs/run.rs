@@ -10,7 +10,7 @@ use roving::policy::SpawnOrder;
 use roving::{BuildError, Pool};
 
 use super::feature::Feature;
-use super::program::{Program, Step};
+use super::program::{FeatureStep, StepProgram};
 use super::world::{
     Bomb, Cx, WORKERS_MAX, World, call, check_payload, part, sequence, throw, thrown_by,
 };
@@ -25,7 +25,7 @@ const QUEUE_LIMIT: usize = 2;
 const SETTLING: Duration = Duration::from_secs(60);
 
 /// Runs a step that is no part of a task. One that is awaited has a root of its own.
-fn one(step: &Step, cx: &Cx<'_>) {
+fn one(step: &FeatureStep, cx: &Cx<'_>) {
     if step.feature.about().is_async {
         return tasks::alone(step, cx);
     }
@@ -95,7 +95,7 @@ fn act(cx: &Cx<'_>) {
     }
 }
 
-fn catch(step: &Step, cx: &Cx<'_>) {
+fn catch(step: &FeatureStep, cx: &Cx<'_>) {
     let result = panic::catch_unwind(AssertUnwindSafe(|| part(step, 0, cx)));
     if let Err(payload) = result {
         check_payload(step, cx, &*payload);
@@ -107,7 +107,7 @@ fn catch(step: &Step, cx: &Cx<'_>) {
 }
 
 /// A drop that panics, where the library drops something for its user.
-fn bomb(step: &Step, cx: &Cx<'_>) {
+fn bomb(step: &FeatureStep, cx: &Cx<'_>) {
     let bomb = Bomb::new(step, cx);
     call(step, cx, &[], || match step.mode {
         0 => drop(roving::join(|| (), move || drop(bomb))),
@@ -124,7 +124,7 @@ fn bomb(step: &Step, cx: &Cx<'_>) {
     });
 }
 
-fn pools_of(program: &Program) -> Result<[Pool; 2], BuildError> {
+fn pools_of(program: &StepProgram) -> Result<[Pool; 2], BuildError> {
     let order = match program.work_first {
         true => SpawnOrder::WorkFirst,
         false => SpawnOrder::HelpFirst,
@@ -140,7 +140,7 @@ fn pools_of(program: &Program) -> Result<[Pool; 2], BuildError> {
 }
 
 /// Runs a program to its very end; the error is what was wrong. Gives how often each step ran.
-pub(crate) fn program(program: &Program) -> Result<Vec<u32>, String> {
+pub(crate) fn program(program: &StepProgram) -> Result<Vec<u32>, String> {
     let pools = pools_of(program).map_err(|error| format!("the pools: {error}"))?;
     let world = World::new(program, pools, one);
     let cx = Cx::new(&world);
@@ -193,7 +193,7 @@ fn settle(world: &Arc<World>, is_so: impl Fn(&Arc<World>) -> bool) {
     }
 }
 
-fn wrong_counts(program: &Program, runs: &[u32]) -> Option<String> {
+fn wrong_counts(program: &StepProgram, runs: &[u32]) -> Option<String> {
     let bounds = meaning::bounds(program);
     let wrong = bounds.iter().zip(runs).enumerate();
     let mut wrong = wrong.filter(|(_, (bounds, ran))| !(bounds.least..=bounds.most).contains(*ran));

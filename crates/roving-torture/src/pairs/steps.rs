@@ -6,10 +6,10 @@ use roving_flow::{Error, Network};
 
 use super::checked::{MESSAGES, SUM, check_sum, run_here};
 use super::feature::Feature;
-use super::program::Step;
+use super::program::FeatureStep;
 use super::world::{Cx, call, part};
 
-pub(super) fn run(step: &Step, cx: &Cx<'_>) {
+pub(super) fn run(step: &FeatureStep, cx: &Cx<'_>) {
     match step.feature {
         Feature::TryStage => try_stage(step, cx),
         Feature::Filter => filter(step, cx),
@@ -19,7 +19,7 @@ pub(super) fn run(step: &Step, cx: &Cx<'_>) {
 }
 
 /// A stage whose function returns an error at some message, or at none.
-fn try_stage(step: &Step, cx: &Cx<'_>) {
+fn try_stage(step: &FeatureStep, cx: &Cx<'_>) {
     let sum = AtomicU64::new(0);
     let mut network = Network::new();
     let (out, numbers) = network.bounded("numbers", 2);
@@ -61,7 +61,7 @@ fn try_stage(step: &Step, cx: &Cx<'_>) {
 }
 
 /// Some messages are left out, or become several.
-fn filter(step: &Step, cx: &Cx<'_>) {
+fn filter(step: &FeatureStep, cx: &Cx<'_>) {
     let sum = AtomicU64::new(0);
     let mut network = Network::new();
     let (out, numbers) = network.bounded("numbers", 1);
@@ -89,7 +89,7 @@ fn filter(step: &Step, cx: &Cx<'_>) {
 }
 
 /// Each message goes to all of some processes, of which one may not want more.
-fn to_all(step: &Step, cx: &Cx<'_>) {
+fn to_all(step: &FeatureStep, cx: &Cx<'_>) {
     let sums = [const { AtomicU64::new(0) }; 3];
     let mut network = Network::new();
     let (out, numbers) = network.bounded("numbers", 1);

@@ -13,7 +13,7 @@ use super::generate::Recipe;
 use super::name::{Name, features, focus};
 use super::program::Edits;
 use crate::random::mix2;
-use crate::row::{Failure, Figure, Outcome, Run};
+use crate::row::{BrokenPromise, Outcome, RowFigure, RowRun};
 
 /// Steps of a program, at most, before those that its focus asks for.
 pub(crate) const STEPS_MAX: u32 = 24;
@@ -25,19 +25,19 @@ const TIMES: u64 = 300;
 const PATIENCE_S: u64 = 20;
 /// The longest time for making a program smaller.
 const SHRINKING: Duration = Duration::from_secs(600);
-fn torture() -> Result<Command, Failure> {
+fn torture() -> Result<Command, BrokenPromise> {
     let path = std::env::current_exe().map_err(|error| failed(error.to_string(), String::new()))?;
     let mut command = Command::new(path);
     command.stdin(Stdio::null());
     Ok(command)
 }
 
-fn failed(text: String, replay: String) -> Failure {
-    Failure { text, replay }
+fn failed(text: String, replay: String) -> BrokenPromise {
+    BrokenPromise { text, replay }
 }
 
 /// Programs until the time is over, by processes that follow each other.
-pub(crate) fn run(run: &Run<'_>) -> Outcome {
+pub(crate) fn run(run: &RowRun<'_>) -> Outcome {
     let file = std::env::temp_dir().join(format!("roving-pairs-{}", std::process::id()));
     let result = chunks(run, &file);
     let cover = Cover::read(&file);
@@ -68,7 +68,7 @@ struct Book<'f> {
 
 impl Book<'_> {
     /// Whether all has met that is asked for.
-    fn has_enough(&self, run: &Run<'_>) -> bool {
+    fn has_enough(&self, run: &RowRun<'_>) -> bool {
         let cover = self.cover.lock().unwrap_or_else(PoisonError::into_inner);
         let (pairs, met) = cover.pairs_with(PAIR_LEAST);
         let (triples, of_three) = cover.triples_with(TRIPLE_LEAST);
@@ -89,7 +89,7 @@ impl Book<'_> {
     }
 }
 
-fn chunks(run: &Run<'_>, file: &Path) -> Result<(), Failure> {
+fn chunks(run: &RowRun<'_>, file: &Path) -> Result<(), BrokenPromise> {
     let book = Book {
         file,
         cover: Mutex::new(Cover::new()),
@@ -118,7 +118,7 @@ fn chunks(run: &Run<'_>, file: &Path) -> Result<(), Failure> {
 }
 
 /// Processes one after the other, until the time is over or something has failed.
-fn lane_of(run: &Run<'_>, book: &Book<'_>, own: &Path) -> Result<(), Failure> {
+fn lane_of(run: &RowRun<'_>, book: &Book<'_>, own: &Path) -> Result<(), BrokenPromise> {
     loop {
         if run.is_over(book.has_enough(run)) || book.failed.load(Relaxed) {
             return Ok(());
@@ -130,7 +130,12 @@ fn lane_of(run: &Run<'_>, book: &Book<'_>, own: &Path) -> Result<(), Failure> {
     }
 }
 
-fn chunk(seed: u64, time: Duration, run: &Run<'_>, files: [&Path; 2]) -> Result<(), Failure> {
+fn chunk(
+    seed: u64,
+    time: Duration,
+    run: &RowRun<'_>,
+    files: [&Path; 2],
+) -> Result<(), BrokenPromise> {
     let mut command = torture()?;
     // The process that has a program which hangs says which, before it is thought to hang itself.
     let patience_s = (run.dog.limit().as_secs() / 2).max(1);
@@ -170,7 +175,7 @@ fn chunk(seed: u64, time: Duration, run: &Run<'_>, files: [&Path; 2]) -> Result<
 }
 
 /// The failure of the program that was begun last, and the smallest one that fails.
-fn explained(last: &str, text: &str, run: &Run<'_>) -> Failure {
+fn explained(last: &str, text: &str, run: &RowRun<'_>) -> BrokenPromise {
     let Some(name) = name_of(last) else {
         return failed(text.to_owned(), run.replay());
     };
@@ -281,37 +286,37 @@ fn waited(child: &mut Child, stroke: &impl Fn()) -> Option<std::process::ExitSta
 }
 
 /// Whether the row runs for long enough that everything is to meet.
-fn is_full(run: &Run<'_>) -> bool {
+fn is_full(run: &RowRun<'_>) -> bool {
     run.part >= 1.0
 }
 
-fn figures(cover: &Cover, run: &Run<'_>) -> Vec<Figure> {
+fn figures(cover: &Cover, run: &RowRun<'_>) -> Vec<RowFigure> {
     let (pairs, pairs_met) = cover.pairs_with(PAIR_LEAST);
     let (_, pairs_once) = cover.pairs_with(1);
     let (triples, triples_met) = cover.triples_with(TRIPLE_LEAST);
     let met = |what: &str, met: usize, all: usize| match is_full(run) {
-        true => Figure::at_least(what, met as f64, all as f64, "combinations"),
-        false => Figure::told(what, met as f64, "combinations"),
+        true => RowFigure::at_least(what, met as f64, all as f64, "combinations"),
+        false => RowFigure::told(what, met as f64, "combinations"),
     };
     vec![
-        Figure::told("programs run", cover.programs as f64, "programs"),
-        Figure::at_most(
+        RowFigure::told("programs run", cover.programs as f64, "programs"),
+        RowFigure::at_most(
             "programs wrong, hung, leaked or crashed",
             0.0,
             0.0,
             "programs",
         ),
         met("pairs of features in 1,000 programs", pairs_met, pairs),
-        Figure::told(
+        RowFigure::told(
             "pairs of features in one program at least",
             pairs_once as f64,
             "combinations",
         ),
-        Figure::told("pairs of features", pairs as f64, "combinations"),
+        RowFigure::told("pairs of features", pairs as f64, "combinations"),
         met("triples of features in 10 programs", triples_met, triples),
-        Figure::told("triples of features", triples as f64, "combinations"),
-        Figure::told("steps run", cover.steps as f64, "steps"),
-        Figure::told(
+        RowFigure::told("triples of features", triples as f64, "combinations"),
+        RowFigure::told("steps run", cover.steps as f64, "steps"),
+        RowFigure::told(
             "programs with the pair that was met least",
             f64::from(cover.least_pair().2),
             "programs",

@@ -11,15 +11,19 @@ use roving::task::{self, Forked, Scope};
 
 use super::feature::Feature;
 use super::jobs;
-use super::kept::{Deaf, Half, Kept};
-use super::program::Step;
+use super::kept::{Deaf, Half, LeftBehind};
+use super::program::FeatureStep;
 use super::timed;
-use super::world::{Canary, Cx, Seen, allowed, call, part};
+use super::world::{Canary, Cx, PartFate, allowed, call, part};
 
 type Boxed<'s> = Pin<Box<dyn Future<Output = ()> + Send + 's>>;
 
 /// Steps of a task, one after the other. With a token, children may borrow.
-pub(super) fn sequence<'s>(s: Option<Scope<'s>>, steps: &'s [Step], cx: Cx<'s>) -> Boxed<'s> {
+pub(super) fn sequence<'s>(
+    s: Option<Scope<'s>>,
+    steps: &'s [FeatureStep],
+    cx: Cx<'s>,
+) -> Boxed<'s> {
     Box::pin(async move {
         for step in steps {
             match step.feature.about().is_async {
@@ -31,7 +35,7 @@ pub(super) fn sequence<'s>(s: Option<Scope<'s>>, steps: &'s [Step], cx: Cx<'s>) 
 }
 
 /// A step that is no task, with the right to spawn below the root that it is in.
-fn closure<'s>(s: Option<Scope<'s>>, step: &'s Step, cx: &Cx<'s>) {
+fn closure<'s>(s: Option<Scope<'s>>, step: &'s FeatureStep, cx: &Cx<'s>) {
     let (Some(s), Some(canary)) = (s, cx.canary) else {
         return cx.world.run(step, cx);
     };
@@ -54,12 +58,12 @@ fn closure<'s>(s: Option<Scope<'s>>, step: &'s Step, cx: &Cx<'s>) {
 }
 
 /// A step that is awaited, where nobody awaits: in a root of its own.
-pub(super) fn alone(step: &Step, cx: &Cx<'_>) {
+pub(super) fn alone(step: &FeatureStep, cx: &Cx<'_>) {
     call(step, cx, &[], || task::block_on(one(None, step, cx)));
 }
 
-pub(super) fn root(step: &Step, cx: &Cx<'_>) {
-    let seen = Seen::default();
+pub(super) fn root(step: &FeatureStep, cx: &Cx<'_>) {
+    let seen = PartFate::default();
     let world = &cx.world;
     match (step.feature, step.mode) {
         (Feature::BlockOn, 0) => call(step, cx, &[&seen], || {
@@ -86,12 +90,12 @@ pub(super) fn root(step: &Step, cx: &Cx<'_>) {
 }
 
 /// Polls a part, and remembers what comes of it.
-async fn watched(seen: &Seen, mut part: Boxed<'_>) {
+async fn watched(seen: &PartFate, mut part: Boxed<'_>) {
     poll_fn(|context| seen.watch(|| part.as_mut().poll(context))).await;
 }
 
 /// A token is kept beyond its root, and used by whoever runs inside.
-fn dead_token(step: &Step, cx: &Cx<'_>) {
+fn dead_token(step: &FeatureStep, cx: &Cx<'_>) {
     let canary = Canary::new();
     let mut token = None;
     match step.mode {
@@ -127,13 +131,13 @@ fn dead_token(step: &Step, cx: &Cx<'_>) {
     // Used at once, and below whatever comes.
     spawn();
     context::with(step.id, spawn);
-    let seen = Seen::default();
+    let seen = PartFate::default();
     call(step, cx, &[&seen], || {
         seen.watch(|| part(step, 0, &inside));
     });
 }
 
-async fn one<'s>(s: Option<Scope<'s>>, step: &'s Step, cx: &Cx<'s>) {
+async fn one<'s>(s: Option<Scope<'s>>, step: &'s FeatureStep, cx: &Cx<'s>) {
     cx.world.ran(step);
     match step.feature {
         Feature::Fork | Feature::TaskSpawn | Feature::Branch => child(s, step, cx).await,
@@ -156,7 +160,7 @@ async fn one<'s>(s: Option<Scope<'s>>, step: &'s Step, cx: &Cx<'s>) {
 }
 
 /// A child that borrows nothing.
-fn free(step: &Step, part: usize, cx: &Cx<'_>) -> impl Future<Output = ()> + Send + use<> {
+fn free(step: &FeatureStep, part: usize, cx: &Cx<'_>) -> impl Future<Output = ()> + Send + use<> {
     let (steps, cx, ticket) = (Arc::clone(&step.parts[part]), cx.free(), cx.world.ticket());
     async move {
         let _ticket = ticket;
@@ -165,8 +169,8 @@ fn free(step: &Step, part: usize, cx: &Cx<'_>) -> impl Future<Output = ()> + Sen
 }
 
 /// A child by one of three ways; what comes of its handle is in the mode.
-async fn child<'s>(s: Option<Scope<'s>>, step: &'s Step, cx: &Cx<'s>) {
-    let seen = Arc::new(Seen::default());
+async fn child<'s>(s: Option<Scope<'s>>, step: &'s FeatureStep, cx: &Cx<'s>) {
+    let seen = Arc::new(PartFate::default());
     let of_child = {
         let (seen, cx, ticket) = (Arc::clone(&seen), cx.clone(), cx.world.ticket());
         async move {
@@ -241,7 +245,7 @@ pub(super) async fn pause(how: u8, world: &super::world::World) {
 
 /// A future of the library that is polled once, and then kept, dropped here or elsewhere, or
 /// awaited.
-async fn half(step: &Step, cx: &Cx<'_>) {
+async fn half(step: &FeatureStep, cx: &Cx<'_>) {
     let ends = Arc::new(AtomicBool::new(false));
     let child = {
         let (world, part) = (Arc::clone(&cx.world), free(step, 0, cx));
@@ -275,13 +279,13 @@ async fn half(step: &Step, cx: &Cx<'_>) {
 }
 
 /// Whether the poll that begins the child also gives the future away.
-fn hands_over(step: &Step) -> bool {
+fn hands_over(step: &FeatureStep) -> bool {
     step.mode / 4 == 4
 }
 
 /// Polls it and has another thread drop it once the child has ended, while this task waits for that
 /// child, and mostly for nothing else.
-async fn hand_over(step: &Step, cx: &Cx<'_>, half: Half, ends: &Arc<AtomicBool>) {
+async fn hand_over(step: &FeatureStep, cx: &Cx<'_>, half: Half, ends: &Arc<AtomicBool>) {
     let waits_alone = step.parts[0].is_empty() && !step.id.is_multiple_of(4);
     let mut half = Some(half);
     poll_fn(|context| {
@@ -301,7 +305,7 @@ async fn hand_over(step: &Step, cx: &Cx<'_>, half: Half, ends: &Arc<AtomicBool>)
 }
 
 /// Whether it is polled by nobody who would poll it again.
-fn is_deaf(step: &Step) -> bool {
+fn is_deaf(step: &FeatureStep) -> bool {
     step.mode % 4 == 3
 }
 
@@ -311,9 +315,9 @@ fn poll_by_another(half: &mut Half) -> Poll<()> {
     half.poll(&mut Context::from_waker(&waker))
 }
 
-async fn fate(step: &Step, cx: &Cx<'_>, mut half: Half, ends: &Arc<AtomicBool>) {
+async fn fate(step: &FeatureStep, cx: &Cx<'_>, mut half: Half, ends: &Arc<AtomicBool>) {
     match step.mode / 4 {
-        0 => cx.world.keep(Kept::Half(half)),
+        0 => cx.world.keep(LeftBehind::Half(half)),
         1 => drop(half),
         2 if step.id.is_multiple_of(2) => cx.world.elsewhere(move || drop(half)),
         2 => cx.world.elsewhere_after(ends, move || drop(half)),
@@ -323,7 +327,7 @@ async fn fate(step: &Step, cx: &Cx<'_>, mut half: Half, ends: &Arc<AtomicBool>) 
 }
 
 /// A handle that is kept beyond the task that has it.
-async fn handle(step: &Step, cx: &Cx<'_>) {
+async fn handle(step: &FeatureStep, cx: &Cx<'_>) {
     let handle: Forked<()> = task::spawn({
         let (world, part) = (Arc::clone(&cx.world), free(step, 0, cx));
         async move {
@@ -342,20 +346,20 @@ async fn handle(step: &Step, cx: &Cx<'_>) {
             .is_ready();
     match step.mode {
         _ if is_ready => {}
-        0 | 1 | 4 => cx.world.keep(Kept::Half(half)),
+        0 | 1 | 4 => cx.world.keep(LeftBehind::Half(half)),
         _ => cx.world.elsewhere(move || drop(half)),
     }
 }
 
 /// A waker that lives longer than its task.
-async fn waker(step: &Step, cx: &Cx<'_>) {
+async fn waker(step: &FeatureStep, cx: &Cx<'_>) {
     poll_fn(|context| {
         let waker = context.waker().clone();
         if step.mode == 1 {
             let other = waker.clone();
             cx.world.elsewhere(move || drop(other));
         }
-        cx.world.keep(Kept::Waker(waker));
+        cx.world.keep(LeftBehind::Waker(waker));
         Poll::Ready(())
     })
     .await;
@@ -364,7 +368,7 @@ async fn waker(step: &Step, cx: &Cx<'_>) {
     }
 }
 
-async fn until_cancelled(step: &Step, cx: &Cx<'_>) {
+async fn until_cancelled(step: &FeatureStep, cx: &Cx<'_>) {
     if step.mode == 0 {
         let world = Arc::clone(&cx.world);
         let result = context::until_cancelled(async move { pause(3, &world).await }).await;
@@ -380,7 +384,7 @@ async fn until_cancelled(step: &Step, cx: &Cx<'_>) {
     }
     match step.mode {
         1 => drop(until),
-        2 => cx.world.keep(Kept::Until(until)),
+        2 => cx.world.keep(LeftBehind::Until(until)),
         _ => cx.world.elsewhere(move || drop(until)),
     }
 }

@@ -13,22 +13,22 @@ use roving::{Cancel, CancelledError, context};
 use roving_flow::{In, Network, Out, TryRecvError, TrySendError};
 
 use super::checked::{MESSAGES, SUM, check_sum, run_here};
-use super::kept::{Deaf, Kept};
-use super::program::Step;
+use super::kept::{Deaf, LeftBehind};
+use super::program::FeatureStep;
 use super::tasks;
-use super::world::{Cx, Seen, call, part};
+use super::world::{Cx, PartFate, call, part};
 
 /// Longer than any program.
 const NEVER: Duration = Duration::from_secs(100_000);
 /// Deadlines that stand beside each other.
 const DEADLINES: u64 = 12;
 
-fn soon(step: &Step) -> Duration {
+fn soon(step: &FeatureStep) -> Duration {
     Duration::from_micros(u64::from(step.id % 5) * 30)
 }
 
 /// Waits for a deadline, and says so if it was over before its time.
-async fn over(step: &Step, cx: &Cx<'_>, cancel: &Cancel) {
+async fn over(step: &FeatureStep, cx: &Cx<'_>, cancel: &Cancel) {
     cancel.cancelled().await;
     let is_early = cancel.deadline().is_none_or(|time| Instant::now() < time);
     if is_early || !cancel.is_cancelled() {
@@ -38,7 +38,7 @@ async fn over(step: &Step, cx: &Cx<'_>, cancel: &Cancel) {
 }
 
 /// A task waits for deadlines: to the end, or no longer.
-pub(super) async fn awaited(step: &Step, cx: &Cx<'_>) {
+pub(super) async fn awaited(step: &FeatureStep, cx: &Cx<'_>) {
     match step.mode {
         0 => over(step, cx, &Cancel::after(soon(step))).await,
         1 => {
@@ -76,8 +76,9 @@ pub(super) async fn awaited(step: &Step, cx: &Cx<'_>) {
         }
         4 => {
             let cancel = Cancel::after(soon(step));
-            cx.world.keep(Kept::Until(Box::pin(cancel.cancelled())));
-            cx.world.keep(Kept::Cancel(cancel.child()));
+            cx.world
+                .keep(LeftBehind::Until(Box::pin(cancel.cancelled())));
+            cx.world.keep(LeftBehind::Cancel(cancel.child()));
         }
         _ => limited(step, cx),
     }
@@ -92,7 +93,7 @@ async fn given_up(cx: &Cx<'_>, cancel: &Cancel) {
 
 /// The part of a task that has so much time, or waits for what never comes; and a job that nobody
 /// may have begun by then.
-fn limited(step: &Step, cx: &Cx<'_>) {
+fn limited(step: &FeatureStep, cx: &Cx<'_>) {
     let inside = cx.cancelling();
     let later = cx.world.later();
     let result = call(step, cx, &[], || {
@@ -115,12 +116,12 @@ fn limited(step: &Step, cx: &Cx<'_>) {
 
 /// The counts of a channel whose two ends give up waiting.
 #[derive(Default)]
-struct Counts {
+struct ChannelCounts {
     sent: AtomicU64,
     received: AtomicU64,
 }
 
-impl Counts {
+impl ChannelCounts {
     /// Receives until the channel is closed.
     async fn receive(&self, input: &mut In<u64>, time: Duration) {
         loop {
@@ -151,7 +152,7 @@ async fn send(out: &mut Out<u64>, mut number: u64, time: Duration) -> bool {
 }
 
 /// Sends all from a thread outside.
-fn send_outside(mut out: Out<u64>, time: Duration, counts: &Counts) {
+fn send_outside(mut out: Out<u64>, time: Duration, counts: &ChannelCounts) {
     for number in 0..MESSAGES {
         loop {
             match out.send_timeout_blocking(number, time) {
@@ -164,15 +165,15 @@ fn send_outside(mut out: Out<u64>, time: Duration, counts: &Counts) {
 }
 
 /// Sends a message from outside, perhaps before there is anybody: there is room for one.
-fn send_first(step: &Step, cx: &Cx<'_>, out: &mut Out<u64>) {
+fn send_first(step: &FeatureStep, cx: &Cx<'_>, out: &mut Out<u64>) {
     if let Err(TrySendError::Full(_)) = out.send_timeout_blocking(0, NEVER) {
         cx.world.complain(step, "a wait was over before its time");
     }
 }
 
 /// Both ends of a channel wait for so long and no longer, again and again: each message comes once.
-pub(super) fn ports(step: &Step, cx: &Cx<'_>) {
-    let (seen, counts) = (Seen::default(), Counts::default());
+pub(super) fn ports(step: &FeatureStep, cx: &Cx<'_>) {
+    let (seen, counts) = (PartFate::default(), ChannelCounts::default());
     let time = soon(step);
     let mut network = Network::new();
     let (out, numbers) = network.bounded("numbers", 1);
@@ -245,7 +246,7 @@ pub(super) fn ports(step: &Step, cx: &Cx<'_>) {
 }
 
 /// A dispatch is polled once by nobody, and given up: the message is in the channel, or gone.
-fn half_sent(out: &mut Out<u64>, number: u64, counts: &Counts) {
+fn half_sent(out: &mut Out<u64>, number: u64, counts: &ChannelCounts) {
     let waker = Waker::from(Arc::new(Deaf));
     let mut sending = Box::pin(out.send_timeout(number, NEVER));
     let polled = Pin::new(&mut sending).poll(&mut Context::from_waker(&waker));

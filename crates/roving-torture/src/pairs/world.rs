@@ -10,8 +10,8 @@ use std::thread::{self, JoinHandle};
 
 use roving::{CancelledError, Pool};
 
-use super::kept::Kept;
-use super::program::{Program, Step};
+use super::kept::LeftBehind;
+use super::program::{FeatureStep, StepProgram};
 use crate::random::mix;
 
 /// Locks, whatever has happened under the lock before.
@@ -32,15 +32,15 @@ pub(super) const WORKERS_MAX: usize = 8;
 
 /// Runs one step. A program knows the function by this address alone, because steps have steps in
 /// them, and so what runs one calls it again.
-pub(super) type RunStep = fn(&Step, &Cx<'_>);
+pub(super) type RunStep = fn(&FeatureStep, &Cx<'_>);
 
 /// Runs steps one after the other.
-pub(super) fn sequence(steps: &[Step], cx: &Cx<'_>) {
+pub(super) fn sequence(steps: &[FeatureStep], cx: &Cx<'_>) {
     steps.iter().for_each(|step| cx.world.run(step, cx));
 }
 
 /// Runs one part of a step.
-pub(super) fn part(step: &Step, number: usize, cx: &Cx<'_>) {
+pub(super) fn part(step: &FeatureStep, number: usize, cx: &Cx<'_>) {
     sequence(&step.parts[number], cx);
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct World {
     /// The sum of the numbers of tickets made less that of those dropped.
     balance: AtomicU64,
     complaints: Mutex<Vec<String>>,
-    shelf: Mutex<Vec<Kept>>,
+    shelf: Mutex<Vec<LeftBehind>>,
     errands: OnceLock<Errands>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Parts that run some time, and have neither ended nor been dropped.
@@ -62,7 +62,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(super) fn new(program: &Program, pools: [Pool; 2], run: RunStep) -> Arc<World> {
+    pub(super) fn new(program: &StepProgram, pools: [Pool; 2], run: RunStep) -> Arc<World> {
         Arc::new(World {
             run,
             ran: (0..program.len).map(|_| AtomicU32::new(0)).collect(),
@@ -79,11 +79,11 @@ impl World {
     }
 
     /// Runs a step that is no part of a task.
-    pub(super) fn run(&self, step: &Step, cx: &Cx<'_>) {
+    pub(super) fn run(&self, step: &FeatureStep, cx: &Cx<'_>) {
         (self.run)(step, cx);
     }
 
-    pub(crate) fn complain(&self, step: &Step, text: impl AsRef<str>) {
+    pub(crate) fn complain(&self, step: &FeatureStep, text: impl AsRef<str>) {
         let text = format!("step {step}: {}", text.as_ref());
         lock(&self.complaints).push(text);
     }
@@ -92,7 +92,7 @@ impl World {
         lock(&self.complaints).clone()
     }
 
-    pub(crate) fn ran(&self, step: &Step) {
+    pub(crate) fn ran(&self, step: &FeatureStep) {
         self.ran[step.id as usize].fetch_add(1, Relaxed);
     }
 
@@ -121,12 +121,12 @@ impl World {
         }
     }
 
-    pub(crate) fn keep(&self, kept: Kept) {
+    pub(crate) fn keep(&self, kept: LeftBehind) {
         lock(&self.shelf).push(kept);
     }
 
     /// Takes one of the things that were kept.
-    pub(crate) fn take(&self, which: usize) -> Option<Kept> {
+    pub(crate) fn take(&self, which: usize) -> Option<LeftBehind> {
         let mut shelf = lock(&self.shelf);
         let index = shelf.len().checked_sub(1)?.min(which);
         Some(shelf.swap_remove(index))
@@ -239,7 +239,7 @@ pub(crate) struct Thrown {
 }
 
 /// Panics without a message.
-pub(crate) fn throw(step: &Step, cx: &Cx<'_>) -> ! {
+pub(crate) fn throw(step: &FeatureStep, cx: &Cx<'_>) -> ! {
     panic::resume_unwind(Box::new(Thrown {
         id: step.id,
         _ticket: cx.world.ticket(),
@@ -253,7 +253,7 @@ pub(crate) struct Bomb {
 }
 
 impl Bomb {
-    pub(crate) fn new(step: &Step, cx: &Cx<'_>) -> Bomb {
+    pub(crate) fn new(step: &FeatureStep, cx: &Cx<'_>) -> Bomb {
         Bomb {
             id: step.id,
             world: Arc::clone(&cx.world),
@@ -282,7 +282,7 @@ impl Canary {
         Canary(vec![SOUND; 48])
     }
 
-    pub(crate) fn check(&self, step: &Step, world: &World) {
+    pub(crate) fn check(&self, step: &FeatureStep, world: &World) {
         if self.0.len() != 48 || self.0.iter().any(|byte| *byte != SOUND) {
             world.complain(step, "what was borrowed is gone");
         }
@@ -349,12 +349,12 @@ impl<'e> Cx<'e> {
 
 /// The fate of a part.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct PartFate {
     pub(crate) began: AtomicBool,
     pub(crate) threw: AtomicBool,
 }
 
-impl Seen {
+impl PartFate {
     /// Calls `f`, and remembers what comes of it.
     pub(crate) fn watch<R>(&self, f: impl FnOnce() -> R) -> R {
         self.began.store(true, Relaxed);
@@ -380,7 +380,12 @@ impl Seen {
 }
 
 /// Calls `f`, and checks what comes out of it: what a part has panicked with, and nothing else.
-pub(crate) fn call<R>(step: &Step, cx: &Cx<'_>, parts: &[&Seen], f: impl FnOnce() -> R) -> R {
+pub(crate) fn call<R>(
+    step: &FeatureStep,
+    cx: &Cx<'_>,
+    parts: &[&PartFate],
+    f: impl FnOnce() -> R,
+) -> R {
     match panic::catch_unwind(AssertUnwindSafe(f)) {
         Ok(result) => {
             if parts.iter().any(|part| part.has_thrown()) {
@@ -400,7 +405,7 @@ pub(crate) fn call<R>(step: &Step, cx: &Cx<'_>, parts: &[&Seen], f: impl FnOnce(
 }
 
 /// A panic that comes out of a step has begun inside.
-pub(crate) fn check_payload(step: &Step, cx: &Cx<'_>, payload: &(dyn Any + Send)) {
+pub(crate) fn check_payload(step: &FeatureStep, cx: &Cx<'_>, payload: &(dyn Any + Send)) {
     if let Some(thrown) = payload.downcast_ref::<Thrown>() {
         if !step.contains(thrown.id) {
             let text = format!("the panic of step {} came out here", thrown.id);
@@ -429,7 +434,7 @@ pub(crate) fn text_of(payload: &(dyn Any + Send)) -> Option<&str> {
 
 /// Calls `f`, which does what is documented to panic with a text that names the mistake, or not to.
 /// Returns what it came to without a panic.
-pub(crate) fn allowed<R>(step: &Step, cx: &Cx<'_>, f: impl FnOnce() -> R) -> Option<R> {
+pub(crate) fn allowed<R>(step: &FeatureStep, cx: &Cx<'_>, f: impl FnOnce() -> R) -> Option<R> {
     match panic::catch_unwind(AssertUnwindSafe(f)) {
         Ok(result) => Some(result),
         Err(payload) => {

@@ -10,7 +10,7 @@ use super::suspended::{
 };
 use roving::{Cancel, WorkerLocal};
 
-use super::site::{Attacked, Large, Sites, Value};
+use super::site::{ArmedValue, Attacked, Large, Sites};
 
 // A closure drops what it owns before it makes its result: a result that is made already when a
 // destructor panics on the way out is leaked by the compiler (rust-lang/rust#47949).
@@ -120,7 +120,7 @@ fn large_join(cx: &Attacked<'_>) {
 }
 
 fn nested_joins(cx: &Attacked<'_>) {
-    fn nest(depth: u32, sites: &'static Sites) -> Option<Value> {
+    fn nest(depth: u32, sites: &'static Sites) -> Option<ArmedValue> {
         let _inside = sites.enter("a level");
         let below = depth.checked_sub(1)?;
         let value = sites.value("a level's own");
@@ -284,7 +284,7 @@ fn map_reduce(cx: &Attacked<'_>) {
             let _inside = sites.enter("map");
             sites.value("an item")
         };
-        let reduce = |a: Value, b: Value| {
+        let reduce = |a: ArmedValue, b: ArmedValue| {
             let _inside = sites.enter("reduce");
             drop(a);
             b
@@ -384,7 +384,7 @@ fn context(cx: &Attacked<'_>) {
             let _inside = sites.enter("in the context");
             roving::join(
                 || drop(sites.enter("a")),
-                || drop(roving::context::get::<Value>()),
+                || drop(roving::context::get::<ArmedValue>()),
             );
         });
     });

@@ -13,13 +13,13 @@ use roving::policy::Amount;
 use roving::policy::SpawnOrder;
 use roving::{BuildError, Pool};
 
-use crate::row::{Figure, Outcome, Run};
+use crate::row::{Outcome, RowFigure, RowRun};
 use attacks::{ATTACKS, Attack, Heard};
-use site::{Attacked, NOWHERE, Seen, Sites};
+use site::{Attacked, NOWHERE, RunOutcome, Sites};
 
 /// A pool to attack.
 #[derive(Clone, Copy, Debug)]
-struct Shape {
+struct AttackedPool {
     workers: usize,
     amount: Amount,
     order: SpawnOrder,
@@ -27,7 +27,7 @@ struct Shape {
     migrate: bool,
 }
 
-const PLAIN: Shape = Shape {
+const PLAIN: AttackedPool = AttackedPool {
     workers: 2,
     amount: Amount::One,
     order: SpawnOrder::Adaptive,
@@ -35,27 +35,27 @@ const PLAIN: Shape = Shape {
     migrate: false,
 };
 
-const SHAPES: [Shape; 6] = [
-    Shape {
+const SHAPES: [AttackedPool; 6] = [
+    AttackedPool {
         workers: 1,
         ..PLAIN
     },
     PLAIN,
-    Shape {
+    AttackedPool {
         workers: 4,
         amount: Amount::Half,
         ..PLAIN
     },
-    Shape {
+    AttackedPool {
         migrate: true,
         ..PLAIN
     },
-    Shape {
+    AttackedPool {
         slots: Some(1),
         order: SpawnOrder::HelpFirst,
         ..PLAIN
     },
-    Shape {
+    AttackedPool {
         workers: 3,
         amount: Amount::Fixed(2),
         order: SpawnOrder::WorkFirst,
@@ -64,7 +64,7 @@ const SHAPES: [Shape; 6] = [
     },
 ];
 
-fn pool(shape: Shape, sites: &'static Sites) -> Result<Pool, BuildError> {
+fn pool(shape: AttackedPool, sites: &'static Sites) -> Result<Pool, BuildError> {
     let builder = Pool::builder()
         .workers(shape.workers)
         .steal(shape.amount)
@@ -82,16 +82,16 @@ fn pool(shape: Shape, sites: &'static Sites) -> Result<Pool, BuildError> {
 }
 
 #[derive(Default)]
-struct Sum {
+struct InjectedSum {
     sites: u64,
     injected: u64,
     unheard: u64,
 }
 
 /// All programs on all pools, once, and then again until the time is over.
-pub(crate) fn run(run: &Run<'_>) -> Outcome {
+pub(crate) fn run(run: &RowRun<'_>) -> Outcome {
     let sites = Sites::leak();
-    let mut sum = Sum::default();
+    let mut sum = InjectedSum::default();
     let mut round = 0;
     while round == 0 || !run.is_over(true) {
         for (number, shape) in SHAPES.into_iter().enumerate() {
@@ -116,24 +116,24 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
         round += 1;
     }
     Ok(vec![
-        Figure::told("programs", (ATTACKS.len() + 1) as f64, "programs"),
-        Figure::at_least(
+        RowFigure::told("programs", (ATTACKS.len() + 1) as f64, "programs"),
+        RowFigure::at_least(
             "callbacks and destructors on two workers",
             sum.sites as f64,
             100.0,
             "sites",
         ),
-        Figure::at_least("panics injected", sum.injected as f64, 500.0, "panics"),
-        Figure::at_most(
+        RowFigure::at_least("panics injected", sum.injected as f64, 500.0, "panics"),
+        RowFigure::at_most(
             "panics that reach nobody, or more than one caller",
             0.0,
             0.0,
             "panics",
         ),
-        Figure::at_most("siblings that outlive the call", 0.0, 0.0, "callbacks"),
-        Figure::at_most("values leaked or dropped twice", 0.0, 0.0, "values"),
-        Figure::at_most("pools unusable afterwards", 0.0, 0.0, "pools"),
-        Figure::told(
+        RowFigure::at_most("siblings that outlive the call", 0.0, 0.0, "callbacks"),
+        RowFigure::at_most("values leaked or dropped twice", 0.0, 0.0, "values"),
+        RowFigure::at_most("pools unusable afterwards", 0.0, 0.0, "pools"),
+        RowFigure::told(
             "in destructors of results that nobody takes: heard by nobody, as documented",
             sum.unheard as f64,
             "panics",
@@ -143,7 +143,7 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
 
 /// The program as it is, and then with a panic at each place that it reaches. Returns how many
 /// there are.
-fn each_site(attack: &Attack, cx: &Attacked<'_>, sum: &mut Sum) -> Result<u64, String> {
+fn each_site(attack: &Attack, cx: &Attacked<'_>, sum: &mut InjectedSum) -> Result<u64, String> {
     let as_it_is = once(attack, cx, NOWHERE)?;
     if as_it_is.fired.is_some() || as_it_is.received > 0 {
         return Err("it panics by itself".to_owned());
@@ -177,7 +177,7 @@ fn each_site(attack: &Attack, cx: &Attacked<'_>, sum: &mut Sum) -> Result<u64, S
     Ok(as_it_is.reached)
 }
 
-fn once(attack: &Attack, cx: &Attacked<'_>, at: u64) -> Result<Seen, String> {
+fn once(attack: &Attack, cx: &Attacked<'_>, at: u64) -> Result<RunOutcome, String> {
     let sites = cx.sites;
     sites.reset(at);
     let payload = panic::catch_unwind(AssertUnwindSafe(|| (attack.run)(cx))).err();
@@ -231,7 +231,11 @@ fn works(pool: &Pool) -> bool {
 
 /// Attacks the pool's own callbacks: `on_start`, `on_exit`, and the panic handler, whose own panics
 /// end nothing.
-fn callbacks(shape: Shape, sites: &'static Sites, sum: &mut Sum) -> Result<(), String> {
+fn callbacks(
+    shape: AttackedPool,
+    sites: &'static Sites,
+    sum: &mut InjectedSum,
+) -> Result<(), String> {
     let build = || -> Result<Pool, BuildError> {
         let value = sites.value("a callback's own");
         Pool::builder()

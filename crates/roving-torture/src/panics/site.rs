@@ -34,7 +34,7 @@ pub(crate) const NOWHERE: u64 = u64::MAX;
 
 /// How a run went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct RunOutcome {
     pub(crate) reached: u64,
     pub(crate) fired: Option<&'static str>,
     pub(crate) received: u64,
@@ -50,9 +50,9 @@ pub(crate) struct Attacked<'p> {
 }
 
 /// A callback that has begun.
-pub(crate) struct Inside(&'static Sites);
+pub(crate) struct BegunCallback(&'static Sites);
 
-impl Drop for Inside {
+impl Drop for BegunCallback {
     fn drop(&mut self) {
         self.0.inside.fetch_sub(1, SeqCst);
     }
@@ -82,8 +82,8 @@ impl Sites {
         self.foreign.store(false, SeqCst);
     }
 
-    pub(crate) fn seen(&self) -> Seen {
-        Seen {
+    pub(crate) fn seen(&self) -> RunOutcome {
+        RunOutcome {
             reached: self.reached.load(SeqCst),
             fired: *self.fired.lock().unwrap_or_else(PoisonError::into_inner),
             received: self.received.load(SeqCst),
@@ -93,9 +93,9 @@ impl Sites {
     }
 
     /// A callback begins: it is a place. What is returned is kept to its end.
-    pub(crate) fn enter(&'static self, what: &'static str) -> Inside {
+    pub(crate) fn enter(&'static self, what: &'static str) -> BegunCallback {
         self.inside.fetch_add(1, SeqCst);
-        let inside = Inside(self);
+        let inside = BegunCallback(self);
         self.reach(what);
         inside
     }
@@ -119,8 +119,8 @@ impl Sites {
     }
 
     /// A value whose destructor is a place.
-    pub(crate) fn value(&'static self, what: &'static str) -> Value {
-        Value {
+    pub(crate) fn value(&'static self, what: &'static str) -> ArmedValue {
+        ArmedValue {
             what,
             sites: self,
             _counted: self.census.one(),
@@ -129,20 +129,20 @@ impl Sites {
 }
 
 /// Its destructor may panic; it is counted as dropped all the same.
-pub(crate) struct Value {
+pub(crate) struct ArmedValue {
     what: &'static str,
     sites: &'static Sites,
     _counted: Counted,
 }
 
-impl Clone for Value {
-    fn clone(&self) -> Value {
+impl Clone for ArmedValue {
+    fn clone(&self) -> ArmedValue {
         let _inside = self.sites.enter("a clone");
         self.sites.value(self.what)
     }
 }
 
-impl Drop for Value {
+impl Drop for ArmedValue {
     fn drop(&mut self) {
         self.sites.reach(self.what);
     }
@@ -151,12 +151,12 @@ impl Drop for Value {
 /// A value of more than a slot holds.
 #[derive(Clone)]
 pub(crate) struct Large(
-    #[expect(dead_code, reason = "its drop counts")] Value,
+    #[expect(dead_code, reason = "its drop counts")] ArmedValue,
     [u64; 16],
 );
 
 impl Large {
-    pub(crate) fn new(value: Value) -> Large {
+    pub(crate) fn new(value: ArmedValue) -> Large {
         Large(value, [7; 16])
     }
 

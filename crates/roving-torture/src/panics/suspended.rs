@@ -8,9 +8,9 @@ use roving::Cancel;
 use roving::task::{self, Task};
 use roving_flow::{Error, Network};
 
-use super::site::{Attacked, Sites, Value};
+use super::site::{ArmedValue, Attacked, Sites};
 
-fn leaf(sites: &'static Sites, what: &'static str) -> impl Task<Value> {
+fn leaf(sites: &'static Sites, what: &'static str) -> impl Task<ArmedValue> {
     let value = sites.value("a task's own");
     async move {
         let _inside = sites.enter(what);
@@ -151,8 +151,8 @@ fn ended<T>(result: Result<T, Error>) {
 pub(super) fn network(cx: &Attacked<'_>) {
     let sites = cx.sites;
     let mut network = Network::new();
-    let (out, values) = network.bounded::<Value>("values", 2);
-    let (on, results) = network.bounded::<Value>("results", 1);
+    let (out, values) = network.bounded::<ArmedValue>("values", 2);
+    let (on, results) = network.bounded::<ArmedValue>("results", 1);
     let source = sites.value("a process's own");
     network.process("source", out, async move |mut out| {
         let _source = source;
@@ -182,7 +182,7 @@ pub(super) fn network(cx: &Attacked<'_>) {
 pub(super) fn closed_network(cx: &Attacked<'_>) {
     let sites = cx.sites;
     let mut network = Network::new();
-    let (out, values) = network.bounded::<Value>("values", 8);
+    let (out, values) = network.bounded::<ArmedValue>("values", 8);
     network.process("source", out, async move |mut out| {
         for _ in 0..8 {
             if let Err(closed) = out.send(sites.value("a message")).await {

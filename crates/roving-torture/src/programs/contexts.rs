@@ -6,7 +6,7 @@ use std::time::Duration;
 use roving::{Cancel, CancelledError, context};
 
 use super::node::*;
-use super::parallel::{Cx, caught, node};
+use super::parallel::{PartContext, caught, node};
 use super::serial::{NO_TAG, STOPPED};
 use super::tasks;
 use crate::random::mix;
@@ -26,7 +26,7 @@ pub(crate) fn seen() -> u64 {
 }
 
 /// A part under a request to stop.
-pub(crate) fn stoppable(stop: Stop, part: &Node, cx: Cx<'_>) -> u64 {
+pub(crate) fn stoppable(stop: Stop, part: &ClosureNode, cx: PartContext<'_>) -> u64 {
     let cancel = match stop {
         Stop::After(us) => Cancel::after(Duration::from_micros(u64::from(us))),
         _ => Cancel::new(),
@@ -65,7 +65,7 @@ pub(crate) fn stoppable(stop: Stop, part: &Node, cx: Cx<'_>) -> u64 {
 }
 
 /// A root whose tasks wait to be cancelled, each in another way.
-pub(crate) fn waits(by_deadline: bool, cx: Cx<'_>) -> u64 {
+pub(crate) fn waits(by_deadline: bool, cx: PartContext<'_>) -> u64 {
     let cancel = match by_deadline {
         true => Cancel::after(Duration::from_micros(100)),
         false => Cancel::new(),

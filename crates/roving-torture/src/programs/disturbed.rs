@@ -7,14 +7,14 @@ use roving::{BuildError, Pool};
 use super::generate::{self, Limits};
 use super::round;
 use super::serial;
-use super::setup::Pools;
+use super::setup::RoundPools;
 use crate::census::Census;
 use crate::dog::Dog;
-use crate::random::{Random, mix2};
+use crate::random::{SplitMix, mix2};
 
 /// The pool, and what its programs are compared with.
 pub(crate) struct Disturbed {
-    pools: Arc<Pools>,
+    pools: Arc<RoundPools>,
     workers: usize,
 }
 
@@ -22,14 +22,14 @@ impl Disturbed {
     pub(crate) fn new(pool: Pool) -> Disturbed {
         let workers = pool.workers();
         Disturbed {
-            pools: Arc::new(Pools::of(pool)),
+            pools: Arc::new(RoundPools::of(pool)),
             workers,
         }
     }
 
     /// A builder of a pool whose detached jobs are heard of.
     pub(crate) fn pool(workers: usize, name: &str) -> Result<Pool, BuildError> {
-        Pools::builder().workers(workers).name(name).build()
+        RoundPools::builder().workers(workers).name(name).build()
     }
 
     /// Runs the program of that seed, of up to so many tasks. Returns how many ran.
@@ -41,7 +41,7 @@ impl Disturbed {
         dog: &Dog,
         replay: &str,
     ) -> Result<u64, String> {
-        let mut random = Random::new(seed);
+        let mut random = SplitMix::new(seed);
         let limits = Limits {
             tasks: random.magnitude(tasks_max),
             pools: 0,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use roving::Priority;
 
 use super::node::*;
-use crate::random::Random;
+use crate::random::SplitMix;
 
 /// The limits of a program.
 #[derive(Clone, Copy, Debug)]
@@ -38,9 +38,9 @@ const PRIORITIES: [Option<Priority>; 4] = [
 const CHAIN_MAX: u32 = 1000;
 
 /// The program of that seed.
-pub(crate) fn program(seed: u64, limits: Limits) -> Node {
+pub(crate) fn program(seed: u64, limits: Limits) -> ClosureNode {
     let mut maker = Maker {
-        random: Random::new(seed),
+        random: SplitMix::new(seed),
         limits,
         costly: COSTLY_MAX,
         next_id: 1,
@@ -51,7 +51,7 @@ pub(crate) fn program(seed: u64, limits: Limits) -> Node {
 }
 
 struct Maker {
-    random: Random,
+    random: SplitMix,
     limits: Limits,
     costly: u32,
     next_id: Id,
@@ -86,16 +86,16 @@ impl Maker {
         parts
     }
 
-    fn leaf(&mut self) -> Node {
+    fn leaf(&mut self) -> ClosureNode {
         match self.limits.throws && self.random.one_in(12) {
-            true => Node::Throw(self.id()),
-            false if self.random.one_in(4) => Node::Seen,
-            false => Node::Leaf(self.random.next()),
+            true => ClosureNode::Throw(self.id()),
+            false if self.random.one_in(4) => ClosureNode::Seen,
+            false => ClosureNode::Leaf(self.random.next()),
         }
     }
 
     /// A program of about `budget` tasks.
-    fn node(&mut self, budget: u64, depth: u32) -> Node {
+    fn node(&mut self, budget: u64, depth: u32) -> ClosureNode {
         if budget == 0 || depth >= DEPTH_MAX {
             return self.leaf();
         }
@@ -103,47 +103,49 @@ impl Maker {
             return self.rare(budget, depth + 1);
         }
         match self.random.below(16) {
-            0..=4 => Node::Join(self.two(budget - 1, depth + 1)),
-            5 => Node::Wide(self.two(budget - 1, depth + 1)),
+            0..=4 => ClosureNode::Join(self.two(budget - 1, depth + 1)),
+            5 => ClosureNode::Wide(self.two(budget - 1, depth + 1)),
             6..=9 => self.scope(budget, depth + 1),
             10..=12 => self.bulk(budget),
-            _ => Node::Root {
+            _ => ClosureNode::Root {
                 pool: None,
                 task: Box::new(self.task(budget, depth + 1)),
             },
         }
     }
 
-    fn two(&mut self, budget: u64, depth: u32) -> Box<(Node, Node)> {
+    fn two(&mut self, budget: u64, depth: u32) -> Box<(ClosureNode, ClosureNode)> {
         let parts = self.parts(budget, 2);
         Box::new((self.node(parts[0], depth), self.node(parts[1], depth)))
     }
 
     /// All of the budget in one plain shape.
-    fn bulk(&mut self, budget: u64) -> Node {
+    fn bulk(&mut self, budget: u64) -> ClosureNode {
         let (seed, owned) = (self.random.next(), self.random.one_in(2));
         let tasks = u32::try_from(budget).unwrap_or(u32::MAX);
         match self.random.below(6) {
-            0..=2 => Node::Heap {
+            0..=2 => ClosureNode::Heap {
                 depth: (budget + 1).ilog2().min(24),
                 seed,
                 owned,
             },
-            3 => Node::Flat {
+            3 => ClosureNode::Flat {
                 // On a full task stack each runs on top of the one before.
                 tasks: tasks.min(CHAIN_MAX),
                 seed,
-                shape: Shape::Chain,
+                shape: SpawnShape::Chain,
             },
-            _ => Node::Flat {
+            _ => ClosureNode::Flat {
                 tasks,
                 seed,
-                shape: self.random.pick(&[Shape::Bare, Shape::Owned, Shape::Tree]),
+                shape: self
+                    .random
+                    .pick(&[SpawnShape::Bare, SpawnShape::Owned, SpawnShape::Tree]),
             },
         }
     }
 
-    fn scope(&mut self, budget: u64, depth: u32) -> Node {
+    fn scope(&mut self, budget: u64, depth: u32) -> ClosureNode {
         let count = self.random.between(1, 6) as usize;
         let mut steps = Vec::with_capacity(count);
         for part in self.parts(budget, count) {
@@ -156,23 +158,23 @@ impl Maker {
             }
             _ => ScopeKind::InPlace,
         };
-        Node::Scope { kind, steps }
+        ClosureNode::Scope { kind, steps }
     }
 
-    fn step(&mut self, budget: u64, depth: u32) -> Step {
+    fn step(&mut self, budget: u64, depth: u32) -> ScopeStep {
         let budget = budget.saturating_sub(1);
         match self.random.below(16) {
-            0..=7 => Step::Spawn(self.node(budget, depth)),
-            8 => Step::SpawnTagged(self.random.next(), self.node(budget, depth)),
+            0..=7 => ScopeStep::Spawn(self.node(budget, depth)),
+            8 => ScopeStep::SpawnTagged(self.random.next(), self.node(budget, depth)),
             9..=11 => {
                 let parts = self.parts(budget, 2);
-                Step::Chain(self.node(parts[0], depth), self.node(parts[1], depth))
+                ScopeStep::Chain(self.node(parts[0], depth), self.node(parts[1], depth))
             }
-            12 if self.may_cost() => Step::Foreign(self.node(budget, depth)),
+            12 if self.may_cost() => ScopeStep::Foreign(self.node(budget, depth)),
             13 if self.limits.resize.is_none() && self.may_cost() => {
-                Step::Broadcast(self.random.next())
+                ScopeStep::Broadcast(self.random.next())
             }
-            _ => Step::Here(self.node(budget, depth)),
+            _ => ScopeStep::Here(self.node(budget, depth)),
         }
     }
 
@@ -181,43 +183,43 @@ impl Maker {
         self.random.between(first as u64, self.limits.pools as u64) as usize
     }
 
-    fn rare(&mut self, budget: u64, depth: u32) -> Node {
+    fn rare(&mut self, budget: u64, depth: u32) -> ClosureNode {
         let small = (budget.min(64)) as u32;
         match self.random.below(17) {
             16 if self.limits.resize.is_some() && !self.in_job => {
                 let most = self.limits.resize.unwrap_or(1) as u64;
-                Node::Resize(self.random.between(1, most) as usize)
+                ClosureNode::Resize(self.random.between(1, most) as usize)
             }
-            0 => Node::Cancelled { tasks: small },
-            1 => Node::Cancelling {
+            0 => ClosureNode::Cancelled { tasks: small },
+            1 => ClosureNode::Cancelling {
                 tasks: small,
                 by: self.random.below(u64::from(small)) as u32,
             },
             2 | 3 => self.counted_loop(budget),
-            4..=6 => Node::Catch(Box::new(self.node(budget, depth))),
-            7 if self.limits.resize.is_none() && self.may_cost() => Node::Broadcast {
+            4..=6 => ClosureNode::Catch(Box::new(self.node(budget, depth))),
+            7 if self.limits.resize.is_none() && self.may_cost() => ClosureNode::Broadcast {
                 seed: self.random.next(),
                 throw: (self.limits.throws && self.random.one_in(2))
                     .then(|| (self.random.below(8) as u32, self.id())),
             },
-            8 if self.may_cost() => Node::Blocking {
+            8 if self.may_cost() => ClosureNode::Blocking {
                 sleep_us: self.random.pick(&[0, 0, 1, 100]),
                 node: Box::new(self.node(budget, depth)),
             },
-            9 if self.may_enter() => Node::Install {
+            9 if self.may_enter() => ClosureNode::Install {
                 pool: self.other_pool(),
                 node: Box::new(self.node(budget, depth)),
             },
-            10 if self.may_enter() => Node::Root {
+            10 if self.may_enter() => ClosureNode::Root {
                 pool: Some(self.other_pool()),
                 task: Box::new(self.task(budget, depth)),
             },
-            12 | 13 => Node::Tagged {
+            12 | 13 => ClosureNode::Tagged {
                 tag: self.random.next(),
                 node: Box::new(self.node(budget, depth)),
             },
             14 => self.stoppable(budget, depth),
-            15 if self.may_cost() => Node::Waits {
+            15 if self.may_cost() => ClosureNode::Waits {
                 by_deadline: self.random.one_in(4),
             },
             // A detached job in a part that may be stopped may be dropped; then nobody hears of it.
@@ -225,7 +227,7 @@ impl Maker {
                 self.in_job = true;
                 let node = self.node(budget, depth);
                 self.in_job = false;
-                Node::Job {
+                ClosureNode::Job {
                     priority: self.random.pick(&PRIORITIES),
                     node: Arc::new(node),
                 }
@@ -234,7 +236,7 @@ impl Maker {
         }
     }
 
-    fn stoppable(&mut self, budget: u64, depth: u32) -> Node {
+    fn stoppable(&mut self, budget: u64, depth: u32) -> ClosureNode {
         let after = self.random.below(300) as u32;
         let stop = match self.may_cost() {
             true => self
@@ -246,7 +248,7 @@ impl Maker {
         self.in_stop |= stop != Stop::Never;
         let node = Box::new(self.node(budget, depth));
         self.in_stop = before;
-        Node::Stoppable { stop, node }
+        ClosureNode::Stoppable { stop, node }
     }
 
     /// A job outlives the program's hold on its pools.
@@ -254,10 +256,10 @@ impl Maker {
         self.limits.pools > 0 && !self.in_job && self.may_cost()
     }
 
-    fn counted_loop(&mut self, budget: u64) -> Node {
+    fn counted_loop(&mut self, budget: u64) -> ClosureNode {
         let end = self.random.magnitude(budget.clamp(1, 5000)) as u32;
         let throws = self.limits.throws && self.random.one_in(3);
-        Node::Loop {
+        ClosureNode::Loop {
             kind: self.random.pick(&[
                 LoopKind::For,
                 LoopKind::Chunks,
@@ -326,7 +328,7 @@ impl Maker {
         ])
     }
 
-    fn tree(&mut self, children: Vec<Child>, inner: Option<Node>) -> Tree {
+    fn tree(&mut self, children: Vec<Child>, inner: Option<ClosureNode>) -> TaskTree {
         let throws = self.limits.throws && self.random.one_in(12);
         let pause = match self.random.below(12) {
             0 => Pause::ByRef,
@@ -334,7 +336,7 @@ impl Maker {
             2 if self.may_cost() => Pause::Foreign,
             _ => Pause::None,
         };
-        Tree {
+        TaskTree {
             value: self.random.next(),
             pause,
             inner,

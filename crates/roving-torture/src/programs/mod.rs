@@ -23,8 +23,8 @@ use crate::census::Census;
 use crate::dog::Dog;
 use crate::heap;
 use crate::random::mix2;
-use crate::row::{Failure, Figure, Outcome, Run};
-use round::{CLIENTS_MAX, Done, Plan, Wrong};
+use crate::row::{BrokenPromise, Outcome, RowFigure, RowRun};
+use round::{CLIENTS_MAX, DrawnRound, RoundCounts, Wrong};
 
 /// The goal of the full run.
 const TASKS: f64 = 1e9;
@@ -42,15 +42,15 @@ fn censuses() -> Vec<&'static Census> {
 }
 
 /// Rounds until the time is over.
-pub(crate) fn run(run: &Run<'_>) -> Outcome {
+pub(crate) fn run(run: &RowRun<'_>) -> Outcome {
     let censuses = censuses();
     let tasks_max = run.part_of(TASKS_MAX as f64, 10_000.0) as u64;
     let (tasks, programs) = (run.part_of(TASKS, 1e4), run.part_of(PROGRAMS, 10.0));
-    let (mut sum, mut rounds) = (Done::default(), 0_u64);
+    let (mut sum, mut rounds) = (RoundCounts::default(), 0_u64);
     let mut blocks_least = i64::MAX;
     let mut blocks_kept = 0;
     while !run.is_over(sum.tasks as f64 >= tasks && sum.programs as f64 >= programs) {
-        let plan = Plan::new(mix2(run.seed, rounds), tasks_max);
+        let plan = DrawnRound::new(mix2(run.seed, rounds), tasks_max);
         let done = round::run(&plan, None, &censuses, run.dog)
             .map_err(|wrong| failure(&plan, &wrong, run.dog))?;
         sum.add(&done);
@@ -63,7 +63,7 @@ pub(crate) fn run(run: &Run<'_>) -> Outcome {
         blocks_least = blocks_least.min(blocks);
         blocks_kept = blocks - blocks_least;
         if blocks_kept > BLOCKS_KEPT {
-            return Err(Failure {
+            return Err(BrokenPromise {
                 text: format!(
                     "after {rounds} rounds {blocks_kept} more blocks of memory are in use than \
                      before, with all pools gone ({})",
@@ -96,39 +96,39 @@ fn settled(most: i64) -> i64 {
 }
 
 fn figures(
-    sum: &Done,
+    sum: &RoundCounts,
     rounds: u64,
     blocks_kept: i64,
     tasks: f64,
     programs: f64,
-    run: &Run<'_>,
-) -> Vec<Figure> {
-    let none = |what: &str| Figure::at_most(what, 0.0, 0.0, "programs");
+    run: &RowRun<'_>,
+) -> Vec<RowFigure> {
+    let none = |what: &str| RowFigure::at_most(what, 0.0, 0.0, "programs");
     vec![
-        Figure::at_least("tasks run", sum.tasks as f64, tasks, "tasks"),
-        Figure::at_least("programs run", sum.programs as f64, programs, "programs"),
+        RowFigure::at_least("tasks run", sum.tasks as f64, tasks, "tasks"),
+        RowFigure::at_least("programs run", sum.programs as f64, programs, "programs"),
         none("programs with a wrong value, panic or count"),
         none("programs that hang"),
         none("programs that leak a value or drop one twice"),
-        Figure::at_most(
+        RowFigure::at_most(
             "blocks of memory kept when all pools are gone",
             blocks_kept as f64,
             BLOCKS_KEPT as f64,
             "blocks",
         ),
-        Figure::told("sets of pools", rounds as f64, "sets"),
-        Figure::told(
+        RowFigure::told("sets of pools", rounds as f64, "sets"),
+        RowFigure::told(
             "programs that came to a value",
             sum.values as f64,
             "programs",
         ),
-        Figure::told(
+        RowFigure::told(
             "programs that panicked, as they must",
             sum.panics as f64,
             "programs",
         ),
-        Figure::told("detached jobs", sum.jobs as f64, "jobs"),
-        Figure::told(
+        RowFigure::told("detached jobs", sum.jobs as f64, "jobs"),
+        RowFigure::told(
             "tasks a second",
             sum.tasks as f64 / run.start.elapsed().as_secs_f64(),
             "tasks/s",
@@ -137,7 +137,7 @@ fn figures(
 }
 
 /// Describes a failure, with the smallest program that fails in the same way.
-fn failure(plan: &Plan, wrong: &Wrong, dog: &Dog) -> Failure {
+fn failure(plan: &DrawnRound, wrong: &Wrong, dog: &Dog) -> BrokenPromise {
     let mut text = format!("round {} on {}: {}", plan.seed, plan.setup, wrong.text);
     if let Some(number) = wrong.program {
         let (seed, limits) = plan.programs[number];
@@ -149,7 +149,7 @@ fn failure(plan: &Plan, wrong: &Wrong, dog: &Dog) -> Failure {
             None => "\nalone it does not fail again in a few tries".to_owned(),
         });
     }
-    Failure {
+    BrokenPromise {
         text,
         replay: plan.replay(wrong.program),
     }
@@ -162,17 +162,17 @@ pub(crate) fn replay(
     only: Option<usize>,
     times: u64,
     dog: &Dog,
-) -> Result<String, Failure> {
-    let plan = Plan::new(seed, tasks_max);
+) -> Result<String, BrokenPromise> {
+    let plan = DrawnRound::new(seed, tasks_max);
     if let Some(only) = only.filter(|only| *only >= plan.programs.len()) {
         let last = plan.programs.len() - 1;
-        return Err(Failure {
+        return Err(BrokenPromise {
             text: format!("--only {only}: the round has programs 0 to {last}"),
             replay: plan.replay(None),
         });
     }
     let censuses = censuses();
-    let mut sum = Done::default();
+    let mut sum = RoundCounts::default();
     for _ in 0..times {
         let done =
             round::run(&plan, only, &censuses, dog).map_err(|wrong| failure(&plan, &wrong, dog))?;

@@ -12,12 +12,12 @@ pub(crate) type Id = u32;
 
 /// A closure's part of a program.
 #[derive(Clone, Debug)]
-pub(crate) enum Node {
+pub(crate) enum ClosureNode {
     Leaf(u64),
     Throw(Id),
-    Join(Box<(Node, Node)>),
+    Join(Box<(ClosureNode, ClosureNode)>),
     /// `join_context`, with closures and results that do not fit a slot.
-    Wide(Box<(Node, Node)>),
+    Wide(Box<(ClosureNode, ClosureNode)>),
     /// A full binary tree of joins. Its closures own counted values, or nothing at all.
     Heap {
         depth: u32,
@@ -26,13 +26,13 @@ pub(crate) enum Node {
     },
     Scope {
         kind: ScopeKind,
-        steps: Vec<Step>,
+        steps: Vec<ScopeStep>,
     },
     /// Many small tasks in one scope.
     Flat {
         tasks: u32,
         seed: u64,
-        shape: Shape,
+        shape: SpawnShape,
     },
     /// A scope that is cancelled before it spawns: nothing of it runs.
     Cancelled {
@@ -50,7 +50,7 @@ pub(crate) enum Node {
         throw: Option<(u32, Id)>,
     },
     /// Where a panic ends.
-    Catch(Box<Node>),
+    Catch(Box<ClosureNode>),
     /// Once on each worker; the worker with that index throws, if there is one.
     Broadcast {
         seed: u64,
@@ -58,12 +58,12 @@ pub(crate) enum Node {
     },
     Blocking {
         sleep_us: u32,
-        node: Box<Node>,
+        node: Box<ClosureNode>,
     },
     /// In another pool, or in the same.
     Install {
         pool: usize,
-        node: Box<Node>,
+        node: Box<ClosureNode>,
     },
     /// A root of async tasks: here, or in that pool.
     Root {
@@ -73,14 +73,14 @@ pub(crate) enum Node {
     /// With a tag that everything inside inherits.
     Tagged {
         tag: u64,
-        node: Box<Node>,
+        node: Box<ClosureNode>,
     },
     /// The innermost tag.
     Seen,
     /// Under a request to stop.
     Stoppable {
         stop: Stop,
-        node: Box<Node>,
+        node: Box<ClosureNode>,
     },
     /// Async tasks that wait until they are cancelled.
     Waits {
@@ -90,7 +90,7 @@ pub(crate) enum Node {
     Job {
         /// Of a class, in the program's first pool.
         priority: Option<Priority>,
-        node: Arc<Node>,
+        node: Arc<ClosureNode>,
     },
     /// The first pool has so many workers from now on.
     Resize(usize),
@@ -117,22 +117,22 @@ pub(crate) enum Stop {
 
 /// A step in the body of a scope, one after the other.
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
-    Spawn(Node),
+pub(crate) enum ScopeStep {
+    Spawn(ClosureNode),
     /// With a tag of its own.
-    SpawnTagged(u64, Node),
+    SpawnTagged(u64, ClosureNode),
     /// A task that spawns another before it does its own part.
-    Chain(Node, Node),
+    Chain(ClosureNode, ClosureNode),
     /// In the body itself.
-    Here(Node),
+    Here(ClosureNode),
     /// From a thread that is no worker.
-    Foreign(Node),
+    Foreign(ClosureNode),
     /// On each worker.
     Broadcast(u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum SpawnShape {
     /// The body spawns them all; closures own nothing.
     Bare,
     /// The body spawns them all; each owns a counted value.
@@ -155,7 +155,7 @@ pub(crate) enum LoopKind {
 /// An async task's part of a program.
 #[derive(Clone, Debug)]
 pub(crate) enum TaskNode {
-    Tree(Tree),
+    Tree(TaskTree),
     /// A full binary tree of tasks.
     Fib {
         depth: u32,
@@ -173,10 +173,10 @@ pub(crate) enum TaskNode {
 
 /// A task with children.
 #[derive(Clone, Debug)]
-pub(crate) struct Tree {
+pub(crate) struct TaskTree {
     pub(crate) value: u64,
     pub(crate) pause: Pause,
-    pub(crate) inner: Option<Node>,
+    pub(crate) inner: Option<ClosureNode>,
     pub(crate) children: Vec<Child>,
     /// Thrown after the children were made, before those are awaited that wait for the end.
     pub(crate) throw: Option<Id>,

@@ -19,7 +19,7 @@ use crate::random::{mix, mix2};
 
 /// The context of every part of a running program.
 #[derive(Clone, Copy)]
-pub(crate) struct Cx<'p> {
+pub(crate) struct PartContext<'p> {
     pub(crate) census: &'static Census,
     /// The pools that it may enter. None for a detached job.
     pub(crate) pools: &'p [Pool],
@@ -66,14 +66,14 @@ pub(crate) fn caught<R>(f: impl FnOnce() -> R) -> Result<R, Id> {
 }
 
 /// A value too large for a slot.
-struct Large(
+struct OversizedValue(
     [u64; 12],
     #[expect(dead_code, reason = "its drop is counted")] Counted,
 );
 
-impl Large {
-    fn new(value: u64, census: &'static Census) -> Large {
-        Large([value; 12], census.one())
+impl OversizedValue {
+    fn new(value: u64, census: &'static Census) -> OversizedValue {
+        OversizedValue([value; 12], census.one())
     }
 
     fn value(&self) -> u64 {
@@ -84,32 +84,34 @@ impl Large {
 }
 
 /// Evaluates a part of a program on this worker and others.
-pub(crate) fn node(node: &Node, cx: Cx<'_>) -> u64 {
+pub(crate) fn node(node: &ClosureNode, cx: PartContext<'_>) -> u64 {
     match node {
-        Node::Leaf(value) => mix(*value),
-        Node::Throw(id) => throw(*id, cx.census),
-        Node::Join(both) => join(both, cx),
-        Node::Wide(both) => wide(both, cx),
-        Node::Heap { depth, seed, owned } => match owned {
+        ClosureNode::Leaf(value) => mix(*value),
+        ClosureNode::Throw(id) => throw(*id, cx.census),
+        ClosureNode::Join(both) => join(both, cx),
+        ClosureNode::Wide(both) => wide(both, cx),
+        ClosureNode::Heap { depth, seed, owned } => match owned {
             true => owned_heap(*seed, *depth, 0, cx.census),
             false => {
                 cx.census.ran((1 << depth) - 1);
                 bare_heap(*seed, *depth, 0)
             }
         },
-        Node::Scope { kind, steps } => scope(*kind, steps, cx),
-        Node::Flat { tasks, seed, shape } => flat(u64::from(*tasks), *seed, *shape, cx.census),
-        Node::Cancelled { tasks } => cancelled(*tasks, cx.census),
-        Node::Cancelling { tasks, by } => cancelling(*tasks, *by, cx.census),
-        Node::Loop {
+        ClosureNode::Scope { kind, steps } => scope(*kind, steps, cx),
+        ClosureNode::Flat { tasks, seed, shape } => {
+            flat(u64::from(*tasks), *seed, *shape, cx.census)
+        }
+        ClosureNode::Cancelled { tasks } => cancelled(*tasks, cx.census),
+        ClosureNode::Cancelling { tasks, by } => cancelling(*tasks, *by, cx.census),
+        ClosureNode::Loop {
             kind,
             end,
             seed,
             throw,
         } => counted_loop(*kind, *end as usize, *seed, *throw, cx.census),
-        Node::Catch(inner) => caught(|| self::node(inner, cx)).unwrap_or(CAUGHT),
-        Node::Broadcast { seed, throw } => broadcast(*seed, *throw, cx.census),
-        Node::Blocking { sleep_us, node } => {
+        ClosureNode::Catch(inner) => caught(|| self::node(inner, cx)).unwrap_or(CAUGHT),
+        ClosureNode::Broadcast { seed, throw } => broadcast(*seed, *throw, cx.census),
+        ClosureNode::Blocking { sleep_us, node } => {
             let owned = cx.census.one();
             roving::blocking(move || {
                 let _owned = owned;
@@ -119,23 +121,23 @@ pub(crate) fn node(node: &Node, cx: Cx<'_>) -> u64 {
                 self::node(node, cx)
             })
         }
-        Node::Install { pool, node } => {
+        ClosureNode::Install { pool, node } => {
             let owned = cx.census.one();
             cx.pools[*pool].install(move || {
                 let _owned = owned;
                 self::node(node, cx)
             })
         }
-        Node::Root { pool, task } => match pool {
+        ClosureNode::Root { pool, task } => match pool {
             Some(pool) => cx.pools[*pool].run(|s| tasks::root(s, task, cx)),
             None => roving::task::scope(|s| tasks::root(s, task, cx)),
         },
-        Node::Tagged { tag, node } => contexts::tagged(*tag, || self::node(node, cx)),
-        Node::Seen => contexts::seen(),
-        Node::Stoppable { stop, node } => contexts::stoppable(*stop, node, cx),
-        Node::Waits { by_deadline } => contexts::waits(*by_deadline, cx),
-        Node::Job { priority, node } => job(*priority, node, cx),
-        Node::Resize(workers) => {
+        ClosureNode::Tagged { tag, node } => contexts::tagged(*tag, || self::node(node, cx)),
+        ClosureNode::Seen => contexts::seen(),
+        ClosureNode::Stoppable { stop, node } => contexts::stoppable(*stop, node, cx),
+        ClosureNode::Waits { by_deadline } => contexts::waits(*by_deadline, cx),
+        ClosureNode::Job { priority, node } => job(*priority, node, cx),
+        ClosureNode::Resize(workers) => {
             let resized = cx.pools[0].resize(*workers);
             assert!(resized.is_ok(), "{resized:?}");
             4
@@ -143,7 +145,7 @@ pub(crate) fn node(node: &Node, cx: Cx<'_>) -> u64 {
     }
 }
 
-fn join(both: &(Node, Node), cx: Cx<'_>) -> u64 {
+fn join(both: &(ClosureNode, ClosureNode), cx: PartContext<'_>) -> u64 {
     let (in_a, in_b) = (cx.census.one(), cx.census.one());
     let a = move || (node(&both.0, cx), in_a);
     let b = move || {
@@ -154,16 +156,19 @@ fn join(both: &(Node, Node), cx: Cx<'_>) -> u64 {
     a.0.rotate_left(1) ^ b.0
 }
 
-fn wide(both: &(Node, Node), cx: Cx<'_>) -> u64 {
-    let (in_a, in_b) = (Large::new(1, cx.census), Large::new(2, cx.census));
+fn wide(both: &(ClosureNode, ClosureNode), cx: PartContext<'_>) -> u64 {
+    let (in_a, in_b) = (
+        OversizedValue::new(1, cx.census),
+        OversizedValue::new(2, cx.census),
+    );
     let a = move |_| {
         assert_eq!(in_a.value(), 1, "a closure changed on its way");
-        Large::new(node(&both.0, cx), cx.census)
+        OversizedValue::new(node(&both.0, cx), cx.census)
     };
     let b = move |_| {
         cx.census.ran(1);
         assert_eq!(in_b.value(), 2, "a closure changed on its way");
-        Large::new(node(&both.1, cx), cx.census)
+        OversizedValue::new(node(&both.1, cx), cx.census)
     };
     let (a, b) = roving::join_context(a, b);
     a.value().rotate_left(1) ^ b.value()
@@ -197,7 +202,7 @@ fn owned_heap(seed: u64, depth: u32, from: u64, census: &'static Census) -> u64 
     a.wrapping_add(b.0)
 }
 
-fn scope(kind: ScopeKind, steps: &[Step], cx: Cx<'_>) -> u64 {
+fn scope(kind: ScopeKind, steps: &[ScopeStep], cx: PartContext<'_>) -> u64 {
     let sum = AtomicU64::new(0);
     let here = match kind {
         ScopeKind::Scope => roving::scope(|s| take_steps(s, steps, cx, &sum)),
@@ -209,16 +214,21 @@ fn scope(kind: ScopeKind, steps: &[Step], cx: Cx<'_>) -> u64 {
     here.wrapping_add(sum.into_inner())
 }
 
-fn take_steps<'s>(s: &Scope<'s>, steps: &'s [Step], cx: Cx<'s>, sum: &'s AtomicU64) -> u64 {
+fn take_steps<'s>(
+    s: &Scope<'s>,
+    steps: &'s [ScopeStep],
+    cx: PartContext<'s>,
+    sum: &'s AtomicU64,
+) -> u64 {
     let mut here = 0_u64;
     for (index, step) in steps.iter().enumerate() {
         let index = index as u64;
         match step {
-            Step::Spawn(node) => spawn(s, node, index, cx, sum),
-            Step::SpawnTagged(tag, node) => {
+            ScopeStep::Spawn(node) => spawn(s, node, index, cx, sum),
+            ScopeStep::SpawnTagged(tag, node) => {
                 contexts::tagged(*tag, || spawn(s, node, index, cx, sum));
             }
-            Step::Chain(first, second) => {
+            ScopeStep::Chain(first, second) => {
                 let owned = cx.census.one();
                 s.spawn(move |s| {
                     let _owned = owned;
@@ -228,17 +238,17 @@ fn take_steps<'s>(s: &Scope<'s>, steps: &'s [Step], cx: Cx<'s>, sum: &'s AtomicU
                     sum.fetch_add(mix2(value, index), Relaxed);
                 });
             }
-            Step::Here(part) => {
+            ScopeStep::Here(part) => {
                 here = here.wrapping_add(mix2(node(part, cx), index));
             }
-            Step::Foreign(node) => {
+            ScopeStep::Foreign(node) => {
                 // Such a thread inherits nothing: the context is carried there.
                 let context = context::current();
                 let there = || context.run(|| spawn(s, node, index, cx, sum));
                 thread::scope(|threads| threads.spawn(there).join())
                     .unwrap_or_else(|payload| panic::resume_unwind(payload));
             }
-            Step::Broadcast(seed) => {
+            ScopeStep::Broadcast(seed) => {
                 let owned = cx.census.one();
                 s.spawn_broadcast(move |_, worker| {
                     let _owned = &owned;
@@ -251,7 +261,13 @@ fn take_steps<'s>(s: &Scope<'s>, steps: &'s [Step], cx: Cx<'s>, sum: &'s AtomicU
     here
 }
 
-fn spawn<'s>(s: &Scope<'s>, part: &'s Node, key: u64, cx: Cx<'s>, sum: &'s AtomicU64) {
+fn spawn<'s>(
+    s: &Scope<'s>,
+    part: &'s ClosureNode,
+    key: u64,
+    cx: PartContext<'s>,
+    sum: &'s AtomicU64,
+) {
     let owned = cx.census.one();
     s.spawn(move |_| {
         let _owned = owned;
@@ -260,10 +276,10 @@ fn spawn<'s>(s: &Scope<'s>, part: &'s Node, key: u64, cx: Cx<'s>, sum: &'s Atomi
     });
 }
 
-fn flat(tasks: u64, seed: u64, shape: Shape, census: &'static Census) -> u64 {
+fn flat(tasks: u64, seed: u64, shape: SpawnShape, census: &'static Census) -> u64 {
     let sum = AtomicU64::new(0);
     roving::scope(|s| match shape {
-        Shape::Bare => {
+        SpawnShape::Bare => {
             census.ran(tasks);
             for index in 0..tasks {
                 let sum = &sum;
@@ -272,7 +288,7 @@ fn flat(tasks: u64, seed: u64, shape: Shape, census: &'static Census) -> u64 {
                 });
             }
         }
-        Shape::Owned => {
+        SpawnShape::Owned => {
             for index in 0..tasks {
                 let (sum, owned) = (&sum, census.one());
                 s.spawn(move |_| {
@@ -282,8 +298,8 @@ fn flat(tasks: u64, seed: u64, shape: Shape, census: &'static Census) -> u64 {
                 });
             }
         }
-        Shape::Chain => chain(s, tasks, seed, census, &sum),
-        Shape::Tree => grow(s, 0, tasks, seed, census, &sum),
+        SpawnShape::Chain => chain(s, tasks, seed, census, &sum),
+        SpawnShape::Tree => grow(s, 0, tasks, seed, census, &sum),
     });
     sum.into_inner()
 }
@@ -353,7 +369,7 @@ fn cancelling(tasks: u32, by: u32, census: &'static Census) -> u64 {
 
 /// An accumulator whose copies are counted.
 #[derive(Clone)]
-struct Sum(u64, Counted);
+struct CountedSum(u64, Counted);
 
 fn counted_loop(
     kind: LoopKind,
@@ -394,9 +410,9 @@ fn counted_loop(
             sum.store(all.0.value(), Relaxed);
         }
         LoopKind::MapReduce => {
-            let map = |index| Sum(item(index), census.one());
-            let add = |a: Sum, b: Sum| Sum(a.0.wrapping_add(b.0), a.1);
-            let all = roving::map_reduce(0..end, Sum(0, census.one()), map, add);
+            let map = |index| CountedSum(item(index), census.one());
+            let add = |a: CountedSum, b: CountedSum| CountedSum(a.0.wrapping_add(b.0), a.1);
+            let all = roving::map_reduce(0..end, CountedSum(0, census.one()), map, add);
             sum.store(all.0, Relaxed);
         }
     }
@@ -419,12 +435,12 @@ fn broadcast(seed: u64, throws: Option<(u32, Id)>, census: &'static Census) -> u
 }
 
 /// The job runs until some time; the program's end waits for it.
-fn job(priority: Option<Priority>, part: &Arc<Node>, cx: Cx<'_>) -> u64 {
+fn job(priority: Option<Priority>, part: &Arc<ClosureNode>, cx: PartContext<'_>) -> u64 {
     let census = cx.census;
     let (part, owned) = (Arc::clone(part), census.one());
     let job = move || {
         census.ran(1);
-        let value = node(&part, Cx { census, pools: &[] });
+        let value = node(&part, PartContext { census, pools: &[] });
         drop((owned, part));
         // The last thing, because somebody waits for it. A panic goes to the pool's handler.
         census.job_ended(Ok(mix(value)));

@@ -8,13 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 use super::generate::{self, Limits};
-use super::node::Node;
-use super::parallel::{Cx, node, thrown};
+use super::node::ClosureNode;
+use super::parallel::{PartContext, node, thrown};
 use super::serial::{self, Expected};
-use super::setup::{Pools, Setup};
+use super::setup::{RoundPools, RoundSetup};
 use crate::census::Census;
 use crate::dog::Dog;
-use crate::random::{Random, mix2};
+use crate::random::{SplitMix, mix2};
 
 /// Most threads that hand in programs at once.
 pub(crate) const CLIENTS_MAX: usize = 3;
@@ -23,20 +23,20 @@ const CLIENT_STACK: usize = 16 << 20;
 
 /// All of a round: it follows from its seed, and from how large its programs may be.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct DrawnRound {
     pub(crate) seed: u64,
     pub(crate) tasks_max: u64,
-    pub(crate) setup: Setup,
+    pub(crate) setup: RoundSetup,
     pub(crate) clients: usize,
     /// The pools are shut down, with work in them, instead of dropped.
     ends_at_once: bool,
     pub(crate) programs: Vec<(u64, Limits)>,
 }
 
-impl Plan {
-    pub(crate) fn new(seed: u64, tasks_max: u64) -> Plan {
-        let mut random = Random::new(seed);
-        let setup = Setup::random(&mut random);
+impl DrawnRound {
+    pub(crate) fn new(seed: u64, tasks_max: u64) -> DrawnRound {
+        let mut random = SplitMix::new(seed);
+        let setup = RoundSetup::random(&mut random);
         let clients = random.between(1, CLIENTS_MAX as u64) as usize;
         let usual = tasks_max.min(1 << 17);
         let programs = (0..random.between(1, 24))
@@ -55,7 +55,7 @@ impl Plan {
                 (mix2(seed, number), limits)
             })
             .collect();
-        Plan {
+        DrawnRound {
             seed,
             tasks_max,
             setup,
@@ -78,7 +78,7 @@ impl Plan {
 
 /// The counts of what was done.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Done {
+pub(crate) struct RoundCounts {
     pub(crate) programs: u64,
     pub(crate) tasks: u64,
     pub(crate) values: u64,
@@ -86,8 +86,8 @@ pub(crate) struct Done {
     pub(crate) jobs: u64,
 }
 
-impl Done {
-    pub(crate) fn add(&mut self, other: &Done) {
+impl RoundCounts {
+    pub(crate) fn add(&mut self, other: &RoundCounts) {
         self.programs += other.programs;
         self.tasks += other.tasks;
         self.values += other.values;
@@ -106,11 +106,11 @@ pub(crate) struct Wrong {
 
 /// Runs the programs of a plan, or one of them only, each against its serial evaluation.
 pub(crate) fn run(
-    plan: &Plan,
+    plan: &DrawnRound,
     only: Option<usize>,
     censuses: &[&'static Census],
     dog: &Dog,
-) -> Result<Done, Wrong> {
+) -> Result<RoundCounts, Wrong> {
     let pools = plan.setup.build().map_err(|error| Wrong {
         program: None,
         text: format!("the pools could not be built: {error}"),
@@ -118,7 +118,7 @@ pub(crate) fn run(
     let pools = Arc::new(pools);
     let next = AtomicUsize::new(only.unwrap_or(0));
     let end = only.map_or(plan.programs.len(), |only| only + 1);
-    let result = Mutex::new(Ok(Done::default()));
+    let result = Mutex::new(Ok(RoundCounts::default()));
     let client = |census: &'static Census| {
         loop {
             let number = next.fetch_add(1, Relaxed);
@@ -171,12 +171,12 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 fn one(
-    plan: &Plan,
+    plan: &DrawnRound,
     number: usize,
-    pools: &Arc<Pools>,
+    pools: &Arc<RoundPools>,
     census: &'static Census,
     dog: &Dog,
-) -> Result<Done, String> {
+) -> Result<RoundCounts, String> {
     let (seed, limits) = plan.programs[number];
     let program = generate::program(seed, limits);
     let leash = dog.watch_with(
@@ -199,14 +199,14 @@ enum Real {
 
 /// Runs a program and compares everything that can be seen with what is expected.
 pub(crate) fn check(
-    program: &Node,
+    program: &ClosureNode,
     expected: &Expected,
-    pools: &Pools,
+    pools: &RoundPools,
     census: &'static Census,
     limit: Duration,
-) -> Result<Done, String> {
+) -> Result<RoundCounts, String> {
     census.reset();
-    let cx = Cx {
+    let cx = PartContext {
         census,
         pools: &pools.all,
     };
@@ -236,7 +236,7 @@ pub(crate) fn check(
     }
     wait_for_jobs(expected, pools, census, limit)?;
     check_counts(expected, census)?;
-    Ok(Done {
+    Ok(RoundCounts {
         programs: 1,
         tasks: census.counts().ran,
         values,
@@ -254,7 +254,7 @@ fn real_panic(payload: Box<dyn Any + Send>) -> Real {
 
 fn wait_for_jobs(
     expected: &Expected,
-    pools: &Pools,
+    pools: &RoundPools,
     census: &'static Census,
     limit: Duration,
 ) -> Result<(), String> {

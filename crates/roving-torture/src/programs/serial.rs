@@ -32,7 +32,7 @@ pub(crate) struct Expected {
 }
 
 /// Evaluates a program for pools with so many workers; it runs in the first.
-pub(crate) fn expected(node: &Node, workers: &[usize]) -> Expected {
+pub(crate) fn expected(node: &ClosureNode, workers: &[usize]) -> Expected {
     let mut serial = Serial {
         workers,
         here: 0,
@@ -85,31 +85,31 @@ impl Serial<'_> {
         self.expected.ran_max += tasks;
     }
 
-    fn node(&mut self, node: &Node) -> Result<u64, Ids> {
+    fn node(&mut self, node: &ClosureNode) -> Result<u64, Ids> {
         match node {
-            Node::Leaf(value) => Ok(mix(*value)),
-            Node::Throw(id) => self.throw(*id, 0),
-            Node::Join(both) | Node::Wide(both) => {
+            ClosureNode::Leaf(value) => Ok(mix(*value)),
+            ClosureNode::Throw(id) => self.throw(*id, 0),
+            ClosureNode::Join(both) | ClosureNode::Wide(both) => {
                 self.ran(1);
                 let (a, b) = (self.node(&both.0), self.node(&both.1));
                 Ok(a?.rotate_left(1) ^ b?)
             }
-            Node::Heap { depth, seed, .. } => {
+            ClosureNode::Heap { depth, seed, .. } => {
                 self.ran((1 << depth) - 1);
                 Ok(leaves(*seed, 1 << depth))
             }
-            Node::Scope { kind, steps } => self.scope(*kind, steps),
-            Node::Flat { tasks, seed, .. } => {
+            ClosureNode::Scope { kind, steps } => self.scope(*kind, steps),
+            ClosureNode::Flat { tasks, seed, .. } => {
                 self.ran(u64::from(*tasks));
                 Ok(leaves(*seed, u64::from(*tasks)))
             }
-            Node::Cancelled { .. } => Ok(1),
-            Node::Cancelling { tasks, .. } => {
+            ClosureNode::Cancelled { .. } => Ok(1),
+            ClosureNode::Cancelling { tasks, .. } => {
                 self.expected.ran_min += u64::from(*tasks > 0);
                 self.expected.ran_max += u64::from(*tasks);
                 Ok(2)
             }
-            Node::Loop {
+            ClosureNode::Loop {
                 kind,
                 end,
                 seed,
@@ -119,8 +119,8 @@ impl Serial<'_> {
                 None if *kind == LoopKind::Reduce => Ok(reduction::serial(*seed, *end as usize)),
                 None => Ok(leaves(*seed, u64::from(*end))),
             },
-            Node::Catch(node) => Ok(self.node(node).unwrap_or(CAUGHT)),
-            Node::Broadcast { seed, throw } => {
+            ClosureNode::Catch(node) => Ok(self.node(node).unwrap_or(CAUGHT)),
+            ClosureNode::Broadcast { seed, throw } => {
                 let workers = self.workers[self.here] as u64;
                 self.ran(workers);
                 match throw {
@@ -128,18 +128,22 @@ impl Serial<'_> {
                     _ => Ok(leaves(*seed, workers)),
                 }
             }
-            Node::Blocking { node, .. } => self.node(node),
-            Node::Install { pool, node } => self.elsewhere(Some(*pool), |serial| serial.node(node)),
-            Node::Root { pool, task } => self.elsewhere(*pool, |serial| serial.root(task)),
-            Node::Tagged { tag, node } => self.tagged(Some(*tag), |serial| serial.node(node)),
-            Node::Seen => Ok(mix(self.tag)),
-            Node::Stoppable { stop, node } => self.stoppable(*stop, node),
-            Node::Waits { .. } => {
+            ClosureNode::Blocking { node, .. } => self.node(node),
+            ClosureNode::Install { pool, node } => {
+                self.elsewhere(Some(*pool), |serial| serial.node(node))
+            }
+            ClosureNode::Root { pool, task } => self.elsewhere(*pool, |serial| serial.root(task)),
+            ClosureNode::Tagged { tag, node } => {
+                self.tagged(Some(*tag), |serial| serial.node(node))
+            }
+            ClosureNode::Seen => Ok(mix(self.tag)),
+            ClosureNode::Stoppable { stop, node } => self.stoppable(*stop, node),
+            ClosureNode::Waits { .. } => {
                 self.expected.ran_max += 2;
                 Ok(STOPPED)
             }
-            Node::Resize(_) => Ok(4),
-            Node::Job { priority, node } => {
+            ClosureNode::Resize(_) => Ok(4),
+            ClosureNode::Job { priority, node } => {
                 let pool = priority.map(|_| 0);
                 self.elsewhere(pool, |serial| serial.job(node));
                 Ok(3)
@@ -170,7 +174,7 @@ impl Serial<'_> {
         result
     }
 
-    fn stoppable(&mut self, stop: Stop, node: &Node) -> Result<u64, Ids> {
+    fn stoppable(&mut self, stop: Stop, node: &ClosureNode) -> Result<u64, Ids> {
         match stop {
             Stop::Never => self.node(node),
             Stop::Before => Ok(STOPPED),
@@ -186,7 +190,7 @@ impl Serial<'_> {
         }
     }
 
-    fn job(&mut self, node: &Node) {
+    fn job(&mut self, node: &ClosureNode) {
         self.ran(1);
         self.expected.jobs += 1;
         match self.node(node) {
@@ -201,7 +205,7 @@ impl Serial<'_> {
     }
 
     /// The body's panic wins; otherwise it is that of any task. All tasks that were spawned run.
-    fn scope(&mut self, kind: ScopeKind, steps: &[Step]) -> Result<u64, Ids> {
+    fn scope(&mut self, kind: ScopeKind, steps: &[ScopeStep]) -> Result<u64, Ids> {
         // Tasks run in the scope's pool, the body where it is.
         let pool = match kind {
             ScopeKind::InPlaceOf(pool) => pool,
@@ -209,7 +213,7 @@ impl Serial<'_> {
         };
         let (mut sum, mut failed) = (0_u64, Ids::new());
         for (index, step) in steps.iter().enumerate() {
-            let mut task = |serial: &mut Self, node: &Node, key: u64| {
+            let mut task = |serial: &mut Self, node: &ClosureNode, key: u64| {
                 serial.ran(1);
                 match serial.elsewhere(Some(pool), |serial| serial.node(node)) {
                     Ok(value) => sum = sum.wrapping_add(mix2(value, key)),
@@ -218,19 +222,19 @@ impl Serial<'_> {
             };
             let index = index as u64;
             match step {
-                Step::Spawn(node) | Step::Foreign(node) => task(self, node, index),
-                Step::SpawnTagged(tag, node) => {
+                ScopeStep::Spawn(node) | ScopeStep::Foreign(node) => task(self, node, index),
+                ScopeStep::SpawnTagged(tag, node) => {
                     self.tagged(Some(*tag), |serial| task(serial, node, index));
                 }
-                Step::Chain(first, second) => {
+                ScopeStep::Chain(first, second) => {
                     task(self, first, index);
                     task(self, second, !index);
                 }
-                Step::Here(node) => {
+                ScopeStep::Here(node) => {
                     let value = self.node(node)?;
                     sum = sum.wrapping_add(mix2(value, index));
                 }
-                Step::Broadcast(seed) => {
+                ScopeStep::Broadcast(seed) => {
                     let workers = self.workers[pool] as u64;
                     self.ran(workers);
                     sum = sum.wrapping_add(leaves(*seed, workers));
@@ -269,7 +273,7 @@ impl Serial<'_> {
         }
     }
 
-    fn tree(&mut self, tree: &Tree) -> Result<u64, Ids> {
+    fn tree(&mut self, tree: &TaskTree) -> Result<u64, Ids> {
         let mut held = Vec::new();
         let result = self.tree_body(tree, &mut held);
         // Handles that were not awaited: what those tasks panic with goes to the root.
@@ -283,7 +287,7 @@ impl Serial<'_> {
 
     fn tree_body(
         &mut self,
-        tree: &Tree,
+        tree: &TaskTree,
         held: &mut Vec<(u64, Result<u64, Ids>)>,
     ) -> Result<u64, Ids> {
         let mut value = mix(tree.value) ^ mix(self.tag);
@@ -341,14 +345,14 @@ impl Child {
 mod tests {
     use super::*;
 
-    fn boxed(a: Node, b: Node) -> Box<(Node, Node)> {
+    fn boxed(a: ClosureNode, b: ClosureNode) -> Box<(ClosureNode, ClosureNode)> {
         Box::new((a, b))
     }
 
     #[test]
     fn of_a_join_the_first_panic_counts_and_both_sides_run() {
-        let inner = Node::Join(boxed(Node::Leaf(1), Node::Throw(5)));
-        let node = Node::Join(boxed(Node::Throw(4), inner));
+        let inner = ClosureNode::Join(boxed(ClosureNode::Leaf(1), ClosureNode::Throw(5)));
+        let node = ClosureNode::Join(boxed(ClosureNode::Throw(4), inner));
         let expected = expected(&node, &[2]);
         assert_eq!(expected.outcome, Err(vec![4]));
         assert_eq!((expected.ran_min, expected.ran_max), (2, 2));
@@ -356,13 +360,19 @@ mod tests {
 
     #[test]
     fn of_a_scope_any_panic_may_come_out_but_that_of_the_body_wins() {
-        let tasks = [Step::Spawn(Node::Throw(2)), Step::Spawn(Node::Throw(1))];
-        let with = |last: Vec<Step>| Node::Scope {
+        let tasks = [
+            ScopeStep::Spawn(ClosureNode::Throw(2)),
+            ScopeStep::Spawn(ClosureNode::Throw(1)),
+        ];
+        let with = |last: Vec<ScopeStep>| ClosureNode::Scope {
             kind: ScopeKind::Scope,
             steps: tasks.iter().cloned().chain(last).collect(),
         };
         assert_eq!(expected(&with(vec![]), &[1]).outcome, Err(vec![1, 2]));
-        let body = vec![Step::Here(Node::Throw(3)), Step::Spawn(Node::Throw(9))];
+        let body = vec![
+            ScopeStep::Here(ClosureNode::Throw(3)),
+            ScopeStep::Spawn(ClosureNode::Throw(9)),
+        ];
         let of_body = expected(&with(body), &[1]);
         assert_eq!(of_body.outcome, Err(vec![3]));
         assert_eq!(
@@ -374,13 +384,13 @@ mod tests {
     #[test]
     fn a_panic_that_nobody_awaits_reaches_the_root() {
         let failing = || {
-            TaskNode::Tree(Tree {
+            TaskNode::Tree(TaskTree {
                 throw: Some(8),
                 ..tree(vec![])
             })
         };
-        fn tree(children: Vec<Child>) -> Tree {
-            Tree {
+        fn tree(children: Vec<Child>) -> TaskTree {
+            TaskTree {
                 value: 1,
                 pause: Pause::None,
                 inner: None,
@@ -401,7 +411,7 @@ mod tests {
             Fate::PassedOn,
         ] {
             let task = Box::new(TaskNode::Tree(tree(vec![child(fate)])));
-            let node = Node::Root { pool: None, task };
+            let node = ClosureNode::Root { pool: None, task };
             let expected = expected(&node, &[1]);
             assert_eq!(expected.outcome, Err(vec![8]), "{fate:?}");
             assert_eq!(expected.ran_max, 2 + u64::from(fate == Fate::PassedOn));
@@ -410,12 +420,12 @@ mod tests {
 
     #[test]
     fn a_broadcast_follows_the_pool_that_it_is_in() {
-        let node = Node::Broadcast {
+        let node = ClosureNode::Broadcast {
             seed: 1,
             throw: Some((2, 6)),
         };
         assert!(expected(&node, &[2, 3]).outcome.is_ok());
-        let inside = Node::Install {
+        let inside = ClosureNode::Install {
             pool: 1,
             node: Box::new(node),
         };

@@ -12,7 +12,7 @@ use roving::{Arena, BuildError, Dropped, Pool, PoolBuilder, Priority};
 use super::parallel::Thrown;
 use crate::census::Census;
 use crate::dog::State;
-use crate::random::Random;
+use crate::random::SplitMix;
 
 /// Native stack of a worker: programs are nested, and debug builds have large frames.
 const STACK: usize = 16 << 20;
@@ -40,7 +40,7 @@ impl Threads {
 
 /// The pools of a round: the first, in which programs begin, and others.
 #[derive(Clone, Debug)]
-pub(crate) struct Setup {
+pub(crate) struct RoundSetup {
     pub(crate) workers: usize,
     pub(crate) amount: Amount,
     order: SpawnOrder,
@@ -55,8 +55,8 @@ pub(crate) struct Setup {
     priority: Priority,
 }
 
-impl Setup {
-    pub(crate) fn random(random: &mut Random) -> Setup {
+impl RoundSetup {
+    pub(crate) fn random(random: &mut SplitMix) -> RoundSetup {
         let threads = match random.below(16) {
             0 => Threads::InPlace,
             1 => Threads::Ours,
@@ -71,7 +71,7 @@ impl Setup {
         let resizes = !threads.is_nobodys() && threads != Threads::Ours && random.one_in(4);
         let others = random.pick(&[0, 0, 1, 2]);
         let fixed = random.between(1, 8) as usize;
-        Setup {
+        RoundSetup {
             workers,
             amount: random.pick(&[Amount::One, Amount::One, Amount::Fixed(fixed), Amount::Half]),
             order: random.pick(&[
@@ -111,7 +111,7 @@ impl Setup {
                 .pool()
                 .priority(self.priority)
                 .panic_handler(job_panicked),
-            None => Pools::builder(),
+            None => RoundPools::builder(),
         };
         let builder = builder
             .workers(workers)
@@ -128,10 +128,10 @@ impl Setup {
         }
     }
 
-    pub(crate) fn build(&self) -> Result<Pools, BuildError> {
+    pub(crate) fn build(&self) -> Result<RoundPools, BuildError> {
         let mut threads = Vec::new();
         let arena = match self.threads {
-            Threads::Arena(threads) => Some(Pools::arena(threads)?),
+            Threads::Arena(threads) => Some(RoundPools::arena(threads)?),
             _ => None,
         };
         let arena = arena.as_ref();
@@ -153,7 +153,7 @@ impl Setup {
         for workers in &self.others {
             all.push(self.builder(*workers, arena).build()?);
         }
-        Ok(Pools {
+        Ok(RoundPools {
             all,
             threads,
             in_place: self.threads.is_nobodys(),
@@ -161,7 +161,7 @@ impl Setup {
     }
 }
 
-impl fmt::Display for Setup {
+impl fmt::Display for RoundSetup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -195,13 +195,13 @@ impl fmt::Display for Setup {
 }
 
 /// The pools of a round, once they run.
-pub(crate) struct Pools {
+pub(crate) struct RoundPools {
     pub(crate) all: Vec<Pool>,
     threads: Vec<JoinHandle<()>>,
     in_place: bool,
 }
 
-impl Pools {
+impl RoundPools {
     /// Of a pool whose detached jobs may panic, and whose tasks may be nested as deep as programs
     /// are.
     pub(crate) fn builder() -> PoolBuilder {
@@ -218,8 +218,8 @@ impl Pools {
     }
 
     #[cfg(target_os = "linux")]
-    pub(crate) fn of(pool: Pool) -> Pools {
-        Pools {
+    pub(crate) fn of(pool: Pool) -> RoundPools {
+        RoundPools {
             all: vec![pool],
             threads: Vec::new(),
             in_place: false,
@@ -305,7 +305,7 @@ fn job_panicked(payload: Box<dyn Any + Send>) {
     }
 }
 
-impl Pools {
+impl RoundPools {
     pub(crate) fn in_place(&self) -> bool {
         self.in_place
     }

@@ -1,7 +1,7 @@
 //! Making a program that fails smaller, as long as it fails.
 
 use super::node::*;
-use super::round::{self, Plan};
+use super::round::{self, DrawnRound};
 use super::serial;
 use crate::census::Census;
 use crate::dog::Dog;
@@ -13,15 +13,15 @@ const LOOKS: usize = 2000;
 
 /// The smallest program found that fails in the way that this one does, if it fails again at all.
 pub(crate) fn smallest(
-    program: &Node,
-    plan: &Plan,
+    program: &ClosureNode,
+    plan: &DrawnRound,
     census: &'static Census,
     dog: &Dog,
-) -> Option<(Node, String)> {
+) -> Option<(ClosureNode, String)> {
     let leash = dog.watch("shrinking", plan.replay(None));
     let pools = plan.setup.build().ok()?;
     let workers = plan.setup.all_workers();
-    let fails = |node: &Node| {
+    let fails = |node: &ClosureNode| {
         leash.stroke();
         let expected = serial::expected(node, &workers);
         (0..TRIES).find_map(|_| round::check(node, &expected, &pools, census, dog.limit()).err())
@@ -46,24 +46,24 @@ pub(crate) fn smallest(
 }
 
 /// Programs that are one step smaller: a part in the place of the whole, or a part made smaller.
-pub(crate) fn smaller(node: &Node) -> Vec<Node> {
-    let mut all: Vec<Node> = parts(node).into_iter().cloned().collect();
+pub(crate) fn smaller(node: &ClosureNode) -> Vec<ClosureNode> {
+    let mut all: Vec<ClosureNode> = parts(node).into_iter().cloned().collect();
     match node {
-        Node::Join(both) => all.extend(of_both(both).map(Node::Join)),
-        Node::Wide(both) => all.extend(of_both(both).map(Node::Wide)),
-        Node::Heap { depth, seed, owned } => {
-            all.extend((0..*depth).rev().map(|depth| Node::Heap {
+        ClosureNode::Join(both) => all.extend(of_both(both).map(ClosureNode::Join)),
+        ClosureNode::Wide(both) => all.extend(of_both(both).map(ClosureNode::Wide)),
+        ClosureNode::Heap { depth, seed, owned } => {
+            all.extend((0..*depth).rev().map(|depth| ClosureNode::Heap {
                 depth,
                 seed: *seed,
                 owned: *owned,
             }))
         }
-        Node::Flat { tasks, seed, shape } => {
+        ClosureNode::Flat { tasks, seed, shape } => {
             all.extend(
                 [tasks / 2, tasks.saturating_sub(1)]
                     .into_iter()
                     .filter_map(|fewer| {
-                        (fewer < *tasks).then_some(Node::Flat {
+                        (fewer < *tasks).then_some(ClosureNode::Flat {
                             tasks: fewer,
                             seed: *seed,
                             shape: *shape,
@@ -71,67 +71,81 @@ pub(crate) fn smaller(node: &Node) -> Vec<Node> {
                     }),
             );
         }
-        Node::Scope { kind, steps } => {
+        ClosureNode::Scope { kind, steps } => {
             for (at, step) in steps.iter().enumerate() {
-                let with = |new: Option<Step>| {
+                let with = |new: Option<ScopeStep>| {
                     let mut steps = steps.clone();
                     steps.splice(at..=at, new);
-                    Node::Scope { kind: *kind, steps }
+                    ClosureNode::Scope { kind: *kind, steps }
                 };
                 all.push(with(None));
                 all.extend(smaller_step(step).into_iter().map(|step| with(Some(step))));
             }
         }
-        Node::Catch(part) => all.extend(inside(part, Node::Catch)),
-        Node::Blocking { sleep_us, node } => {
+        ClosureNode::Catch(part) => all.extend(inside(part, ClosureNode::Catch)),
+        ClosureNode::Blocking { sleep_us, node } => {
             let sleep_us = *sleep_us;
-            all.extend(inside(node, |node| Node::Blocking { sleep_us, node }));
+            all.extend(inside(node, |node| ClosureNode::Blocking {
+                sleep_us,
+                node,
+            }));
         }
-        Node::Tagged { tag, node } => {
-            all.extend(inside(node, |node| Node::Tagged { tag: *tag, node }));
+        ClosureNode::Tagged { tag, node } => {
+            all.extend(inside(node, |node| ClosureNode::Tagged { tag: *tag, node }));
         }
-        Node::Stoppable { stop, node } => {
-            all.extend(inside(node, |node| Node::Stoppable { stop: *stop, node }));
+        ClosureNode::Stoppable { stop, node } => {
+            all.extend(inside(node, |node| ClosureNode::Stoppable {
+                stop: *stop,
+                node,
+            }));
         }
-        Node::Install { pool, node } => {
-            all.extend(inside(node, |node| Node::Install { pool: *pool, node }));
+        ClosureNode::Install { pool, node } => {
+            all.extend(inside(node, |node| ClosureNode::Install {
+                pool: *pool,
+                node,
+            }));
         }
-        Node::Root { pool, task } => {
-            all.extend(smaller_task(task).into_iter().map(|task| Node::Root {
+        ClosureNode::Root { pool, task } => all.extend(smaller_task(task).into_iter().map(
+            |task| ClosureNode::Root {
                 pool: *pool,
                 task: Box::new(task),
-            }))
-        }
+            },
+        )),
         _ => {}
     }
     all
 }
 
 /// The part made smaller, within what is around it.
-fn inside(part: &Node, around: impl Fn(Box<Node>) -> Node) -> Vec<Node> {
+fn inside(
+    part: &ClosureNode,
+    around: impl Fn(Box<ClosureNode>) -> ClosureNode,
+) -> Vec<ClosureNode> {
     let all = smaller(part).into_iter();
     all.map(|node| around(Box::new(node))).collect()
 }
 
 /// The parts of a node that are programs themselves.
-fn parts(node: &Node) -> Vec<&Node> {
+fn parts(node: &ClosureNode) -> Vec<&ClosureNode> {
     match node {
-        Node::Join(both) | Node::Wide(both) => vec![&both.0, &both.1],
-        Node::Scope { steps, .. } => steps
+        ClosureNode::Join(both) | ClosureNode::Wide(both) => vec![&both.0, &both.1],
+        ClosureNode::Scope { steps, .. } => steps
             .iter()
             .flat_map(|step| match step {
-                Step::Spawn(node)
-                | Step::SpawnTagged(_, node)
-                | Step::Here(node)
-                | Step::Foreign(node) => vec![node],
-                Step::Chain(first, second) => vec![first, second],
-                Step::Broadcast(_) => vec![],
+                ScopeStep::Spawn(node)
+                | ScopeStep::SpawnTagged(_, node)
+                | ScopeStep::Here(node)
+                | ScopeStep::Foreign(node) => vec![node],
+                ScopeStep::Chain(first, second) => vec![first, second],
+                ScopeStep::Broadcast(_) => vec![],
             })
             .collect(),
-        Node::Catch(node) | Node::Blocking { node, .. } | Node::Install { node, .. } => vec![node],
-        Node::Tagged { node, .. } | Node::Stoppable { node, .. } => vec![node],
-        Node::Job { node, .. } => vec![node],
-        Node::Root { task, .. } => match &**task {
+        ClosureNode::Catch(node)
+        | ClosureNode::Blocking { node, .. }
+        | ClosureNode::Install { node, .. } => vec![node],
+        ClosureNode::Tagged { node, .. } | ClosureNode::Stoppable { node, .. } => vec![node],
+        ClosureNode::Job { node, .. } => vec![node],
+        ClosureNode::Root { task, .. } => match &**task {
             TaskNode::Tree(tree) => tree.inner.iter().collect(),
             _ => vec![],
         },
@@ -139,7 +153,9 @@ fn parts(node: &Node) -> Vec<&Node> {
     }
 }
 
-fn of_both(both: &(Node, Node)) -> impl Iterator<Item = Box<(Node, Node)>> + use<> {
+fn of_both(
+    both: &(ClosureNode, ClosureNode),
+) -> impl Iterator<Item = Box<(ClosureNode, ClosureNode)>> + use<> {
     let first = smaller(&both.0)
         .into_iter()
         .map(|a| Box::new((a, both.1.clone())));
@@ -149,23 +165,26 @@ fn of_both(both: &(Node, Node)) -> impl Iterator<Item = Box<(Node, Node)>> + use
     first.chain(second).collect::<Vec<_>>().into_iter()
 }
 
-fn smaller_step(step: &Step) -> Vec<Step> {
+fn smaller_step(step: &ScopeStep) -> Vec<ScopeStep> {
     match step {
-        Step::Spawn(node) => smaller(node).into_iter().map(Step::Spawn).collect(),
-        Step::Here(node) => smaller(node).into_iter().map(Step::Here).collect(),
-        Step::Foreign(node) => vec![Step::Spawn(node.clone())],
-        Step::SpawnTagged(tag, node) => smaller(node)
+        ScopeStep::Spawn(node) => smaller(node).into_iter().map(ScopeStep::Spawn).collect(),
+        ScopeStep::Here(node) => smaller(node).into_iter().map(ScopeStep::Here).collect(),
+        ScopeStep::Foreign(node) => vec![ScopeStep::Spawn(node.clone())],
+        ScopeStep::SpawnTagged(tag, node) => smaller(node)
             .into_iter()
-            .map(|node| Step::SpawnTagged(*tag, node))
+            .map(|node| ScopeStep::SpawnTagged(*tag, node))
             .collect(),
-        Step::Chain(first, second) => {
-            let mut all = vec![Step::Spawn(first.clone()), Step::Spawn(second.clone())];
-            let chain = |(first, second)| Step::Chain(first, second);
+        ScopeStep::Chain(first, second) => {
+            let mut all = vec![
+                ScopeStep::Spawn(first.clone()),
+                ScopeStep::Spawn(second.clone()),
+            ];
+            let chain = |(first, second)| ScopeStep::Chain(first, second);
             let both = of_both(&(first.clone(), second.clone()));
             all.extend(both.map(|both| chain(*both)));
             all
         }
-        Step::Broadcast(_) => vec![],
+        ScopeStep::Broadcast(_) => vec![],
     }
 }
 
@@ -191,8 +210,8 @@ fn smaller_task(task: &TaskNode) -> Vec<TaskNode> {
                 );
             }
             if let Some(inner) = &tree.inner {
-                let with = |inner: Option<Node>| {
-                    TaskNode::Tree(Tree {
+                let with = |inner: Option<ClosureNode>| {
+                    TaskNode::Tree(TaskTree {
                         inner,
                         ..tree.clone()
                     })
@@ -202,7 +221,7 @@ fn smaller_task(task: &TaskNode) -> Vec<TaskNode> {
             }
             if tree.pause != Pause::None {
                 let pause = Pause::None;
-                all.push(TaskNode::Tree(Tree {
+                all.push(TaskNode::Tree(TaskTree {
                     pause,
                     ..tree.clone()
                 }));
@@ -240,8 +259,8 @@ mod tests {
     use super::super::generate::{Limits, program};
     use super::*;
 
-    fn throws(node: &Node) -> bool {
-        matches!(node, Node::Throw(_)) || parts(node).into_iter().any(throws)
+    fn throws(node: &ClosureNode) -> bool {
+        matches!(node, ClosureNode::Throw(_)) || parts(node).into_iter().any(throws)
     }
 
     /// Whatever property a program has, taking steps that keep it ends at a small one.
@@ -263,7 +282,7 @@ mod tests {
             while let Some(next) = smaller(&node).into_iter().find(throws) {
                 node = next;
             }
-            assert!(matches!(node, Node::Throw(_)), "{node:?}");
+            assert!(matches!(node, ClosureNode::Throw(_)), "{node:?}");
             shrunk += 1;
         }
         assert!(shrunk > 20, "only {shrunk} programs throw");

@@ -12,18 +12,22 @@ use roving::task::{Forked, Scope, Task};
 
 use super::contexts;
 use super::node::*;
-use super::parallel::{Cx, node, throw};
+use super::parallel::{PartContext, node, throw};
 use super::serial::NO_MESSAGE;
 use crate::census::Census;
 use crate::random::{mix, mix2};
 
 /// The first task of a root.
-pub(crate) fn root<'s>(s: Scope<'s>, task: &'s TaskNode, cx: Cx<'s>) -> impl Task<u64> + 's {
+pub(crate) fn root<'s>(
+    s: Scope<'s>,
+    task: &'s TaskNode,
+    cx: PartContext<'s>,
+) -> impl Task<u64> + 's {
     cx.census.ran(1);
     self::task(s, task, cx)
 }
 
-fn task<'s>(s: Scope<'s>, task: &'s TaskNode, cx: Cx<'s>) -> impl Task<u64> + 's {
+fn task<'s>(s: Scope<'s>, task: &'s TaskNode, cx: PartContext<'s>) -> impl Task<u64> + 's {
     let argument = cx.census.one();
     async move {
         let _argument = argument;
@@ -43,7 +47,7 @@ fn task<'s>(s: Scope<'s>, task: &'s TaskNode, cx: Cx<'s>) -> impl Task<u64> + 's
     }
 }
 
-async fn tree<'s>(s: Scope<'s>, tree: &'s Tree, cx: Cx<'s>) -> u64 {
+async fn tree<'s>(s: Scope<'s>, tree: &'s TaskTree, cx: PartContext<'s>) -> u64 {
     let local = cx.census.one();
     pause(tree.pause).await;
     let mut value = mix(tree.value) ^ contexts::seen();
@@ -72,7 +76,7 @@ async fn tree<'s>(s: Scope<'s>, tree: &'s Tree, cx: Cx<'s>) -> u64 {
 async fn start<'s>(
     s: Scope<'s>,
     child: &'s Child,
-    cx: Cx<'s>,
+    cx: PartContext<'s>,
     index: u64,
     held: &mut Vec<(u64, Forked<u64>)>,
 ) -> Option<u64> {
@@ -196,24 +200,24 @@ async fn pause(how: Pause) {
     .await;
 }
 
-enum Order {
+enum OutsideOrder {
     Wake(Waker),
     Cancel(Cancel),
     Say(Sender<()>),
 }
 
 /// A thread that wakes tasks, and is no worker.
-fn outside() -> Sender<Order> {
-    static OUTSIDE: OnceLock<Mutex<Sender<Order>>> = OnceLock::new();
+fn outside() -> Sender<OutsideOrder> {
+    static OUTSIDE: OnceLock<Mutex<Sender<OutsideOrder>>> = OnceLock::new();
     let outside = OUTSIDE.get_or_init(|| {
         let (sender, orders) = mpsc::channel();
         // It waits for orders to the end of the process.
         thread::spawn(move || {
             for order in orders {
                 match order {
-                    Order::Wake(waker) => waker.wake(),
-                    Order::Cancel(request) => request.cancel(),
-                    Order::Say(to) => drop(to.send(())),
+                    OutsideOrder::Wake(waker) => waker.wake(),
+                    OutsideOrder::Cancel(request) => request.cancel(),
+                    OutsideOrder::Say(to) => drop(to.send(())),
                 }
             }
         });
@@ -227,18 +231,18 @@ fn outside() -> Sender<Order> {
 
 fn wake_from_outside(waker: Waker) {
     // It is there to the end; otherwise the waker comes back and is dropped, and the dog barks.
-    let _ = outside().send(Order::Wake(waker));
+    let _ = outside().send(OutsideOrder::Wake(waker));
 }
 
 /// Cancels some time soon.
 pub(crate) fn cancel_from_outside(request: Cancel) {
-    let _ = outside().send(Order::Cancel(request));
+    let _ = outside().send(OutsideOrder::Cancel(request));
 }
 
 /// Returns when the thread outside has let go of all wakers that it had.
 pub(crate) fn settle_outside() {
     let (sender, said) = mpsc::channel();
-    let _ = outside().send(Order::Say(sender));
+    let _ = outside().send(OutsideOrder::Say(sender));
     let _ = said.recv();
 }
 

@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 mod signal;
 
-use crate::row::{Figure, Outcome, Run};
+use crate::row::{Outcome, RowFigure, RowRun};
 
 /// Workers of the pool.
 #[cfg(target_os = "linux")]
@@ -22,8 +22,8 @@ const PROGRAMS: f64 = 2e4;
 
 /// Elsewhere threads cannot be stopped from without.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn run(_: &Run<'_>) -> Outcome {
-    Ok(vec![Figure::skipped("workers stopped", "stops")])
+pub(crate) fn run(_: &RowRun<'_>) -> Outcome {
+    Ok(vec![RowFigure::skipped("workers stopped", "stops")])
 }
 
 #[cfg(target_os = "linux")]
@@ -39,13 +39,13 @@ mod linux {
     use super::*;
     use crate::census::Census;
     use crate::programs::Disturbed;
-    use crate::random::{Random, mix2};
-    use crate::row::Failure;
+    use crate::random::{SplitMix, mix2};
+    use crate::row::BrokenPromise;
     use crate::system;
 
     /// The state that the threads of the row share.
     #[derive(Default)]
-    struct Shared {
+    struct StopsState {
         over: AtomicBool,
         programs: AtomicU64,
         tasks: AtomicU64,
@@ -53,12 +53,12 @@ mod linux {
         failure: Mutex<Option<String>>,
     }
 
-    pub(crate) fn run(run: &Run<'_>) -> Outcome {
+    pub(crate) fn run(run: &RowRun<'_>) -> Outcome {
         let failed = |text: String| run.failure(text);
         signal::prepare().map_err(|error| failed(format!("no signal can be had: {error}")))?;
         let pool = Disturbed::pool(WORKERS, "stops").map_err(|error| failed(error.to_string()))?;
         let pool = Disturbed::new(pool);
-        let shared = Shared::default();
+        let shared = StopsState::default();
         let stops = run.part_of(STOPS, 100.0);
         let programs = run.part_of(PROGRAMS, 10.0);
         thread::scope(|threads| {
@@ -83,42 +83,42 @@ mod linux {
         pool.end();
         drop(leash);
         if let Some(text) = failure(&shared) {
-            return Err(Failure {
+            return Err(BrokenPromise {
                 text,
                 replay: run.replay(),
             });
         }
         let figure = |count: &AtomicU64| count.load(Relaxed) as f64;
         Ok(vec![
-            Figure::at_least(
+            RowFigure::at_least(
                 "times that a thread was stopped",
                 signal::stops() as f64,
                 stops,
                 "stops",
             ),
-            Figure::at_least(
+            RowFigure::at_least(
                 "programs run meanwhile",
                 figure(&shared.programs),
                 programs,
                 "programs",
             ),
-            Figure::at_most("programs wrong, lost or hung", 0.0, 0.0, "programs"),
-            Figure::told("tasks run meanwhile", figure(&shared.tasks), "tasks"),
-            Figure::told(
+            RowFigure::at_most("programs wrong, lost or hung", 0.0, 0.0, "programs"),
+            RowFigure::told("tasks run meanwhile", figure(&shared.tasks), "tasks"),
+            RowFigure::told(
                 "changes of priority and processor",
                 figure(&shared.turns),
                 "changes",
             ),
-            Figure::told("workers", WORKERS as f64, "workers"),
+            RowFigure::told("workers", WORKERS as f64, "workers"),
         ])
     }
 
-    fn failure(shared: &Shared) -> Option<String> {
+    fn failure(shared: &StopsState) -> Option<String> {
         let failure = shared.failure.lock();
         failure.unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn client(number: u64, shared: &Shared, pool: &Disturbed, run: &Run<'_>) {
+    fn client(number: u64, shared: &StopsState, pool: &Disturbed, run: &RowRun<'_>) {
         let census = Census::leak();
         let mut turn = 0;
         while !shared.over.load(Relaxed) {
@@ -140,8 +140,8 @@ mod linux {
     }
 
     /// Stops threads for some time, one or many at once, and moves them about.
-    fn disturb(seed: u64, shared: &Shared) {
-        let mut random = Random::new(seed ^ 0x57_0B);
+    fn disturb(seed: u64, shared: &StopsState) {
+        let mut random = SplitMix::new(seed ^ 0x57_0B);
         let mut threads = Vec::new();
         let mut rounds = 0_u64;
         while !shared.over.load(Relaxed) {
