@@ -1,4 +1,4 @@
-//! How threads wait for each other, where no task is to be run meanwhile.
+//! The words by which threads wait for each other, and how those that wait are woken.
 
 pub(crate) mod barrier;
 pub(crate) mod count;
