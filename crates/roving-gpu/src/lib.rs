@@ -105,13 +105,13 @@
 // |---|---|
 // | `cuda/blas.rs` | calls routines of cuBLAS by address |
 // | `cuda/driver.rs` | loads the driver's library |
-// | `cuda/fake.rs` | makes mistakes that a driver has to find |
+// | `cuda/fake_tests.rs` | makes mistakes that a driver has to find |
 // | `cuda/lane.rs` | copies go on after the call that began them |
 // | `cuda/memory.rs` | allocates, frees and copies memory by address |
 // | `cuda/module.rs` | launches functions that were compiled from text |
 // | `cuda/staging.rs` | pinned memory, by address |
-// | `kernel.rs` | `Kernel::cuda` takes CUDA C++ as it is, which nobody checks |
-// | `wgpu/harness.rs`, `cuda/tests.rs`, `cuda/tests_of_peers.rs` | tests with kernels in CUDA C++ |
+// | `kernel/mod.rs` | `Kernel::cuda` takes CUDA C++ as it is, which nobody checks |
+// | `wgpu/harness.rs`, `cuda/tests.rs` | tests with kernels in CUDA C++ |
 // | `wgpu/heap.rs` | asks Vulkan itself how much memory there is |
 #![deny(unsafe_code)]
 
@@ -119,84 +119,57 @@
 compile_error!("`--cfg loom` needs the feature `loom`: see `cargo xtask loom`");
 
 #[cfg(not(loom))]
-mod arg;
-#[cfg(not(loom))]
 pub mod backend;
 #[cfg(not(loom))]
 mod buffer;
 #[cfg(not(loom))]
-mod builder;
-#[cfg(not(loom))]
-mod choice;
-#[cfg(not(loom))]
 mod common;
-mod counted_once;
 #[cfg(all(feature = "cuda", not(loom)))]
 pub mod cuda;
 #[cfg(not(loom))]
 mod device;
 #[cfg(not(loom))]
 mod devices;
-#[cfg(not(loom))]
-mod drive;
-#[cfg(not(loom))]
-mod dual;
-#[cfg(not(loom))]
-mod dual_future;
-#[cfg(not(loom))]
-mod error;
-#[cfg(not(loom))]
-mod far_sooner;
-#[cfg(not(loom))]
-mod first_poll;
-#[cfg(not(loom))]
-mod gpu;
-#[cfg(not(loom))]
-mod gpu_share;
+mod explored;
 #[cfg(not(loom))]
 mod history;
 #[cfg(not(loom))]
-mod host_call;
-mod in_turn;
-#[cfg(not(loom))]
 mod kernel;
-#[cfg(not(loom))]
-mod kind;
-mod look;
-mod prim;
 #[cfg(not(loom))]
 mod profile;
 #[cfg(not(loom))]
-mod shared_devices;
-#[cfg(not(loom))]
-pub mod sides;
-#[cfg(not(loom))]
 mod simulated;
 #[cfg(not(loom))]
-mod stream_call;
-#[cfg(not(loom))]
-mod uses;
-#[cfg(not(loom))]
-mod watch;
+mod task;
 #[cfg(all(feature = "wgpu", not(loom)))]
 pub mod wgpu;
 
 #[cfg(not(loom))]
 pub use {
-    arg::Arg,
+    backend::error::{Cause, DeviceError},
     buffer::{AnyBuffer, Buffer, Element, ReadGuard, WriteGuard, hold::Access},
-    builder::{BuildError, DevicesBuilder},
-    choice::{Choice, ParseChoiceError, Writes},
-    common::DeviceReport,
-    devices::Devices,
-    dual::Dual,
-    dual_future::On,
-    error::{Cause, DeviceError, TaskError},
-    gpu::{Gpu, Launching},
-    host_call::{HostArg, HostCall},
-    kernel::{Cuda, Kernel, Wgsl},
-    kind::Kind,
+    common::{
+        DeviceReport,
+        choice::{Choice, ParseChoiceError, Writes},
+    },
+    devices::{
+        Devices,
+        builder::{BuildError, DevicesBuilder},
+        task_error::TaskError,
+    },
+    history::kind::Kind,
+    kernel::{
+        Cuda, Kernel, Wgsl,
+        host_call::{HostArg, HostCall},
+        stream_call::{OnDevice, OnStream, StreamArg, StreamCall, StreamKept},
+    },
     profile::{DeviceProfile, KindProfile, Profile, Why},
     simulated::{Failure, Gauge, Simulated},
-    stream_call::{OnDevice, OnStream, StreamArg, StreamCall, StreamKept},
+    task::{
+        arg::Arg,
+        dual::Dual,
+        dual_future::On,
+        gpu::{Gpu, Launching},
+        sides,
+    },
 };

@@ -172,6 +172,7 @@ macro_rules! two {
     };
 }
 
+pub(crate) mod error;
 mod operation;
 mod peer_copy;
 
@@ -180,7 +181,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::{Cause, DeviceError};
+use error::{Cause, DeviceError};
 
 pub use operation::{Download, Launch, LaunchArg, Upload};
 pub use peer_copy::PeerCopy;

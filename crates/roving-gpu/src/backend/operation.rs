@@ -4,8 +4,8 @@ use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
+use super::error::DeviceError;
 use super::{Done, Left, Memory, Outcome, Source, Target};
-use crate::error::DeviceError;
 use crate::kernel::Kernel;
 
 /// A copy to the device. The bytes stay where they are until the operation is ended.

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::error::DeviceError;
 use super::{Backend, Done, Left, Memory, Outcome};
-use crate::error::DeviceError;
 
 /// A copy from another device of the machine. Nobody writes what it copies until it is ended.
 ///

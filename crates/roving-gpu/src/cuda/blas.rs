@@ -21,8 +21,8 @@ use cudarc::cublas::sys::{
 use cudarc::driver::CudaStream;
 
 use super::memory::Room;
+use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Launch, LaunchArg};
-use crate::error::{Cause, DeviceError};
 
 /// The routine that a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use cudarc::driver::CudaStream;
 
 use super::memory::Room;
+use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Launch, LaunchArg};
-use crate::error::{Cause, DeviceError};
-use crate::stream_call::{OnDevice, OnStream, StreamArg, StreamCall, StreamKept};
+use crate::kernel::stream_call::{OnDevice, OnStream, StreamArg, StreamCall, StreamKept};
 
 /// Calls the function, on the thread that gives the stream its operations.
 pub(super) fn queue(

@@ -4,7 +4,7 @@ use cudarc::driver::DriverError;
 use cudarc::driver::sys::CUresult;
 use cudarc::nvrtc::CompileError;
 
-use crate::error::{Cause, DeviceError};
+use crate::backend::error::{Cause, DeviceError};
 
 /// Converts the driver's error of a call, with `what` before its text.
 pub(super) fn of(error: DriverError, what: &str) -> DeviceError {

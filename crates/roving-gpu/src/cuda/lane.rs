@@ -24,9 +24,9 @@ use super::memory::{Room, Store};
 use super::module::Modules;
 use super::point::{Marker, Point};
 use super::staging::{Staged, Staging};
+use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Download, Launch, Outcome, PeerCopy, Upload};
-use crate::error::{Cause, DeviceError};
-use crate::stream_call::StreamKept;
+use crate::kernel::stream_call::StreamKept;
 
 /// The state that the lanes of one device share.
 pub(super) struct Common {

@@ -9,7 +9,7 @@ use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError, result};
 
 use super::{driver, fault};
 use crate::backend::Memory;
-use crate::error::{Cause, DeviceError};
+use crate::backend::error::{Cause, DeviceError};
 
 /// Where the memory of a device comes from: the driver's pool, in the order of a stream on which
 /// nothing else is done. Nobody waits for that: lanes are put behind the last allocation. To free

@@ -29,7 +29,7 @@ mod blas;
 mod calls;
 mod driver;
 #[cfg(all(test, target_os = "linux"))]
-mod fake;
+mod fake_tests;
 mod fault;
 #[cfg(test)]
 #[path = "../wgpu/harness.rs"]
@@ -46,8 +46,6 @@ mod point;
 mod staging;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_of_peers;
 
 use std::any::Any;
 use std::fmt;
@@ -56,8 +54,8 @@ use std::thread::{self, JoinHandle};
 
 use cudarc::driver::CudaContext;
 
+use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Backend, Download, Launch, Memory, PeerCopy, Upload};
-use crate::error::{Cause, DeviceError};
 use lane::{Common, Inbox, Job};
 use memory::{Room, Store};
 use module::Modules;

@@ -15,8 +15,8 @@ use cudarc::nvrtc::{CompileError, Ptx, sys};
 
 use super::fault;
 use super::memory::Room;
+use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Launch, LaunchArg};
-use crate::error::{Cause, DeviceError};
 use crate::kernel::{Cuda, Kernel};
 
 /// The modules that were built, by the address of their kernel, which is a static.

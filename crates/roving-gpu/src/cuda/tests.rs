@@ -1,6 +1,8 @@
 //! Every operation on the device that is there; where there is none, each test says so and ends.
 #![allow(unsafe_code)] // a kernel in CUDA C++
 
+pub(super) mod peer_tests;
+
 use std::ffi::c_int;
 use std::sync::MutexGuard;
 
@@ -9,10 +11,10 @@ use cudarc::cublas::sys;
 
 use super::harness::{self, On, buffer, first, part, value};
 use super::{Nvidia, found};
+use crate::backend::error::Cause;
 use crate::backend::{Backend, Memory};
-use crate::error::Cause;
 use crate::kernel::Kernel;
-use crate::stream_call::StreamCall;
+use crate::kernel::stream_call::StreamCall;
 use crate::{Arg, Buffer, Choice, Devices, Dual, Kind};
 
 pub(super) fn device() -> Option<(Nvidia, MutexGuard<'static, ()>)> {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::entry::Entry;
 use super::table::Arriving;
 use super::{Actions, Device, State};
+use crate::backend::error::DeviceError;
 use crate::backend::{Done, Outcome, Upload};
 use crate::buffer::content::Content;
-use crate::error::DeviceError;
 use crate::profile::Lane;
 
 /// A buffer on its way to a task.

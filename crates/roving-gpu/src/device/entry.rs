@@ -9,9 +9,9 @@ use std::time::Instant;
 use super::peer::Down;
 use super::queue::Load;
 use super::{Actions, Device, State};
+use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Memory, Target};
 use crate::buffer::hold::{Held, Use};
-use crate::error::{Cause, DeviceError};
 use crate::kernel::Kernel;
 use crate::profile::Why;
 

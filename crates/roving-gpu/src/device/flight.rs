@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use super::entry::{Entry, EntryState, Phase, Recorded, RecordedArg};
 use super::table::Short;
 use super::{Actions, Device, State, auto};
+use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Done, Download, Launch, LaunchArg, Left, Outcome};
-use crate::error::{Cause, DeviceError};
 use crate::history::Side;
 use crate::profile::Lane;
 

@@ -5,7 +5,7 @@ use std::task::{Poll, Waker};
 
 use super::entry::{Entry, EntryState, Phase};
 use super::{Actions, Device, State};
-use crate::error::{Cause, DeviceError};
+use crate::backend::error::{Cause, DeviceError};
 use crate::history::Side;
 
 impl Device {

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::peer::{Lent, Way};
 use super::{Actions, Device, State};
+use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Backend, Done, Download, Left, Outcome};
 use crate::buffer::content::{Content, Missing, Place};
-use crate::error::{Cause, DeviceError};
 use crate::profile::Lane;
 
 impl Place for Device {

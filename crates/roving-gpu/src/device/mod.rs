@@ -27,11 +27,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
+use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Backend, Download, Launch, PeerCopy, Upload};
 use crate::buffer::content::{Content, Place};
 use crate::buffer::hold::{Held, Use};
 use crate::common::{Common, HasQueue, Sample};
-use crate::error::{Cause, DeviceError};
 use crate::history::{Known, Side};
 use crate::profile::DeviceProfile;
 use crate::profile::account::Account;

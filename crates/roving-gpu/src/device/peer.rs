@@ -13,9 +13,9 @@ use std::task::Waker;
 use super::bring::Incoming;
 use super::entry::Entry;
 use super::{Actions, Device, State};
+use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Done, Left, Memory, Outcome, PeerCopy};
 use crate::buffer::content::{Content, Place};
-use crate::error::{Cause, DeviceError};
 use crate::profile::Lane;
 
 /// How a copy gets from the device of that name to another.

@@ -7,7 +7,7 @@ use std::mem;
 
 use super::Actions;
 use crate::backend::{Backend, Download, Launch, PeerCopy, Upload};
-use crate::in_turn::InTurn;
+use crate::explored::in_turn::InTurn;
 
 pub(super) struct Submissions(InTurn<(usize, Operation)>);
 

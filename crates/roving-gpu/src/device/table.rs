@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use super::entry::Entry;
+use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Backend, Memory};
 use crate::buffer::content::Content;
-use crate::error::{Cause, DeviceError};
 
 /// A buffer's copy on the device.
 pub(crate) struct Resident {

@@ -1,6 +1,7 @@
 //! The measured times of tasks, by kind, size and side; kept between runs.
 
 pub(crate) mod file;
+pub(crate) mod kind;
 pub(crate) mod law;
 
 use std::collections::{BTreeMap, HashMap};

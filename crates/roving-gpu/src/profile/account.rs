@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{DeviceProfile, Lane};
-use crate::error::Cause;
+use crate::backend::error::Cause;
 
 /// As many spans are kept before they are added up.
 const SPANS_MAX: usize = 1024;

@@ -7,7 +7,7 @@ pub(crate) mod trace;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::error::Cause;
+use crate::backend::error::Cause;
 
 /// A device's stream of activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use super::Failure;
 use super::execute::{Fault, execute};
 use super::memory::Gauge;
+use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Download, Launch, Outcome, PeerCopy, Upload};
-use crate::error::{Cause, DeviceError};
 
 /// An operation.
 pub(super) enum Work {

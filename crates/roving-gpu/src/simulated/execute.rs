@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::Failure;
 use super::clock::Work;
 use super::memory::{Locked, Piece};
+use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Launch, LaunchArg, Memory};
-use crate::error::{Cause, DeviceError};
-use crate::host_call::{HostArg, HostCall};
 use crate::kernel::Kernel;
+use crate::kernel::host_call::{HostArg, HostCall};
 
 /// Why an operation was not done.
 pub(super) enum Fault {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::error::{Cause, DeviceError};
+use crate::backend::error::{Cause, DeviceError};
 
 /// Counters of a [`crate::Simulated`] device.
 ///

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Backend, Download, Launch, Memory, PeerCopy, Upload};
-use crate::error::{Cause, DeviceError};
 use clock::{Clock, Work};
 pub use memory::Gauge;
 use memory::Piece;

@@ -11,7 +11,7 @@ use super::flight::Flight;
 use super::heap;
 use super::memory::{Account, Spare};
 use super::{Pipelines, Wgpu, fault};
-use crate::error::{Cause, DeviceError};
+use crate::backend::error::{Cause, DeviceError};
 
 /// Opens all devices of wgpu; gives the reason for each that could not be opened, and where there
 /// is none.

@@ -2,7 +2,7 @@
 
 use ::wgpu::{Device, Error, ErrorFilter};
 
-use crate::error::{Cause, DeviceError};
+use crate::backend::error::{Cause, DeviceError};
 
 /// Runs what may fail on the device; `what` begins the message.
 pub(super) fn caught<R>(

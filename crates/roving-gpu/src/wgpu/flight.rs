@@ -14,7 +14,7 @@ use ::wgpu::{
 use super::fault;
 use super::places::Place;
 use crate::backend::Outcome;
-use crate::error::{Cause, DeviceError};
+use crate::backend::error::{Cause, DeviceError};
 
 /// A callback for the end of an operation.
 pub(super) type End = Box<dyn FnOnce(Outcome) + Send>;

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{
     Backend, Done, Download, HostBytes, HostBytesMut, Launch, LaunchArg, Left, Memory, Outcome,
     Upload,
 };
-use crate::error::{Cause, DeviceError};
 use crate::kernel::Kernel;
 
 /// Tests take turns: a driver in software takes all cores for each device.

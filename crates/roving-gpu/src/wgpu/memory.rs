@@ -6,7 +6,7 @@ use ::wgpu::{Buffer, BufferDescriptor, BufferUsages, Device, Limits};
 
 use super::fault;
 use crate::backend::Memory;
-use crate::error::{Cause, DeviceError};
+use crate::backend::error::{Cause, DeviceError};
 
 /// The largest alignment that wgpu wants of the sizes of copies and of uniform buffers.
 const GRAIN: u64 = 16;

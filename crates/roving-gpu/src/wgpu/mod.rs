@@ -42,8 +42,8 @@ use std::time::Instant;
 
 use ::wgpu::{BindGroup, Buffer, BufferView, CommandBuffer, MapMode, Queue};
 
+use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Backend, Download, Launch, LaunchArg, Memory, Outcome, Upload};
-use crate::error::{Cause, DeviceError};
 use flight::{Binding, Flight};
 use memory::{Account, Room, Spare, padded};
 use pipeline::{Pipeline, Pipelines};

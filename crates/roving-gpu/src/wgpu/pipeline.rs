@@ -13,7 +13,7 @@ use ::wgpu::{
 
 use super::fault;
 use crate::backend::LaunchArg;
-use crate::error::{Cause, DeviceError};
+use crate::backend::error::{Cause, DeviceError};
 use crate::kernel::{Kernel, Wgsl};
 
 /// The pipelines that were built, by kernel and by the types of its arguments.

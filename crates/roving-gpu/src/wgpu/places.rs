@@ -11,8 +11,8 @@ use ::wgpu::{
 
 use super::fault;
 use super::memory::{Room, Spare, padded};
+use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Launch, LaunchArg};
-use crate::error::{Cause, DeviceError};
 
 /// The bytes that one argument is bound to.
 #[derive(Clone, PartialEq)]

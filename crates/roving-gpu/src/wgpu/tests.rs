@@ -5,7 +5,7 @@ use std::sync::MutexGuard;
 use super::harness::{self, On, buffer, first, part};
 use super::{Wgpu, found};
 use crate::backend::Backend;
-use crate::error::Cause;
+use crate::backend::error::Cause;
 use crate::kernel::Kernel;
 use crate::{Arg, Buffer, Choice, Devices, Dual, Kind, Why};
 

@@ -7,11 +7,11 @@ use std::task::Waker;
 
 use roving::raw::reports::Lookout;
 
+use super::far_sooner::Settled;
+use super::gpu_share::Shares;
 use crate::buffer::wait::block;
 use crate::common::Common;
 use crate::device::Device;
-use crate::far_sooner::Settled;
-use crate::gpu_share::Shares;
 use crate::history::file;
 
 pub(crate) struct Inner {

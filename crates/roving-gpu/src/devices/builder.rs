@@ -4,17 +4,17 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
+use super::Devices;
+use super::far_sooner::Settled;
+use super::gpu_share::Shares;
+use super::shared::Inner;
+use super::watch;
 use crate::backend::Backend;
-use crate::choice::{Choice, Writes};
+use crate::backend::error::{Cause, DeviceError};
+use crate::common::choice::{Choice, Writes};
 use crate::common::{Common, DeviceReport, HasQueue, OnFailure};
 use crate::device::Device;
-use crate::devices::Devices;
-use crate::error::{Cause, DeviceError};
-use crate::far_sooner::Settled;
-use crate::gpu_share::Shares;
 use crate::history::{History, Measured, file};
-use crate::shared_devices::Inner;
-use crate::watch;
 
 /// A builder of [`Devices`].
 ///

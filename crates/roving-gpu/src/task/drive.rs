@@ -5,21 +5,22 @@ use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use super::gpu::Gpu;
+use super::sides::sealed::Parts;
+use super::sides::{CpuBox, GpuBox, GpuFuture};
+use crate::backend::error::DeviceError;
 use crate::buffer::content::Need;
 use crate::buffer::hold::{Held, Use};
 use crate::common::{Common, Fetching, Running, Sample};
 use crate::device::entry::{Entry, Phase, Task};
 use crate::device::{Device, Estimate, Queued, Taken};
 use crate::devices::Devices;
-use crate::error::{DeviceError, TaskError};
-use crate::first_poll::Plan;
-use crate::gpu::Gpu;
+use crate::devices::first_poll::Plan;
+use crate::devices::shared::Inner;
+use crate::devices::task_error::TaskError;
 use crate::history::Side;
-use crate::kind::Kind;
+use crate::history::kind::Kind;
 use crate::profile::Why;
-use crate::shared_devices::Inner;
-use crate::sides::sealed::Parts;
-use crate::sides::{CpuBox, GpuBox, GpuFuture};
 
 pub(crate) async fn drive<R: Send>(
     devices: &Devices,

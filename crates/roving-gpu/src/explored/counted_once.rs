@@ -11,7 +11,7 @@
 //! each thread. Each task is counted once: what two callers of [`Answer::untold`] count are
 //! disjoint pieces of what was taken.
 
-use crate::prim::{AtomicU64, Ordering};
+use super::prim::{AtomicU64, Ordering};
 
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
@@ -56,7 +56,7 @@ mod loom_tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::prim::explore_within;
+    use crate::explored::prim::explore_within;
 
     /// Both go by the answer and count: each task is counted once, and at most one more goes than
     /// the answer holds for.

@@ -2,15 +2,15 @@
 
 use std::fmt;
 
+use super::gpu::Gpu;
+use super::sides::sealed::Sealed as _;
+use super::sides::{CpuSide, GpuSide, NoCpu, NoGpu, Sides};
+use super::uses::{Used, UsedAll, Uses};
+use crate::backend::error::DeviceError;
 use crate::buffer::AnyBuffer;
 use crate::buffer::hold::Access;
 use crate::devices::Devices;
-use crate::error::DeviceError;
-use crate::gpu::Gpu;
-use crate::kind::Kind;
-use crate::sides::sealed::Sealed as _;
-use crate::sides::{CpuSide, GpuSide, NoCpu, NoGpu, Sides};
-use crate::uses::{Used, UsedAll, Uses};
+use crate::history::kind::Kind;
 
 /// A task with a CPU side, a GPU side, or both.
 ///

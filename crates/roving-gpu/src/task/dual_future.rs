@@ -4,12 +4,12 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use super::dual::Dual;
+use super::sides::Sides;
+use super::sides::sealed::Sealed;
+use super::uses::Uses;
+use super::uses::sealed::UseList;
 use crate::devices::Devices;
-use crate::dual::Dual;
-use crate::sides::Sides;
-use crate::sides::sealed::Sealed;
-use crate::uses::Uses;
-use crate::uses::sealed::UseList;
 
 /// A future that runs a task on the side where it is expected to end first; its output is `R`. Made
 /// by [`Dual::on`].
@@ -177,7 +177,7 @@ where
     uses.0.sort_by_key(|one| one.content.id());
     let (kind, work) = (dual.about.kind, dual.about.work());
     let parts = (dual.cpu, dual.gpu).into_parts();
-    let driven = crate::drive::drive(devices, kind, work, uses.0, parts, blocks);
+    let driven = super::drive::drive(devices, kind, work, uses.0, parts, blocks);
     Box::pin(async move { <(C, G) as Sealed<'a>>::output(driven.await) })
 }
 

@@ -1,5 +1,7 @@
 //! The state that all devices of a program share.
 
+pub(crate) mod choice;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::num::NonZero;
@@ -9,13 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::choice::{Choice, Writes};
-use crate::error::{Cause, DeviceError};
+use crate::backend::error::{Cause, DeviceError};
+use crate::explored::look::Look;
 use crate::history::{History, Side};
-use crate::look::Look;
 use crate::profile::explained::{Expected, Explained};
 use crate::profile::trace::Recorder;
 use crate::profile::{KindProfile, Why};
+use choice::{Choice, Writes};
 
 /// The report of a device's error: each cause is reported once for each device, by
 /// [`DevicesBuilder::on_failure`](crate::DevicesBuilder::on_failure).

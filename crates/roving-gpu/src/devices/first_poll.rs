@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::choice::Choice;
+use super::shared::Inner;
+use super::task_error::TaskError;
+use crate::backend::error::DeviceError;
 use crate::common::Sample;
+use crate::common::choice::Choice;
 use crate::device::auto::{self, Place};
 use crate::device::entry::Task;
 use crate::device::{Device, Estimate};
-use crate::error::{DeviceError, TaskError};
 use crate::history::{Known, Side};
 use crate::profile::Why;
 use crate::profile::explained::Expected;
-use crate::shared_devices::Inner;
 
 pub(crate) enum Plan {
     /// Here, at once.

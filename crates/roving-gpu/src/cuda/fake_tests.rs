@@ -13,7 +13,7 @@ use cudarc::driver::{CudaContext, result};
 
 use super::harness::{On, buffer};
 use super::tests::device;
-use super::tests_of_peers::sum_of_both;
+use super::tests::peer_tests::sum_of_both;
 use crate::backend::Backend;
 use crate::{Arg, Buffer, Choice, Devices, Dual, Kernel, Kind};
 
@@ -174,7 +174,7 @@ fn headers_of_the_toolkit_are_found() {
     let toolkit = env::temp_dir().join(format!("roving-gpu-toolkit-{}", process::id()));
     fs::create_dir_all(toolkit.join("include")).unwrap();
     fs::write(toolkit.join("include/cuda_fp16.h"), "#define FOUND 5u\n").unwrap();
-    let name = "cuda::fake::included_from_the_toolkit";
+    let name = "cuda::fake_tests::included_from_the_toolkit";
     let settings = [("CUDA_PATH", toolkit.to_str().unwrap())];
     passes(name, &settings);
     fs::remove_dir_all(&toolkit).unwrap();
@@ -191,7 +191,7 @@ fn counts_are_right() {
         "counted_streams_follow_each_other_by_events",
         "counted_memory_is_pinned_once_for_copies_of_a_size",
     ] {
-        passes(&format!("cuda::fake::{name}"), &[]);
+        passes(&format!("cuda::fake_tests::{name}"), &[]);
     }
 }
 
@@ -202,7 +202,7 @@ fn loading_a_kernel_is_none_of_its_time() {
     if is_here() || !has_compiler() {
         return;
     }
-    let name = "cuda::fake::loaded_kernels_are_as_fast_as_they_are";
+    let name = "cuda::fake_tests::loaded_kernels_are_as_fast_as_they_are";
     passes(name, &[("ROVING_FAKE_CUDA_LOAD_MS", "200")]);
 }
 
@@ -236,7 +236,7 @@ fn copies_between_devices_are_counted_right() {
         (&[("ROVING_FAKE_CUDA_PEERS", "0")], ["0", "0"]),
         (&[("ROVING_FAKE_CUDA_POOLS", "0")], ["0", "1"]),
     ] {
-        let name = "cuda::fake::counted_copies_between_devices";
+        let name = "cuda::fake_tests::counted_copies_between_devices";
         let opened = [("POOLS_OPENED", opened[0]), ("CONTEXTS_OPENED", opened[1])];
         let settings = [settings, &opened, &[("ROVING_FAKE_CUDA_DEVICES", "2")]].concat();
         passes(name, &settings);
@@ -287,7 +287,7 @@ fn mistakes_are_found() {
         ("mistake_of_memory", "may still use"),
         ("mistake_of_a_device_that_stays", "there is still a context"),
     ] {
-        let output = run_one(&format!("cuda::fake::{name}"), &[]);
+        let output = run_one(&format!("cuda::fake_tests::{name}"), &[]);
         let text = text(&output);
         assert!(!output.status.success(), "{name} was not found: {text}");
         assert!(

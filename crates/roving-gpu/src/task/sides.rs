@@ -41,10 +41,11 @@
 use std::fmt;
 use std::pin::Pin;
 
-use crate::error::{DeviceError, TaskError};
-use crate::gpu::Gpu;
-use crate::kind::Kind;
-pub use crate::uses::{Used, UsedAll, Uses};
+use super::gpu::Gpu;
+pub use super::uses::{Used, UsedAll, Uses};
+use crate::backend::error::DeviceError;
+use crate::devices::task_error::TaskError;
+use crate::history::kind::Kind;
 use sealed::{Parts, Sealed};
 
 /// The marker of a task without a CPU side.
@@ -179,8 +180,8 @@ pub(crate) mod sealed {
     use std::fmt;
 
     use super::{CpuBox, GpuBox};
-    use crate::error::TaskError;
-    use crate::kind::Kind;
+    use crate::devices::task_error::TaskError;
+    use crate::history::kind::Kind;
 
     /// The sides as a task is run.
     pub trait Sealed<'a>: Send {

@@ -5,10 +5,10 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
-use crate::arg::{Arg, ArgKind, Part};
+use super::arg::{Arg, ArgKind, Part};
+use crate::backend::error::DeviceError;
 use crate::device::Device;
 use crate::device::entry::{Entry, Launched, Recorded, RecordedArg};
-use crate::error::DeviceError;
 use crate::kernel::Kernel;
 
 /// The device, as the GPU side of one task sees it. See [`Gpu::launch`].

@@ -12,8 +12,8 @@
 use std::ptr;
 use std::sync::OnceLock;
 
-use crate::counted_once::Answer;
-use crate::kind::Kind;
+use crate::explored::counted_once::Answer;
+use crate::history::kind::Kind;
 
 /// The answer holds for so many tasks at most.
 const AT_MOST: u64 = 255;

@@ -4,8 +4,8 @@
 use std::sync::mpsc::channel;
 use std::sync::{Arc, MutexGuard};
 
-use super::harness::{On, buffer, first};
-use super::{Nvidia, found};
+use super::super::harness::{On, buffer, first};
+use super::super::{Nvidia, found};
 use crate::backend::{Backend, Done, PeerCopy};
 use crate::kernel::Kernel;
 use crate::{Arg, Buffer, Choice, Devices, Dual, Kind};
@@ -83,7 +83,7 @@ fn a_copy_is_behind_what_writes_on_the_other_device() {
 }
 
 /// One is written on each device, and both are needed on one of them.
-pub(super) fn sum_of_both() {
+pub(in crate::cuda) fn sum_of_both() {
     static FILL: Kind = Kind::new("next");
     static SUM: Kind = Kind::new("sum");
     let Some((all, _turn)) = two() else {

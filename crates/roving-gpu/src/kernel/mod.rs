@@ -1,10 +1,13 @@
 //! Kernels: what a device runs.
 #![allow(unsafe_code)] // CUDA C++ is taken as it is
 
+pub(crate) mod host_call;
+pub(crate) mod stream_call;
+
 use std::fmt;
 
-use crate::host_call::HostCall;
-use crate::stream_call::OnStream;
+use host_call::HostCall;
+use stream_call::OnStream;
 
 /// A function for devices, once for each back-end that is to run it. It is a `static`, so that each
 /// device builds it once.

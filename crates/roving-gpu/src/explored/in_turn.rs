@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::PoisonError;
 
-use crate::prim::{Mutex, MutexGuard};
+use super::prim::{Mutex, MutexGuard};
 
 /// A row of things to do. Several threads put some there, and several come to do them: one does
 /// them all, one after the other, and the others leave theirs to that one.
@@ -70,7 +70,7 @@ mod loom_tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::prim::{AtomicU32, Ordering, explore_within};
+    use crate::explored::prim::{AtomicU32, Ordering, explore_within};
 
     /// Behind a lock that loom knows nothing of: what it explores are the locks of the row.
     type Done = std::sync::Mutex<Vec<u32>>;

@@ -1,6 +1,6 @@
 //! A look that many ask for and one does.
 
-use crate::prim::{AtomicBool, Ordering};
+use super::prim::{AtomicBool, Ordering};
 
 /// Whether somebody is going to look at what lies under a lock.
 ///
@@ -38,7 +38,7 @@ mod loom_tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::prim::{Mutex, explore_within};
+    use crate::explored::prim::{Mutex, explore_within};
 
     /// Two threads queue something and ask for a look. Whoever has to look does so at some moment;
     /// when all have, the queue is empty.

@@ -1,5 +1,13 @@
 //! The devices of a program.
 
+pub(crate) mod builder;
+mod far_sooner;
+pub(crate) mod first_poll;
+mod gpu_share;
+pub(crate) mod shared;
+pub(crate) mod task_error;
+mod watch;
+
 use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -7,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::profile::Profile;
-use crate::shared_devices::Inner;
+use shared::Inner;
 
 /// The devices that tasks may run on, and the measurements about them. Clones are handles to the
 /// same devices. When the last handle is dropped, tasks on a device end there, and the measurements
