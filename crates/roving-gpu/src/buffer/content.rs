@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Poll, Waker};
 
-use super::Element;
+use super::element::Element;
+use super::lent::{Lent, Way};
 use crate::backend::{Backend, HostBytes, HostBytesMut, Source, Target};
-use crate::device::peer::{Lent, Way};
 
 /// Where a copy of a buffer can be, other than on the host.
 pub(crate) trait Place: Send + Sync {

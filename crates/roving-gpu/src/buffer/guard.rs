@@ -6,8 +6,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use super::Element;
 use super::content::{Content, Granted, Host, Need, Shared};
+use super::element::Element;
 use super::wait::block;
 
 /// A guard of a buffer that is read on the host. See [`Buffer::read`](crate::Buffer::read).

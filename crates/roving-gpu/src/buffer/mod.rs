@@ -1,32 +1,18 @@
 //! Data that tasks work on, wherever it is.
 
 pub(crate) mod content;
+mod element;
 mod guard;
 pub(crate) mod hold;
+pub(crate) mod lent;
 pub(crate) mod wait;
 
 use std::fmt;
 use std::sync::Arc;
 
-use bytemuck::Pod;
-
 use content::{Content, Shared};
+pub use element::Element;
 pub use guard::{ReadGuard, WriteGuard};
-
-/// An element of a [`Buffer`]: plain data without padding and without pointers, as [`bytemuck`] has
-/// it.
-///
-/// ```
-/// use roving_gpu::{Buffer, Element};
-///
-/// fn last<T: Element>(buffer: &Buffer<T>) -> Option<T> {
-///     buffer.read().last().copied()
-/// }
-/// assert_eq!(last(&Buffer::from(vec![[1.0_f64, 2.0], [3.0, 4.0]])), Some([3.0, 4.0]));
-/// ```
-pub trait Element: Pod + Send + Sync {}
-
-impl<T: Pod + Send + Sync> Element for T {}
 
 /// A vector of numbers that tasks read and write, of which there can be a copy on the host and one
 /// on each device. A clone of a buffer is a handle to the same numbers.

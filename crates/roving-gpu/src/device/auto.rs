@@ -11,7 +11,7 @@
 //! as fast as it is emptied is expected to go on so until as much again has come as is there: if
 //! that is wrong, a worker that took a task has delayed the end by no more than what was there.
 
-use super::queue::Load;
+use super::load::Load;
 use crate::history::Known;
 use crate::history::law::Took;
 

@@ -2,29 +2,12 @@
 
 use std::sync::Arc;
 
-use super::entry::Entry;
+use super::entry::{Entry, Incoming};
 use super::table::Arriving;
 use super::{Actions, Device, State};
 use crate::backend::error::DeviceError;
 use crate::backend::{Done, Outcome, Upload};
-use crate::buffer::content::Content;
 use crate::profile::Lane;
-
-/// A buffer on its way to a task.
-#[derive(Clone)]
-pub(super) struct Incoming {
-    pub(super) entry: Arc<Entry>,
-    /// Its place among the buffers of the task.
-    pub(super) number: usize,
-    /// The version that is copied.
-    pub(super) version: u64,
-}
-
-impl Incoming {
-    pub(super) fn content(&self) -> &Arc<dyn Content> {
-        &self.entry.uses[self.number].content
-    }
-}
 
 impl Device {
     /// Starts the copies that it takes, or waits for those that others have started.
@@ -94,7 +77,10 @@ impl Device {
         drop(inside);
         let device = Arc::clone(self);
         let done = Done::new(move |outcome, _| device.uploaded(&incoming, &outcome));
-        actions.uploads.push((stream, Upload { from, to, done }));
+        actions
+            .decided
+            .uploads
+            .push((stream, Upload { from, to, done }));
     }
 
     fn uploaded(self: &Arc<Self>, incoming: &Incoming, outcome: &Outcome) {

@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Instant;
 
-use super::peer::Down;
-use super::queue::Load;
+use super::load::{Cost, Load};
+use super::queue::Queueable;
 use super::{Actions, Device, State};
 use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Memory, Target};
+use crate::buffer::content::Content;
 use crate::buffer::hold::{Held, Use};
+use crate::buffer::lent::Down;
 use crate::kernel::Kernel;
 use crate::profile::Why;
 
@@ -24,14 +26,6 @@ pub(crate) struct Entry {
     pub(crate) may_leave: bool,
     cost: Mutex<Cost>,
     state: Mutex<EntryState>,
-}
-
-/// The expected cost of a task, which decides its place in the queue. It changes only while the
-/// task is not in the queue.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cost {
-    pub(crate) load: Load,
-    pub(crate) class: usize,
 }
 
 /// Where it is. Each transition is made by the method of `Device` that is named.
@@ -256,10 +250,6 @@ impl Entry {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn cost(&self) -> Cost {
-        *self.cost.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn load(&self) -> Load {
         self.cost().load
     }
@@ -275,6 +265,16 @@ impl Entry {
     /// The number of a buffer among those that the task declared.
     pub(crate) fn position(&self, id: u64) -> Option<usize> {
         self.uses.iter().position(|one| one.content.id() == id)
+    }
+}
+
+impl Queueable for Entry {
+    fn cost(&self) -> Cost {
+        *self.cost.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn may_leave(&self) -> bool {
+        self.may_leave
     }
 }
 
@@ -314,6 +314,22 @@ impl EntryState {
     /// Everything that was asked for so far has ended.
     pub(crate) fn is_idle(&self) -> bool {
         self.under_way == 0 && self.arrivals == 0 && self.recorded.is_empty()
+    }
+}
+
+/// A buffer on its way to a task.
+#[derive(Clone)]
+pub(super) struct Incoming {
+    pub(super) entry: Arc<Entry>,
+    /// Its place among the buffers of the task.
+    pub(super) number: usize,
+    /// The version that is copied.
+    pub(super) version: u64,
+}
+
+impl Incoming {
+    pub(super) fn content(&self) -> &Arc<dyn Content> {
+        &self.entry.uses[self.number].content
     }
 }
 

@@ -1,7 +1,8 @@
 //! The expected cost of tasks on a device.
 
-use super::entry::{Cost, Entry, Task};
-use super::queue::{self, Load};
+use super::entry::{Entry, Task};
+use super::load::{Cost, Load};
+use super::queue;
 use super::{Device, State};
 use crate::buffer::hold::{Access, Use};
 use crate::history::{Known, Side};

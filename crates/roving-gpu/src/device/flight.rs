@@ -173,7 +173,7 @@ impl Device {
         streams.dedup();
         streams.retain(|stream| *stream != own);
         let follows = streams.into_iter().map(|stream| (own, stream));
-        actions.follows.extend(follows);
+        actions.decided.follows.extend(follows);
     }
 
     pub(super) fn enter_window(&self, state: &mut State, entry: &Arc<Entry>) {
@@ -318,7 +318,7 @@ impl Device {
             inside.is_copied = false;
             inside.copies.iter_mut().for_each(|copy| *copy = None);
             state.account.begin(Lane::Kernel);
-            actions.launches.push((inside.stream, launch));
+            actions.decided.launches.push((inside.stream, launch));
         }
     }
 
@@ -408,7 +408,7 @@ impl Device {
                     device.downloaded(&then, number, outcome, left);
                 }),
             };
-            actions.downloads.push((inside.stream, download));
+            actions.decided.downloads.push((inside.stream, download));
         }
     }
 

@@ -4,11 +4,11 @@ use std::mem;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::peer::{Lent, Way};
 use super::{Actions, Device, State};
 use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Backend, Done, Download, Left, Outcome};
 use crate::buffer::content::{Content, Missing, Place};
+use crate::buffer::lent::{Lent, Way};
 use crate::profile::Lane;
 
 impl Place for Device {
@@ -35,7 +35,7 @@ impl Place for Device {
                 to: content.target(),
                 done: Done::new(move |outcome, left| device.fetched(&*then, outcome, left)),
             };
-            actions.downloads.push((stream, download));
+            actions.decided.downloads.push((stream, download));
             Ok(())
         });
         if let Err(reason) = fetched {
@@ -145,7 +145,10 @@ impl Device {
             }
             device.freed(&*then, true, reports);
         });
-        actions.downloads.push((0, Download { from, to, done }));
+        actions
+            .decided
+            .downloads
+            .push((0, Download { from, to, done }));
         actions.contents.push(content);
     }
 

@@ -11,39 +11,42 @@ pub(crate) mod entry;
 mod estimate;
 mod flight;
 mod landing;
-mod locked;
+mod load;
 mod memory;
-pub(crate) mod peer;
-pub(crate) mod queue;
+mod peer;
+mod queue;
+mod replaced;
 mod standing;
 mod steal;
 mod submissions;
 mod table;
+mod waiting;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::mem;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
+use crate::backend::Backend;
 use crate::backend::error::{Cause, DeviceError};
-use crate::backend::{Backend, Download, Launch, PeerCopy, Upload};
 use crate::buffer::content::{Content, Place};
 use crate::buffer::hold::{Held, Use};
-use crate::common::{Common, HasQueue, Sample};
+use crate::buffer::lent::Down;
+use crate::common::{Common, HasQueue};
 use crate::history::{Known, Side};
 use crate::profile::DeviceProfile;
 use crate::profile::account::Account;
-use bring::Incoming;
-use entry::{Entry, Phase};
+use entry::{Entry, Incoming};
 pub(crate) use estimate::Estimate;
-use locked::Locked;
-use peer::Down;
-use queue::{Loads, Queue};
-use standing::Replaced;
-use submissions::Submissions;
+use load::Loads;
+use queue::Queue;
+use replaced::Replaced;
+use submissions::{Decided, Submissions};
 use table::Table;
+pub(crate) use waiting::{Queued, Taken};
 
 pub(crate) struct Device {
     pub(crate) index: usize,
@@ -71,7 +74,7 @@ struct State {
     lost: Option<DeviceError>,
     /// Kinds whose kernels failed here.
     refused: HashSet<&'static str>,
-    queue: Queue,
+    queue: Queue<Entry>,
     flying: Loads,
     /// When the oldest of what is flying became the next to land.
     flying_since: Instant,
@@ -88,7 +91,7 @@ struct State {
     waiters: Vec<Waker>,
     /// Copies to the host that are under way without a task.
     fetching: usize,
-    table: Table,
+    table: Table<Entry>,
     /// How many tasks on their way here read a buffer: it need not be brought once more.
     wanted: HashMap<u64, usize>,
     /// A task of the queue was woken, so that a worker says whether it takes it.
@@ -101,18 +104,14 @@ struct State {
 /// The actions to take when the device is no longer locked, in this order.
 #[derive(Default)]
 struct Actions {
-    /// A stream follows another one.
-    follows: Vec<(usize, usize)>,
-    uploads: Vec<(usize, Upload)>,
-    copies: Vec<(usize, PeerCopy)>,
+    /// Operations for the back-end.
+    decided: Decided,
     /// Buffers that come from other devices.
     crossings: Vec<Incoming>,
     /// Tasks that have come down, and who is to be told of it.
     downs: Vec<(Down, Option<DeviceError>)>,
     /// Buffers whose copies here are lost, and why.
     losses: Vec<(Arc<dyn Content>, String)>,
-    launches: Vec<(usize, Launch)>,
-    downloads: Vec<(usize, Download)>,
     releases: Vec<Held>,
     wakes: Vec<Waker>,
     /// To be dropped.
@@ -122,25 +121,6 @@ struct Actions {
     entries: Vec<Arc<Entry>>,
     contents: Vec<Arc<dyn Content>>,
     look: bool,
-}
-
-/// Once a task of the queue was alone so often, the next ones are not put there to be looked for,
-/// but for one in [`ALONE_EVERY`].
-const ALONE_MAX: u32 = 4;
-const ALONE_EVERY: u32 = 8;
-
-/// A worker has a task of the queue.
-pub(crate) struct Taken {
-    /// It is to be measured.
-    pub(crate) sample: Option<Sample>,
-}
-
-/// The fate of a task that was put into the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Queued {
-    OnItsWay,
-    /// Nobody else wants it, and it is the only one: better to run it right here.
-    Lonely,
 }
 
 impl HasQueue for Device {
@@ -236,7 +216,7 @@ impl Device {
             if state.ahead == 0 {
                 actions.wakes.append(&mut state.waiters);
             }
-            self.submissions.take(&mut actions);
+            self.submissions.take(&mut actions.decided);
             (result, self.steals(&state))
         };
         self.act(actions);
@@ -358,212 +338,45 @@ impl Device {
         }
         None
     }
+}
 
-    /// Takes a task into the queue.
-    pub(crate) fn enqueue(self: &Arc<Self>, entry: &Arc<Entry>, blocks: bool) -> Queued {
-        self.with(|state, actions| {
-            let mut inside = entry.lock();
-            if let Some(error) = &state.lost {
-                inside.phase = Phase::Failed(error.clone());
-                actions.releases.extend(inside.held.take());
-                return;
-            }
-            if inside.error.is_some() {
-                drop(inside);
-                self.settle(state, actions, entry);
-                return;
-            }
-            inside.phase = Phase::Queued;
-            let history = &self.common.history;
-            inside.is_sample = history.begin(entry.kind, Side::Device(&self.name));
-            drop(inside);
-            self.push(state, entry);
-        });
-        let others = self.others.get().into_iter().flatten();
-        for other in others.filter_map(Weak::upgrade) {
-            if entry.phase() == Phase::Queued {
-                other.steal();
-            }
-        }
-        if entry.may_leave && self.common.decides() && entry.phase() == Phase::Queued {
-            return self.see_to(entry, blocks);
-        }
-        Queued::OnItsWay
-    }
+/// The device, locked. Buffers that went meanwhile are buried when it is open again.
+struct Locked<'d> {
+    device: &'d Device,
+    state: Option<MutexGuard<'d, State>>,
+}
 
-    fn push(&self, state: &mut State, entry: &Arc<Entry>) {
-        for one in entry.uses.iter().filter(|one| one.access.reads()) {
-            *state.wanted.entry(one.content.id()).or_default() += 1;
-        }
-        state.queue.push(Arc::clone(entry));
-        state.replaced.came();
-    }
-
-    /// A task had to stay in the queue. Has a worker look at it, if that may be better.
-    ///
-    /// Something always leads on from here. If something is flying, its landing does; if a CPU side
-    /// is running, its end does. Else this is the only task, and either runs at once, or a worker
-    /// is to look. On a pool of one worker the latter needs that one, which must not be blocked.
-    fn see_to(self: &Arc<Self>, entry: &Arc<Entry>, blocks: bool) -> Queued {
-        let mut state = self.lock();
-        if !self.worker_takes(&state, entry) {
-            return Queued::OnItsWay;
-        }
-        let is_alone = state.queue.loads().count == 1 && self.common.running() == 0;
-        let must_look = self.common.workers() == 1 && !blocks;
-        if is_alone && state.flying.count == 0 && !must_look {
-            return Queued::Lonely;
-        }
-        if is_alone && state.alone >= ALONE_MAX {
-            state.alone += 1;
-            if state.alone % ALONE_EVERY != 0 {
-                return Queued::Lonely;
-            }
-        }
-        drop(state);
-        self.common.look();
-        Queued::OnItsWay
-    }
-
-    fn worker_takes(&self, state: &State, entry: &Entry) -> bool {
-        let history = &self.common.history;
-        let cpu = history.known(entry.kind, Side::Cpu, entry.work);
-        let device = self.known(entry.kind, entry.work);
-        let standing = self.standing(state);
-        auto::takes(
-            cpu,
+impl<'d> Locked<'d> {
+    fn new(device: &'d Device, state: MutexGuard<'d, State>) -> Self {
+        Locked {
             device,
-            &entry.load(),
-            self.wait_s(state, entry),
-            &standing,
-        )
-    }
-
-    /// Where nothing flies, each task is one that the device wants or one that a worker takes, as
-    /// both ask the same question: either the device takes one when this is over, or one is called.
-    /// Were only the first of each class asked, one that the device does not want could be hidden
-    /// behind one that no worker takes.
-    fn call_one(&self, state: &mut State, actions: &mut Actions) {
-        if state.has_called || !self.common.decides() {
-            return;
-        }
-        let may = |entry: &Entry| entry.may_leave && !entry.lock().is_called;
-        let takes = |entry: &Entry| self.worker_takes(state, entry);
-        let worst = match state.flying.count {
-            0 => state.queue.worst_of_all(|entry| may(entry) && takes(entry)),
-            _ => state.queue.worst(may, takes),
-        };
-        let Some(entry) = worst.map(Arc::clone) else {
-            return;
-        };
-        let mut inside = entry.lock();
-        inside.is_called = true;
-        state.has_called = true;
-        actions.wakes.extend(inside.waker.clone());
-    }
-
-    /// A worker has been called, or is asked anyhow (`at_once`). It has the task now if something
-    /// is returned.
-    pub(crate) fn take_back(entry: &Arc<Entry>, at_once: bool) -> Option<Taken> {
-        if !at_once && !entry.lock().is_called {
-            return None;
-        }
-        entry.with(|device, state, actions| {
-            if entry.phase() != Phase::Queued {
-                return None;
-            }
-            let takes = at_once || device.worker_takes(state, entry);
-            let taken = takes.then(|| device.taken(entry)).flatten();
-            if taken.is_some() {
-                let alone = state.queue.loads().count == 1;
-                if !at_once {
-                    state.alone = if alone { state.alone + 1 } else { 0 };
-                }
-                device.leave_queue(state, entry, Phase::Returned, actions);
-                actions.look = !alone;
-            }
-            device.answered(state, entry);
-            if taken.is_none() {
-                device.call_one(state, actions);
-            }
-            taken
-        })
-    }
-
-    /// A task of a kind that was never measured on the CPU is measured, unless another one is.
-    fn taken(&self, entry: &Entry) -> Option<Taken> {
-        let history = &self.common.history;
-        match history.known(entry.kind, Side::Cpu, entry.work) {
-            Known::Measured(_) => Some(Taken { sample: None }),
-            Known::Nothing | Known::AtLeast(_) => {
-                let sample = Some(Sample::first(&self.common, entry.kind)?);
-                Some(Taken { sample })
-            }
+            state: Some(state),
         }
     }
+}
 
-    /// A task that was called is no longer waited for.
-    fn answered(&self, state: &mut State, entry: &Entry) {
-        if mem::take(&mut entry.lock().is_called) {
-            state.has_called = false;
-        }
+impl Deref for Locked<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        self.state
+            .as_ref()
+            .expect("it is locked until it is dropped")
     }
+}
 
-    fn leave_queue(
-        &self,
-        state: &mut State,
-        entry: &Arc<Entry>,
-        phase: Phase,
-        actions: &mut Actions,
-    ) {
-        if state.queue.remove(entry) {
-            state.replaced.left();
-        }
-        self.no_longer_wanted(state, entry);
-        let mut inside = entry.lock();
-        self.end_sample(entry, &mut inside);
-        inside.phase = phase;
-        actions.releases.extend(inside.held.take());
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        self.state
+            .as_mut()
+            .expect("it is locked until it is dropped")
     }
+}
 
-    fn no_longer_wanted(&self, state: &mut State, entry: &Entry) {
-        for one in entry.uses.iter().filter(|one| one.access.reads()) {
-            let id = one.content.id();
-            if let Some(count) = state.wanted.get_mut(&id) {
-                *count -= 1;
-                if *count == 0 {
-                    state.wanted.remove(&id);
-                }
-            }
-        }
-    }
-
-    /// Nobody waits for the task any more.
-    pub(crate) fn abandon(entry: &Arc<Entry>) {
-        entry.with(|device, state, actions| {
-            device.answered(state, entry);
-            match entry.phase() {
-                Phase::Queued => {
-                    device.leave_queue(state, entry, Phase::Returned, actions);
-                    // It may have been called in the place of another.
-                    device.call_one(state, actions);
-                }
-                Phase::Flying => {
-                    let mut inside = entry.lock();
-                    inside.is_abandoned = true;
-                    inside.is_closed = true;
-                    inside.recorded.clear();
-                    drop(inside);
-                    device.advance(state, actions, entry);
-                }
-                Phase::Fresh | Phase::Landed | Phase::Failed(_) | Phase::Returned => {
-                    actions.releases.extend(entry.lock().held.take());
-                }
-            }
-            // A waker may hold on to whatever it likes: it is dropped when the device is open
-            // again.
-            actions.wakers.extend(entry.lock().waker.take());
-        });
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        self.state = None;
+        self.device.tidy();
     }
 }
 

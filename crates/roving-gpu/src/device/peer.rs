@@ -10,39 +10,57 @@
 use std::sync::Arc;
 use std::task::Waker;
 
-use super::bring::Incoming;
-use super::entry::Entry;
+use super::entry::{Entry, Incoming};
 use super::{Actions, Device, State};
 use crate::backend::error::{Cause, DeviceError};
-use crate::backend::{Done, Left, Memory, Outcome, PeerCopy};
+use crate::backend::{Backend, Done, Left, Outcome, PeerCopy};
 use crate::buffer::content::{Content, Place};
+use crate::buffer::lent::{Down, Lender, Lent, Way};
 use crate::profile::Lane;
 
-/// How a copy gets from the device of that name to another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    Direct(String),
-    ByHost(String),
-}
-
-/// A valid copy on a device, which stays until this is dropped. Not to be dropped while a device is
-/// locked.
-pub(crate) struct Lent {
+/// A copy here that is lent to another device.
+struct LentCopy {
     device: Arc<Device>,
     id: u64,
-    memory: Memory,
     /// The task that has landed ahead and whose kernels write it, if there is one.
     writer: Option<Arc<Entry>>,
 }
 
-/// Told why a task has failed that had landed ahead, or that it has not.
-pub(crate) type Down = Box<dyn FnOnce(Option<DeviceError>) + Send>;
+impl Lender for LentCopy {
+    fn name(&self) -> &str {
+        &self.device.name
+    }
 
-impl Drop for Lent {
-    fn drop(&mut self) {
+    fn backend(&self) -> &Arc<dyn Backend> {
+        &self.device.backend
+    }
+
+    fn writer_stream(&self) -> Option<usize> {
+        self.writer.as_ref().map(|writer| writer.lock().stream)
+    }
+
+    fn take_back(&self) {
         self.device.with(|state, _| {
             state.fetching -= 1;
             state.table.unpin(self.id);
+        });
+    }
+
+    fn gave(&self, bytes: usize) {
+        self.device.lock().account.gave(bytes);
+    }
+
+    fn when_down(&self, then: Down) {
+        self.device.with(|_, actions| {
+            let Some(writer) = &self.writer else {
+                actions.downs.push((then, None));
+                return;
+            };
+            let mut inside = writer.lock();
+            match inside.ahead {
+                Some(_) => inside.followers.push(then),
+                None => actions.downs.push((then, inside.spoilt.clone())),
+            }
         });
     }
 }
@@ -61,12 +79,12 @@ impl Device {
             state.fetching += 1;
             Some(found)
         })?;
-        Some(Lent {
+        let lender = LentCopy {
             device: self,
             id,
-            memory,
             writer,
-        })
+        };
+        Some(Lent::new(Arc::new(lender), memory))
     }
 
     /// Whether another device has that version, and this one can copy it from there.
@@ -146,50 +164,33 @@ impl Device {
         lent: Lent,
     ) {
         state.account.begin(Lane::Peer);
-        let writer = lent.writer.as_ref();
         let inside = incoming.entry.lock();
         let (stream, to) = (inside.stream, inside.memories[incoming.number].clone());
         drop(inside);
         let copy = PeerCopy {
-            source: Arc::clone(&lent.device.backend),
-            source_stream: writer.map(|writer| writer.lock().stream),
-            from: lent.memory.clone(),
+            source: Arc::clone(lent.lender().backend()),
+            source_stream: lent.lender().writer_stream(),
+            from: lent.memory().clone(),
             to,
             bytes: incoming.content().bytes(),
             done: Done::new(move |outcome, left| copied(incoming, lent, outcome, left)),
         };
-        actions.copies.push((stream, copy));
-    }
-
-    /// Tells when a task of this device that has landed ahead has come down; at once, if it has.
-    fn when_down(self: &Arc<Self>, writer: Option<&Entry>, then: Down) {
-        self.with(|_, actions| {
-            let Some(writer) = writer else {
-                actions.downs.push((then, None));
-                return;
-            };
-            let mut inside = writer.lock();
-            match inside.ahead {
-                Some(_) => inside.followers.push(then),
-                None => actions.downs.push((then, inside.spoilt.clone())),
-            }
-        });
+        actions.decided.copies.push((stream, copy));
     }
 }
 
 /// The end of a copy from another device.
 fn copied(incoming: Incoming, lent: Lent, outcome: Outcome, left: Left) {
-    let (device, from) = (incoming.entry.device(), Arc::clone(&lent.device));
-    let writer = lent.writer.clone();
+    let (device, from) = (incoming.entry.device(), Arc::clone(lent.lender()));
     drop(lent);
     let bytes = incoming.content().bytes();
     if let Ok(time) = &outcome {
-        from.lock().account.gave(bytes);
-        let (history, name) = (&device.common.history, link(&from.name, &device.name));
+        from.gave(bytes);
+        let (history, name) = (&device.common.history, link(from.name(), &device.name));
         history.record_transfer(&name, 0, bytes as f64, time.as_secs_f64());
     }
     // The other device is to blame, and this one as good as before.
-    let name = from.name.clone();
+    let name = from.name().to_owned();
     let blame = move |error| DeviceError::new(Cause::Peer, format!("{name}: {error}"));
     let is_refused = matches!(left, Left::Untouched);
     let then = move |spoilt: Option<DeviceError>| {
@@ -203,5 +204,5 @@ fn copied(incoming: Incoming, lent: Lent, outcome: Outcome, left: Left) {
             device.arrived(state, actions, &incoming, error);
         });
     };
-    from.when_down(writer.as_deref(), Box::new(then));
+    from.when_down(Box::new(then));
 }

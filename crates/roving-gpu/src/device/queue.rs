@@ -3,101 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::entry::{Cost, Entry};
-use crate::history::Known;
-
-/// The expected times of a task, or of several; seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Load {
-    /// Kernels.
-    pub(crate) kernel: f64,
-    /// Kernels, if each takes as long as the longest of its kind.
-    pub(crate) kernel_most: f64,
-    /// Copies to the device.
-    pub(crate) up: f64,
-    /// Copies from it.
-    pub(crate) down: f64,
-    /// On the CPU instead.
-    pub(crate) cpu: f64,
-}
-
-impl Load {
-    /// The load of the task at the times that are known now, with the same transfers.
-    pub(crate) fn priced(self, cpu: Known, device: Known) -> Load {
-        let kernel = device.took();
-        Load {
-            kernel: kernel.mean,
-            kernel_most: kernel.most,
-            cpu: cpu.took().mean,
-            ..self
-        }
-    }
-
-    /// All that is done for one task on a device, one after the other.
-    pub(crate) fn alone(&self) -> f64 {
-        self.up + self.kernel + self.down
-    }
-
-    /// The time of the task alone, if each kernel takes as long as the longest of its kind.
-    pub(crate) fn alone_most(&self) -> f64 {
-        self.up + self.kernel_most + self.down
-    }
-
-    /// The time that this adds to a device whose transfers overlap with kernels.
-    pub(crate) fn overlapped(&self) -> f64 {
-        self.kernel.max(self.up).max(self.down)
-    }
-
-    /// The time that this adds to such a device, if each kernel takes as long as the longest of its
-    /// kind.
-    pub(crate) fn overlapped_most(&self) -> f64 {
-        self.kernel_most.max(self.up).max(self.down)
-    }
-
-    pub(crate) fn add(&mut self, other: &Load) {
-        self.kernel += other.kernel;
-        self.kernel_most += other.kernel_most;
-        self.up += other.up;
-        self.down += other.down;
-        self.cpu += other.cpu;
-    }
-
-    /// Takes away what was added. What rounding leaves is nothing.
-    pub(crate) fn remove(&mut self, other: &Load) {
-        for (sum, part) in [
-            (&mut self.kernel, other.kernel),
-            (&mut self.kernel_most, other.kernel_most),
-            (&mut self.up, other.up),
-            (&mut self.down, other.down),
-            (&mut self.cpu, other.cpu),
-        ] {
-            *sum = (*sum - part).max(0.0);
-        }
-    }
-}
-
-/// Several loads, in any order.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Loads {
-    pub(crate) sum: Load,
-    pub(crate) count: usize,
-}
-
-impl Loads {
-    pub(crate) fn add(&mut self, load: &Load) {
-        self.sum.add(load);
-        self.count += 1;
-    }
-
-    pub(crate) fn remove(&mut self, load: &Load) {
-        self.count -= 1;
-        if self.count == 0 {
-            self.sum = Load::default();
-        } else {
-            self.sum.remove(load);
-        }
-    }
-}
+use super::load::{Cost, Load, Loads};
 
 /// Tasks of about the same gain are in one class: half an octave.
 const CLASSES: usize = 64;
@@ -117,6 +23,14 @@ pub(crate) fn class(load: &Load) -> usize {
 /// The class of tasks that no CPU can do.
 pub(crate) const DEVICE_ONLY: usize = CLASSES - 1;
 
+/// A task, as the queue knows it.
+pub(crate) trait Queueable {
+    /// Its expected cost, which changes only while it is not in the queue.
+    fn cost(&self) -> Cost;
+    /// A worker may take it out of the queue.
+    fn may_leave(&self) -> bool;
+}
+
 /// Where a task was taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
@@ -132,24 +46,31 @@ const LOOKED_AT: usize = 8;
 /// class than the workers. One that does less begins with the newest: neighbours are alike, and if
 /// both sides came to the last ones together, all of those might be cheaper than the mean by which
 /// the device had begun a long one.
-#[derive(Debug, Default)]
-struct Class {
-    entries: VecDeque<Arc<Entry>>,
+#[derive(Debug)]
+struct Class<T> {
+    entries: VecDeque<Arc<T>>,
     loads: Loads,
 }
 
-impl Class {
+impl<T: Queueable> Class<T> {
+    fn new() -> Self {
+        Class {
+            entries: VecDeque::new(),
+            loads: Loads::default(),
+        }
+    }
+
     /// Where the device begins; beside so many workers, if they may take tasks.
     fn end(&self, workers: Option<f64>) -> End {
         let sum = &self.loads.sum;
-        let must = self.entries.front().is_some_and(|entry| !entry.may_leave);
+        let must = self.entries.front().is_some_and(|entry| !entry.may_leave());
         match workers {
             Some(workers) if !must && sum.cpu < workers * sum.overlapped() => End::Newest,
             _ => End::Oldest,
         }
     }
 
-    fn next(&self, end: End) -> Option<&Arc<Entry>> {
+    fn next(&self, end: End) -> Option<&Arc<T>> {
         match end {
             End::Oldest => self.entries.front(),
             End::Newest => self.entries.back(),
@@ -158,15 +79,15 @@ impl Class {
 }
 
 #[derive(Debug)]
-pub(crate) struct Queue {
-    classes: Vec<Class>,
+pub(crate) struct Queue<T> {
+    classes: Vec<Class<T>>,
     all: Loads,
 }
 
-impl Queue {
+impl<T: Queueable> Queue<T> {
     pub(crate) fn new() -> Self {
         Queue {
-            classes: (0..CLASSES).map(|_| Default::default()).collect(),
+            classes: (0..CLASSES).map(|_| Class::new()).collect(),
             all: Loads::default(),
         }
     }
@@ -185,10 +106,10 @@ impl Queue {
         sum
     }
 
-    pub(crate) fn push(&mut self, entry: Arc<Entry>) {
+    pub(crate) fn push(&mut self, entry: Arc<T>) {
         // The device takes a task that no worker can have in any case, also where it does not want
         // the tasks that wait before it.
-        let end = if entry.may_leave {
+        let end = if entry.may_leave() {
             End::Newest
         } else {
             End::Oldest
@@ -197,7 +118,7 @@ impl Queue {
     }
 
     /// Also back to where it was taken from.
-    pub(crate) fn push_at(&mut self, entry: Arc<Entry>, end: End) {
+    pub(crate) fn push_at(&mut self, entry: Arc<T>, end: End) {
         let Cost { load, class } = entry.cost();
         let class = &mut self.classes[class];
         class.loads.add(&load);
@@ -212,8 +133,8 @@ impl Queue {
     pub(crate) fn pop(
         &mut self,
         workers: Option<f64>,
-        wanted: impl Fn(&Entry) -> bool,
-    ) -> Option<(Arc<Entry>, End)> {
+        wanted: impl Fn(&T) -> bool,
+    ) -> Option<(Arc<T>, End)> {
         for class in self.classes.iter_mut().rev() {
             let end = class.end(workers);
             if !class.next(end).is_some_and(|entry| wanted(entry)) {
@@ -223,7 +144,7 @@ impl Queue {
                 End::Oldest => class.entries.pop_front(),
                 End::Newest => class.entries.pop_back(),
             }?;
-            let load = entry.load();
+            let load = entry.cost().load;
             class.loads.remove(&load);
             self.all.remove(&load);
             return Some((entry, end));
@@ -235,9 +156,9 @@ impl Queue {
     /// of the worst class for which `wanted` holds.
     pub(crate) fn worst(
         &self,
-        may: impl Fn(&Entry) -> bool,
-        wanted: impl Fn(&Entry) -> bool,
-    ) -> Option<&Arc<Entry>> {
+        may: impl Fn(&T) -> bool,
+        wanted: impl Fn(&T) -> bool,
+    ) -> Option<&Arc<T>> {
         let mut offers = self.classes.iter().filter_map(|class| {
             let mut oldest = class.entries.iter().take(LOOKED_AT);
             oldest.find(|entry| may(entry))
@@ -246,7 +167,7 @@ impl Queue {
     }
 
     /// Some of those that the device would begin last: the newest of the worst classes.
-    pub(crate) fn last(&self) -> Vec<Arc<Entry>> {
+    pub(crate) fn last(&self) -> Vec<Arc<T>> {
         let newest = self
             .classes
             .iter()
@@ -255,16 +176,16 @@ impl Queue {
     }
 
     /// The oldest of the worst class of those for which `wanted` holds. Looks at all, if need be.
-    pub(crate) fn worst_of_all(&self, wanted: impl Fn(&Entry) -> bool) -> Option<&Arc<Entry>> {
+    pub(crate) fn worst_of_all(&self, wanted: impl Fn(&T) -> bool) -> Option<&Arc<T>> {
         let mut all = self.classes.iter().flat_map(|class| &class.entries);
         all.find(|entry| wanted(entry))
     }
 
     /// False if it is not there.
-    pub(crate) fn remove(&mut self, entry: &Arc<Entry>) -> bool {
+    pub(crate) fn remove(&mut self, entry: &Arc<T>) -> bool {
         let Cost { load, class } = entry.cost();
         let class = &mut self.classes[class];
-        let is_it = |one: &Arc<Entry>| Arc::ptr_eq(one, entry);
+        let is_it = |one: &Arc<T>| Arc::ptr_eq(one, entry);
         // A task that leaves the queue early is mostly the oldest, or one of the newest.
         let at = match class.entries.front() {
             Some(oldest) if is_it(oldest) => Some(0),
@@ -279,7 +200,7 @@ impl Queue {
         true
     }
 
-    pub(crate) fn drain(&mut self) -> Vec<Arc<Entry>> {
+    pub(crate) fn drain(&mut self) -> Vec<Arc<T>> {
         let classes = std::mem::replace(self, Queue::new()).classes;
         let all = classes.into_iter().flat_map(|class| class.entries);
         all.collect()

@@ -11,7 +11,8 @@
 use std::sync::{Arc, Weak};
 
 use super::auto::{self, Standing};
-use super::entry::{Cost, Entry, Phase};
+use super::entry::{Entry, Phase};
+use super::load::Cost;
 use super::{Actions, Device, State};
 use crate::buffer::hold::Use;
 use crate::history::{Known, Side};
@@ -102,7 +103,7 @@ impl Device {
             self.push(own, entry);
             own.account.took();
             self.pump(own, &mut actions);
-            self.submissions.take(&mut actions);
+            self.submissions.take(&mut actions.decided);
             // If it does not want it after all, a worker may.
             actions.look = own.queue.loads().count > 0 && self.common.decides();
         }

@@ -5,7 +5,6 @@
 
 use std::mem;
 
-use super::Actions;
 use crate::backend::{Backend, Download, Launch, PeerCopy, Upload};
 use crate::explored::in_turn::InTurn;
 
@@ -20,18 +19,29 @@ enum Operation {
     Follow(usize),
 }
 
+/// The operations that were decided while a device was locked.
+#[derive(Default)]
+pub(super) struct Decided {
+    /// A stream follows another one.
+    pub(super) follows: Vec<(usize, usize)>,
+    pub(super) uploads: Vec<(usize, Upload)>,
+    pub(super) copies: Vec<(usize, PeerCopy)>,
+    pub(super) launches: Vec<(usize, Launch)>,
+    pub(super) downloads: Vec<(usize, Download)>,
+}
+
 impl Submissions {
     pub(super) fn new() -> Submissions {
         Submissions(InTurn::new())
     }
 
-    /// Takes the operations of `actions`. Only with the device locked.
-    pub(super) fn take(&self, actions: &mut Actions) {
-        let follows = mem::take(&mut actions.follows).into_iter();
-        let uploads = mem::take(&mut actions.uploads).into_iter();
-        let copies = mem::take(&mut actions.copies).into_iter();
-        let launches = mem::take(&mut actions.launches).into_iter();
-        let downloads = mem::take(&mut actions.downloads).into_iter();
+    /// Takes what was decided. Only with the device locked.
+    pub(super) fn take(&self, decided: &mut Decided) {
+        let follows = mem::take(&mut decided.follows).into_iter();
+        let uploads = mem::take(&mut decided.uploads).into_iter();
+        let copies = mem::take(&mut decided.copies).into_iter();
+        let launches = mem::take(&mut decided.launches).into_iter();
+        let downloads = mem::take(&mut decided.downloads).into_iter();
         let follows = follows.map(|(stream, other)| (stream, Operation::Follow(other)));
         let uploads = uploads.map(|(stream, one)| (stream, Operation::Upload(one)));
         let copies = copies.map(|(stream, one)| (stream, Operation::Copy(one)));

@@ -1,42 +1,41 @@
-//! The table of a device's memory.
+//! The table of a device's memory, for tasks of whatever type.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use super::entry::Entry;
 use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Backend, Memory};
 use crate::buffer::content::Content;
 
 /// A buffer's copy on the device.
-pub(crate) struct Resident {
+pub(crate) struct Resident<T> {
     pub(crate) memory: Memory,
     pub(crate) bytes: usize,
     content: Weak<dyn Content>,
     /// The version that it is a copy of; `None` while it is of none.
     pub(crate) version: Option<u64>,
     /// An upload is under way.
-    pub(crate) arriving: Option<Arriving>,
+    pub(crate) arriving: Option<Arriving<T>>,
     /// It is being copied to the host without a task.
     pub(crate) is_spilling: bool,
     /// This version of it could not be copied to the host: it is not tried again.
     pub(crate) stays: Option<u64>,
     /// Tasks that have landed ahead and whose operations on it have not ended, with whether they
     /// write it; the oldest first. Each of them has it pinned.
-    pub(crate) ahead: Vec<(Arc<Entry>, bool)>,
+    pub(crate) ahead: Vec<(Arc<T>, bool)>,
     /// So many tasks on the device use it.
     pins: usize,
     used: u64,
 }
 
 /// A version on its way to the device.
-pub(crate) struct Arriving {
+pub(crate) struct Arriving<T> {
     pub(crate) version: u64,
     /// Tasks that wait for it, beside the one that brings it.
-    pub(crate) waiting: Vec<Arc<Entry>>,
+    pub(crate) waiting: Vec<Arc<T>>,
 }
 
-impl Resident {
+impl<T> Resident<T> {
     /// It holds that version, or will when an upload has ended.
     fn has(&self, version: u64) -> bool {
         let arrives = self.arriving.as_ref();
@@ -44,7 +43,7 @@ impl Resident {
     }
 
     /// The task that has landed ahead and has written it last.
-    pub(crate) fn writer(&self) -> Option<&Arc<Entry>> {
+    pub(crate) fn writer(&self) -> Option<&Arc<T>> {
         let last = self.ahead.iter().rev().find(|(_, writes)| *writes);
         last.map(|(entry, _)| entry)
     }
@@ -65,14 +64,14 @@ pub(crate) enum Short {
     Ever(DeviceError),
 }
 
-pub(crate) struct Table {
-    copies: HashMap<u64, Resident>,
+pub(crate) struct Table<T> {
+    copies: HashMap<u64, Resident<T>>,
     bytes: u64,
     bytes_max: u64,
     clock: u64,
 }
 
-impl Table {
+impl<T> Table<T> {
     pub(crate) fn new(bytes_max: u64) -> Self {
         Table {
             copies: HashMap::new(),
@@ -82,11 +81,11 @@ impl Table {
         }
     }
 
-    pub(crate) fn get(&self, id: u64) -> Option<&Resident> {
+    pub(crate) fn get(&self, id: u64) -> Option<&Resident<T>> {
         self.copies.get(&id)
     }
 
-    pub(crate) fn get_mut(&mut self, id: u64) -> Option<&mut Resident> {
+    pub(crate) fn get_mut(&mut self, id: u64) -> Option<&mut Resident<T>> {
         self.copies.get_mut(&id)
     }
 
@@ -96,7 +95,7 @@ impl Table {
     }
 
     /// The copy, if it is valid.
-    pub(crate) fn valid(&self, id: u64, version: u64) -> Option<&Resident> {
+    pub(crate) fn valid(&self, id: u64, version: u64) -> Option<&Resident<T>> {
         let copy = self.copies.get(&id);
         copy.filter(|copy| copy.version == Some(version))
     }
@@ -162,7 +161,8 @@ impl Table {
                 return Err(Short::Ever(error));
             }
             if !self.evict_one() {
-                let may_go = |copy: &&Resident| copy.stays.is_none() || copy.stays != copy.version;
+                let may_go =
+                    |copy: &&Resident<T>| copy.stays.is_none() || copy.stays != copy.version;
                 let oldest = self.unpinned().filter(may_go);
                 let oldest = oldest.min_by_key(|copy| copy.used);
                 return Err(match oldest.and_then(Resident::is_only) {
@@ -173,7 +173,7 @@ impl Table {
         }
     }
 
-    fn unpinned(&self) -> impl Iterator<Item = &Resident> {
+    fn unpinned(&self) -> impl Iterator<Item = &Resident<T>> {
         self.copies.values().filter(|copy| copy.pins == 0)
     }
 

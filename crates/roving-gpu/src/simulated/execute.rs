@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use super::Failure;
-use super::clock::Work;
+use super::failure::Failure;
 use super::memory::{Locked, Piece};
+use super::work::Work;
 use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Launch, LaunchArg, Memory};
 use crate::kernel::Kernel;

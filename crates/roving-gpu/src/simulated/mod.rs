@@ -2,7 +2,9 @@
 
 mod clock;
 mod execute;
+mod failure;
 mod memory;
+mod work;
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -11,9 +13,11 @@ use std::time::Duration;
 
 use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Backend, Download, Launch, Memory, PeerCopy, Upload};
-use clock::{Clock, Work};
+use clock::Clock;
+pub use failure::Failure;
 pub use memory::Gauge;
 use memory::Piece;
+use work::Work;
 
 /// A device for tests and for studies of scheduling: kernels run their host functions, on a thread
 /// of its own, and end when the declared time has passed. It runs one kernel at a time, and one
@@ -60,24 +64,6 @@ struct Settings {
     /// Bytes per second, and a latency.
     link: Option<(f64, Duration)>,
     failures: HashMap<u64, Failure>,
-}
-
-/// The way in which a simulated device fails.
-///
-/// ```
-/// use roving_gpu::{Failure, Simulated};
-///
-/// let _ = Simulated::new().fail_at(0, Failure::OutOfMemory).fail_at(5, Failure::Lost);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Failure {
-    /// It is gone, with its memory and with all that was under way.
-    Lost,
-    /// This operation finds no memory.
-    OutOfMemory,
-    /// This operation fails, having done half of its work.
-    Kernel,
 }
 
 impl Simulated {
@@ -365,7 +351,7 @@ impl Backend for Simulated {
             return;
         };
         let passed = source_stream.map(|of| {
-            let (mark, passed) = clock::mark();
+            let (mark, passed) = work::mark();
             let mark = Work::Mark(mark);
             let marked = other.clock().submit((of, None), Duration::ZERO, mark, None);
             self.clock().not_before(stream, marked);
