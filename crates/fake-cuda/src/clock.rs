@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 /// The operations that have ended before something begins: of each stream those up to a number.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Clock(BTreeMap<u64, u64>);
+pub(crate) struct VectorClock(BTreeMap<u64, u64>);
 
-impl Clock {
+impl VectorClock {
     /// Whether that operation of the stream is among them.
     pub(crate) fn knows(&self, stream: u64, number: u64) -> bool {
         self.0.get(&stream).is_some_and(|known| *known >= number)
@@ -17,7 +17,7 @@ impl Clock {
         *known = number.max(*known);
     }
 
-    pub(crate) fn join(&mut self, other: &Clock) {
+    pub(crate) fn join(&mut self, other: &VectorClock) {
         for (stream, number) in &other.0 {
             self.see(*stream, *number);
         }

@@ -239,7 +239,7 @@ struct Described {
 
 /// Whether a parameter is an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ParameterKind {
     Value,
     Read,
     Written,
@@ -250,7 +250,7 @@ pub(crate) enum Kind {
 pub(crate) struct Function {
     pub(crate) name: String,
     /// Size, place and kind of each parameter.
-    pub(crate) parameters: Vec<(usize, usize, Kind)>,
+    pub(crate) parameters: Vec<(usize, usize, ParameterKind)>,
     /// So many bytes that are shared a launch may ask for.
     pub(crate) shared: u32,
     run: unsafe extern "C" fn(*mut *mut c_void, *const u32, *const u32, u32) -> c_int,
@@ -342,9 +342,9 @@ impl Library {
             )
         };
         let kind = |kind| match kind {
-            0 => Kind::Value,
-            1 => Kind::Read,
-            _ => Kind::Written,
+            0 => ParameterKind::Value,
+            1 => ParameterKind::Read,
+            _ => ParameterKind::Written,
         };
         let sizes = sizes.iter().zip(places).zip(kinds);
         let parameters = sizes.map(|((size, at), of)| (*size as usize, *at as usize, kind(*of)));

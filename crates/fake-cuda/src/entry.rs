@@ -18,7 +18,7 @@ use std::{env, process, slice, thread};
 
 use crate::blas::{self, Matrix, Number};
 use crate::compiler::{self, Text};
-use crate::driver::{Driver, Handle, Settings};
+use crate::driver::{Driver, Handle, PretendedMachine};
 use crate::refusal::{Answer, ERRORS, INVALID_VALUE, Refusal};
 
 /// Tells those who wait that the device does something again.
@@ -37,8 +37,8 @@ fn driver() -> MutexGuard<'static, Driver> {
                 number.unwrap_or_else(|_| mistaken(name, &format!("{text:?} is no number")))
             })
         };
-        let usual = Settings::default();
-        Mutex::new(Driver::new(Settings {
+        let usual = PretendedMachine::default();
+        Mutex::new(Driver::new(PretendedMachine {
             devices: number("DEVICES", usual.devices as u64) as usize,
             pools: number("POOLS", u64::from(usual.pools)) != 0,
             peers: number("PEERS", u64::from(usual.peers)) != 0,

@@ -5,7 +5,7 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::ops::Range;
 use std::slice;
 
-use crate::clock::Clock;
+use crate::clock::VectorClock;
 use crate::refusal::{Answer, mistake};
 
 /// Bytes before and behind each block that nobody may change.
@@ -78,8 +78,9 @@ pub(crate) struct Access {
     pub(crate) what: String,
 }
 
+/// One allocation, with those that use it.
 #[derive(Debug)]
-pub(crate) struct Block {
+pub(crate) struct MemoryBlock {
     pub(crate) context: u64,
     pub(crate) bytes: Bytes,
     /// The operation that frees it is on a stream.
@@ -88,10 +89,10 @@ pub(crate) struct Block {
     accesses: Vec<Access>,
 }
 
-impl Block {
+impl MemoryBlock {
     /// `None`, if the host has not so much.
-    pub(crate) fn new(context: u64, len: usize) -> Option<Block> {
-        Some(Block {
+    pub(crate) fn new(context: u64, len: usize) -> Option<MemoryBlock> {
+        Some(MemoryBlock {
             context,
             bytes: Bytes::new(len)?,
             freed_by: None,
@@ -124,7 +125,7 @@ impl Block {
 
     /// Notes a use by something that begins after all that `clock` knows. A mistake, if it is not
     /// ordered with another use, and one of the two writes.
-    pub(crate) fn meet(&mut self, new: Access, clock: &Clock) -> Answer<()> {
+    pub(crate) fn meet(&mut self, new: Access, clock: &VectorClock) -> Answer<()> {
         if let Some(by) = &self.freed_by {
             return mistake(format!("{} uses memory after {by} freed it", new.what));
         }
@@ -152,7 +153,7 @@ impl Block {
     }
 
     /// Whether something that does not know it may be in use.
-    pub(crate) fn in_use(&self, clock: &Clock) -> Option<&str> {
+    pub(crate) fn in_use(&self, clock: &VectorClock) -> Option<&str> {
         let mut late = self.accesses.iter();
         let late = late.find(|old| !clock.knows(old.stream, old.number));
         late.map(|access| &access.what[..])

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)] // copies by address
 
 use crate::compiler::Text;
-use crate::driver::{Driver, Handle, Settings};
+use crate::driver::{Driver, Handle, PretendedMachine};
 use crate::refusal::{Answer, NOT_READY, Refusal};
 
 /// A device with two streams.
@@ -13,9 +13,9 @@ struct Two {
 }
 
 fn two() -> Two {
-    let mut driver = Driver::new(Settings {
+    let mut driver = Driver::new(PretendedMachine {
         devices: 2,
-        ..Settings::default()
+        ..PretendedMachine::default()
     });
     let context = driver.retain(0).unwrap();
     driver.set_current(Some(context)).unwrap();
@@ -564,10 +564,10 @@ fn a_copy_between_devices_names_the_contexts_of_its_memory() {
 #[test]
 fn contexts_look_at_each_other_once_and_where_they_can() {
     for peers in [true, false] {
-        let mut driver = Driver::new(Settings {
+        let mut driver = Driver::new(PretendedMachine {
             devices: 2,
             peers,
-            ..Settings::default()
+            ..PretendedMachine::default()
         });
         let contexts = [0, 1].map(|device| driver.retain(device).unwrap());
         driver.set_current(Some(contexts[0])).unwrap();

@@ -4,8 +4,8 @@
 use std::thread;
 use std::time::Duration;
 
-use super::{Blas, Driver, Handle, Module, Operation, Use, Work, not_live};
-use crate::compiler::{Kind, Library, SHARED_MAX};
+use super::{Blas, Driver, Handle, Module, StreamOperation, StreamStep, Use, not_live};
+use crate::compiler::{Library, ParameterKind, SHARED_MAX};
 use crate::refusal::{Answer, INVALID_PTX, INVALID_VALUE, NOT_FOUND, Refusal, mistake};
 
 impl Driver {
@@ -20,8 +20,8 @@ impl Driver {
     pub(crate) fn unload(&mut self, module: Handle) -> Answer<()> {
         let context = live!(self, modules, "module", module)?.context;
         self.bound_to(context, "module")?;
-        let runs = |operation: &Operation| match &operation.work {
-            Work::Run(task) => task.module == Some(module),
+        let runs = |operation: &StreamOperation| match &operation.work {
+            StreamStep::Run(task) => task.module == Some(module),
             _ => false,
         };
         if self
@@ -89,12 +89,14 @@ impl Driver {
         let (mut parameters, mut uses) = (Vec::new(), Vec::new());
         for (index, (size, _, kind)) in function.parameters.iter().enumerate() {
             let bytes = given(index, *size);
-            if let (Kind::Read | Kind::Written, Ok(address)) = (kind, bytes[..].try_into()) {
+            if let (ParameterKind::Read | ParameterKind::Written, Ok(address)) =
+                (kind, bytes[..].try_into())
+            {
                 let address = u64::from_ne_bytes(address);
                 let block = self.block(&(address..address + 1), &what)?;
                 // It may use all from there on.
                 let bytes = address..block.range().end;
-                let writes = *kind == Kind::Written;
+                let writes = *kind == ParameterKind::Written;
                 uses.push(Use { bytes, writes });
             }
             parameters.push(bytes);

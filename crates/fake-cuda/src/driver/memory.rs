@@ -4,8 +4,8 @@
 use std::ops::Range;
 use std::ptr;
 
-use super::{Driver, Handle, Use, Work, is_in};
-use crate::memory::Block;
+use super::{Driver, Handle, StreamStep, Use, is_in};
+use crate::memory::MemoryBlock;
 use crate::refusal::{Answer, INVALID_VALUE, OUT_OF_MEMORY, Refusal, mistake};
 
 impl Driver {
@@ -25,7 +25,7 @@ impl Driver {
         if self.room()?.0 < len as u64 {
             return Err(Refusal::Code(OUT_OF_MEMORY));
         }
-        let block = Block::new(context, len).ok_or(Refusal::Code(OUT_OF_MEMORY))?;
+        let block = MemoryBlock::new(context, len).ok_or(Refusal::Code(OUT_OF_MEMORY))?;
         let address = block.address();
         self.blocks.insert(address, block);
         let device = self.contexts[&context].device;
@@ -51,7 +51,7 @@ impl Driver {
             bytes,
             writes: true,
         }];
-        self.give(stream, &all, "an allocation", |_| Work::Nothing)?;
+        self.give(stream, &all, "an allocation", |_| StreamStep::Nothing)?;
         Ok(address)
     }
 
@@ -72,7 +72,7 @@ impl Driver {
             bytes,
             writes: true,
         }];
-        self.give(stream, &all, "freeing", |_| Work::Free(address))?;
+        self.give(stream, &all, "freeing", |_| StreamStep::Free(address))?;
         if let Some(block) = self.blocks.get_mut(&address) {
             block.freed_by = Some(format!("stream {stream:#x}"));
         }
@@ -102,7 +102,7 @@ impl Driver {
         if len == 0 {
             return Err(Refusal::Code(INVALID_VALUE));
         }
-        let block = Block::new(context, len).ok_or(Refusal::Code(OUT_OF_MEMORY))?;
+        let block = MemoryBlock::new(context, len).ok_or(Refusal::Code(OUT_OF_MEMORY))?;
         let address = block.address();
         self.pinned.insert(address, block);
         Ok(address)

@@ -22,9 +22,9 @@ use std::ops::Range;
 use std::thread::{self, ThreadId};
 use std::time::Instant;
 
-use crate::clock::Clock;
+use crate::clock::VectorClock;
 use crate::compiler::{Compiler, Function, Library};
-use crate::memory::Block;
+use crate::memory::MemoryBlock;
 use crate::refusal::{Answer, INVALID_DEVICE, Refusal, mistake};
 
 /// An object, by a number that no other object of the process ever has.
@@ -32,7 +32,7 @@ pub(crate) type Handle = u64;
 
 /// The machine that it pretends to be.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct PretendedMachine {
     pub(crate) devices: usize,
     /// Memory in the order of streams.
     pub(crate) pools: bool,
@@ -47,9 +47,9 @@ pub(crate) struct Settings {
     pub(crate) load_ms: u64,
 }
 
-impl Default for Settings {
+impl Default for PretendedMachine {
     fn default() -> Self {
-        Settings {
+        PretendedMachine {
             devices: 1,
             pools: true,
             peers: true,
@@ -75,21 +75,23 @@ struct Context {
 struct Stream {
     context: Handle,
     /// All that is before the next operation.
-    clock: Clock,
+    clock: VectorClock,
     given: u64,
     done: u64,
-    waiting: VecDeque<Operation>,
+    waiting: VecDeque<StreamOperation>,
 }
 
-struct Operation {
+/// An operation on a stream, by its number there.
+struct StreamOperation {
     number: u64,
-    work: Work,
+    work: StreamStep,
 }
 
 /// The part of an operation that is done when it runs. `false`: the device is lost.
 type Run = Box<dyn FnOnce() -> bool + Send>;
 
-struct Task {
+/// A step that computes or copies.
+struct RunStep {
     what: String,
     /// The blocks that it writes.
     writes: Vec<u64>,
@@ -98,21 +100,22 @@ struct Task {
     run: Run,
 }
 
-enum Work {
+/// The step that an operation of a stream makes.
+enum StreamStep {
     Record(Handle, u64),
     /// After that operation of another stream.
     After(Handle, u64),
-    Run(Task),
+    Run(RunStep),
     Free(u64),
     Nothing,
 }
 
-struct Event {
+struct CudaEvent {
     context: Handle,
     timed: bool,
     /// How often it was recorded; the last time as this operation, when all of the clock is before.
     recorded: u64,
-    last: Option<(Handle, u64, Clock)>,
+    last: Option<(Handle, u64, VectorClock)>,
     /// When that ran, and as which time.
     ran: Option<(u64, Instant)>,
 }
@@ -144,24 +147,24 @@ pub(crate) struct Use {
 }
 
 pub(crate) struct Driver {
-    pub(crate) settings: Settings,
+    pub(crate) settings: PretendedMachine,
     devices: Vec<Device>,
     contexts: HashMap<Handle, Context>,
     streams: HashMap<Handle, Stream>,
-    events: HashMap<Handle, Event>,
+    events: HashMap<Handle, CudaEvent>,
     modules: HashMap<Handle, Module>,
     functions: HashMap<Handle, (Handle, Function)>,
     /// Functions that were launched.
     loaded: HashSet<Handle>,
     blas: HashMap<Handle, Blas>,
     /// By address.
-    blocks: BTreeMap<u64, Block>,
+    blocks: BTreeMap<u64, MemoryBlock>,
     /// Memory of the host that is pinned, by address.
-    pinned: BTreeMap<u64, Block>,
+    pinned: BTreeMap<u64, MemoryBlock>,
     /// The kind of each object that ever was.
     kinds: HashMap<Handle, &'static str>,
     /// All that somebody has waited for.
-    host: Clock,
+    host: VectorClock,
     callers: HashMap<ThreadId, Caller>,
     counts: BTreeMap<String, u64>,
     /// Contexts that the first may look at the memory of the second.
@@ -181,7 +184,7 @@ fn not_live(kinds: &HashMap<Handle, &'static str>, kind: &str, handle: Handle) -
 }
 
 impl Driver {
-    pub(crate) fn new(settings: Settings) -> Driver {
+    pub(crate) fn new(settings: PretendedMachine) -> Driver {
         let device = |_| Device {
             context: None,
             retained: 0,
@@ -200,7 +203,7 @@ impl Driver {
             blocks: BTreeMap::new(),
             pinned: BTreeMap::new(),
             kinds: HashMap::new(),
-            host: Clock::default(),
+            host: VectorClock::default(),
             callers: HashMap::new(),
             counts: BTreeMap::new(),
             peers: HashSet::new(),
@@ -379,7 +382,7 @@ impl Driver {
 }
 
 /// Whether an address is in one of these blocks.
-fn is_in(blocks: &BTreeMap<u64, Block>, address: u64) -> bool {
+fn is_in(blocks: &BTreeMap<u64, MemoryBlock>, address: u64) -> bool {
     let before = blocks.range(..=address).next_back();
     before.is_some_and(|(_, block)| block.range().contains(&address))
 }

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use super::{Driver, Handle, Operation, Run, Task, Use, Work, is_in};
-use crate::clock::Clock;
-use crate::memory::{Access, Block};
+use super::{Driver, Handle, Run, RunStep, StreamOperation, StreamStep, Use, is_in};
+use crate::clock::VectorClock;
+use crate::memory::{Access, MemoryBlock};
 use crate::refusal::{Answer, ILLEGAL_ADDRESS, mistake};
 
 impl Driver {
@@ -15,8 +15,8 @@ impl Driver {
         stream: Handle,
         uses: &[Use],
         what: &str,
-        work: impl FnOnce(u64) -> Work,
-    ) -> Answer<(u64, Clock)> {
+        work: impl FnOnce(u64) -> StreamStep,
+    ) -> Answer<(u64, VectorClock)> {
         let context = self.on(stream)?.context;
         self.give_for(stream, uses, what, &[context], work)
     }
@@ -28,8 +28,8 @@ impl Driver {
         uses: &[Use],
         what: &str,
         contexts: &[Handle],
-        work: impl FnOnce(u64) -> Work,
-    ) -> Answer<(u64, Clock)> {
+        work: impl FnOnce(u64) -> StreamStep,
+    ) -> Answer<(u64, VectorClock)> {
         let host = self.host.clone();
         let on = self.on(stream)?;
         on.clock.join(&host);
@@ -54,12 +54,12 @@ impl Driver {
         let work = work(number);
         self.on(stream)?
             .waiting
-            .push_back(Operation { number, work });
+            .push_back(StreamOperation { number, work });
         Ok((number, clock))
     }
 
     /// The block of a device, or pinned, in which all of these bytes are.
-    pub(super) fn block(&mut self, bytes: &Range<u64>, what: &str) -> Answer<&mut Block> {
+    pub(super) fn block(&mut self, bytes: &Range<u64>, what: &str) -> Answer<&mut MemoryBlock> {
         let is_pinned = is_in(&self.pinned, bytes.start);
         let blocks = if is_pinned {
             &mut self.pinned
@@ -101,7 +101,7 @@ impl Driver {
             if of.waiting.front().is_none_or(|first| first.number > until) {
                 return Ok(());
             }
-            let Some(Operation { number, work }) = of.waiting.pop_front() else {
+            let Some(StreamOperation { number, work }) = of.waiting.pop_front() else {
                 return Ok(());
             };
             let context = of.context;
@@ -110,13 +110,13 @@ impl Driver {
                 .get(&context)
                 .is_some_and(|c| c.lost.is_some());
             match work {
-                Work::Record(event, recorded) => {
+                StreamStep::Record(event, recorded) => {
                     if let Some(event) = self.events.get_mut(&event) {
                         event.ran = Some((recorded, Instant::now()));
                     }
                 }
-                Work::After(other, number) => self.run(other, number)?,
-                Work::Run(task) if !lost => {
+                StreamStep::After(other, number) => self.run(other, number)?,
+                StreamStep::Run(task) if !lost => {
                     if !(task.run)() {
                         if let Some(context) = self.contexts.get_mut(&context) {
                             context.lost = Some(ILLEGAL_ADDRESS);
@@ -128,8 +128,8 @@ impl Driver {
                         }
                     }
                 }
-                Work::Run(_) | Work::Nothing => (),
-                Work::Free(address) => {
+                StreamStep::Run(_) | StreamStep::Nothing => (),
+                StreamStep::Free(address) => {
                     if let Some(block) = self.blocks.remove(&address) {
                         block.check_guards("something")?;
                         let device = self.contexts[&context].device;
@@ -170,13 +170,13 @@ impl Driver {
             let before = self.blocks.range(..=of.bytes.start).next_back();
             before.map(|(start, _)| *start)
         });
-        let task = Task {
+        let task = RunStep {
             what: what.to_owned(),
             writes: starts.collect(),
             module,
             run,
         };
-        let given = self.give_for(stream, uses, what, contexts, |_| Work::Run(task));
+        let given = self.give_for(stream, uses, what, contexts, |_| StreamStep::Run(task));
         given.map(drop)
     }
 }

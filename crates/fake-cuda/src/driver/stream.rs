@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::{Driver, Event, Handle, Stream, Work, not_live};
-use crate::clock::Clock;
+use super::{CudaEvent, Driver, Handle, Stream, StreamStep, not_live};
+use crate::clock::VectorClock;
 use crate::refusal::{Answer, NOT_READY, Refusal, mistake};
 
 impl Driver {
@@ -12,7 +12,7 @@ impl Driver {
         let handle = self.make("stream");
         let stream = Stream {
             context,
-            clock: Clock::default(),
+            clock: VectorClock::default(),
             given: 0,
             done: 0,
             waiting: VecDeque::new(),
@@ -31,7 +31,7 @@ impl Driver {
     pub(crate) fn new_event(&mut self, timed: bool) -> Answer<Handle> {
         let context = self.bound()?;
         let handle = self.make("event");
-        let event = Event {
+        let event = CudaEvent {
             context,
             timed,
             recorded: 0,
@@ -57,8 +57,9 @@ impl Driver {
         let of = live!(self, events, "event", event)?;
         of.recorded += 1;
         let recorded = of.recorded;
-        let (number, clock) =
-            self.give(stream, &[], "an event", |_| Work::Record(event, recorded))?;
+        let (number, clock) = self.give(stream, &[], "an event", |_| {
+            StreamStep::Record(event, recorded)
+        })?;
         live!(self, events, "event", event)?.last = Some((stream, number, clock));
         Ok(())
     }
@@ -70,7 +71,7 @@ impl Driver {
         let Some((other, number, clock)) = last else {
             return mistake("a stream is to follow an event that was never recorded");
         };
-        self.give(stream, &[], "a wait", |_| Work::After(other, number))?;
+        self.give(stream, &[], "a wait", |_| StreamStep::After(other, number))?;
         self.on(stream)?.clock.join(&clock);
         Ok(())
     }

@@ -469,10 +469,10 @@ pub type Outcome = Result<Duration, DeviceError>;
 /// The callback that is told of the end of an operation, once.
 pub(crate) struct Done(Option<Then>);
 
-type Then = Box<dyn FnOnce(Outcome, Left) + Send>;
+type Then = Box<dyn FnOnce(Outcome, Remains) + Send>;
 
 /// The remains of an operation that has ended.
-pub(crate) enum Left {
+pub(crate) enum Remains {
     Nothing,
     /// Where a download went.
     Copy(Target),
@@ -484,11 +484,11 @@ pub(crate) enum Left {
 }
 
 impl Done {
-    pub(crate) fn new(then: impl FnOnce(Outcome, Left) + Send + 'static) -> Self {
+    pub(crate) fn new(then: impl FnOnce(Outcome, Remains) + Send + 'static) -> Self {
         Done(Some(Box::new(then)))
     }
 
-    fn call(mut self, outcome: Outcome, left: Left) {
+    fn call(mut self, outcome: Outcome, left: Remains) {
         if let Some(then) = self.0.take() {
             then(outcome, left);
         }
@@ -499,7 +499,7 @@ impl Drop for Done {
     fn drop(&mut self) {
         if let Some(then) = self.0.take() {
             let text = "the back-end gave an operation up";
-            then(Err(DeviceError::new(Cause::Lost, text)), Left::Nothing);
+            then(Err(DeviceError::new(Cause::Lost, text)), Remains::Nothing);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::error::DeviceError;
-use super::{Done, Left, Memory, Outcome, Source, Target};
+use super::{Done, Memory, Outcome, Remains, Source, Target};
 use crate::kernel::Kernel;
 
 /// A copy to the device. The bytes stay where they are until the operation is ended.
@@ -73,7 +73,7 @@ impl Upload {
     pub fn done(self, outcome: Outcome) {
         let Upload { from, to, done } = self;
         drop((from, to));
-        done.call(outcome, Left::Nothing);
+        done.call(outcome, Remains::Nothing);
     }
 }
 
@@ -143,7 +143,7 @@ impl Download {
     pub fn done(self, outcome: Outcome) {
         let Download { from, to, done } = self;
         drop(from);
-        done.call(outcome, Left::Copy(to));
+        done.call(outcome, Remains::Copy(to));
     }
 }
 
@@ -312,7 +312,7 @@ impl Launch {
     /// ```
     pub fn done(self, outcome: Outcome) {
         drop(self.arguments);
-        self.done.call(outcome, Left::Nothing);
+        self.done.call(outcome, Remains::Nothing);
     }
 
     /// Ends a launch that went well, and whose time is not known: where the device waited for the
@@ -329,7 +329,7 @@ impl Launch {
     /// ```
     pub fn untimed(self) {
         drop(self.arguments);
-        self.done.call(Ok(Duration::ZERO), Left::Untimed);
+        self.done.call(Ok(Duration::ZERO), Remains::Untimed);
     }
 
     /// Ends a launch that never began, so that its outputs are unchanged: its source does not
@@ -346,7 +346,7 @@ impl Launch {
     /// ```
     pub fn refused(self, error: DeviceError) {
         drop(self.arguments);
-        self.done.call(Err(error), Left::Untouched);
+        self.done.call(Err(error), Remains::Untouched);
     }
 }
 

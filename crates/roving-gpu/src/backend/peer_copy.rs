@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::error::DeviceError;
-use super::{Backend, Done, Left, Memory, Outcome};
+use super::{Backend, Done, Memory, Outcome, Remains};
 
 /// A copy from another device of the machine. Nobody writes what it copies until it is ended.
 ///
@@ -102,7 +102,7 @@ impl PeerCopy {
     /// assert_eq!(run(copy), Err(Cause::Lost));
     /// ```
     pub fn done(self, outcome: Outcome) {
-        self.end(outcome, Left::Nothing);
+        self.end(outcome, Remains::Nothing);
     }
 
     /// Ends it because the other device cannot give what was to be copied: this one is as good as
@@ -117,10 +117,10 @@ impl PeerCopy {
     /// assert_eq!(run(copy), Err(Cause::Peer));
     /// ```
     pub fn refused(self, error: DeviceError) {
-        self.end(Err(error), Left::Untouched);
+        self.end(Err(error), Remains::Untouched);
     }
 
-    fn end(self, outcome: Outcome, left: Left) {
+    fn end(self, outcome: Outcome, left: Remains) {
         let PeerCopy {
             source,
             from,

@@ -12,7 +12,7 @@ use super::lent::{Lent, Way};
 use crate::backend::{Backend, HostBytes, HostBytesMut, Source, Target};
 
 /// Where a copy of a buffer can be, other than on the host.
-pub(crate) trait Place: Send + Sync {
+pub(crate) trait CopyPlace: Send + Sync {
     /// Copies the buffer to the host: ends with [`Content::fetched`].
     fn fetch(self: Arc<Self>, content: Arc<dyn Content>);
     /// Its copy here is of that version.
@@ -45,7 +45,7 @@ pub(crate) trait Content: Send + Sync {
     fn target(&self) -> Target;
     /// A device has written it, and its new version is what is returned. The new copy for the host,
     /// if it was made already. The caller holds it exclusively.
-    fn written(&self, place: Weak<dyn Place>, host: Option<Target>) -> u64;
+    fn written(&self, place: Weak<dyn CopyPlace>, host: Option<Target>) -> u64;
     /// Whatever is on the host is valid from now on. The caller holds it exclusively.
     fn overwritten(&self);
     /// The copy on the host is valid, or there is none.
@@ -57,9 +57,9 @@ pub(crate) trait Content: Send + Sync {
     /// what that needs.
     fn poll_host(self: Arc<Self>, need: &mut Need, waker: &Waker) -> Poll<Result<(), String>>;
     /// There is a copy there.
-    fn is_at(&self, place: Weak<dyn Place>);
+    fn is_at(&self, place: Weak<dyn CopyPlace>);
     /// Where there are copies, of whatever version; that which was written last comes first.
-    fn places(&self) -> Vec<Arc<dyn Place>>;
+    fn places(&self) -> Vec<Arc<dyn CopyPlace>>;
     /// No copy of that version is valid any more, but for the host's. Returns whoever waits for
     /// one, to be woken when no device is locked.
     #[must_use]
@@ -111,16 +111,18 @@ impl<T: Element> HostBytesMut for Host<T> {
     }
 }
 
-pub(super) struct Shared<T: Element> {
+/// The content of a buffer of one type.
+pub(super) struct BufferContent<T: Element> {
     id: u64,
     len: usize,
     /// The host has no valid copy. A hint: it is written while the state is locked, and read
     /// without; who needs the copy asks for a guard.
     away: AtomicBool,
-    state: Mutex<State<T>>,
+    state: Mutex<ContentState<T>>,
 }
 
-struct State<T> {
+/// That content, under its lock.
+struct ContentState<T> {
     /// `None` while a write guard has it.
     host: Option<Arc<Host<T>>>,
     /// A copy that is out of date, for the next download.
@@ -136,16 +138,16 @@ struct State<T> {
     waiters: Vec<Waker>,
     version: u64,
     host_version: u64,
-    places: Vec<Weak<dyn Place>>,
+    places: Vec<Weak<dyn CopyPlace>>,
     /// Keeps the device that has had the only valid copy, also when the program has let go of it.
-    home: Option<Arc<dyn Place>>,
+    home: Option<Arc<dyn CopyPlace>>,
     /// Why there is no valid copy.
     lost: Option<String>,
     /// The number of the last copy to the host that has failed, of this version, and why.
     failed: Option<(u64, String)>,
 }
 
-impl<T> State<T> {
+impl<T> ContentState<T> {
     /// Why the host has no copy, if whoever needs it is to be told.
     fn why_missing(&self, need: &mut Need) -> Option<String> {
         let begun_before = *need.0.get_or_insert(self.begun);
@@ -182,15 +184,15 @@ pub(super) enum Granted<T> {
     Lost(String),
 }
 
-impl<T: Element> Shared<T> {
+impl<T: Element> BufferContent<T> {
     pub(super) fn new(host: Vec<T>) -> Self {
         static IDS: AtomicU64 = AtomicU64::new(0);
-        Shared {
+        BufferContent {
             // Ordering: Relaxed: only that all are different matters.
             id: IDS.fetch_add(1, Ordering::Relaxed),
             len: host.len(),
             away: AtomicBool::new(false),
-            state: Mutex::new(State {
+            state: Mutex::new(ContentState {
                 host: Some(Arc::new(Host(host))),
                 spare: None,
                 readers: 0,
@@ -218,13 +220,13 @@ impl<T: Element> Shared<T> {
     }
 
     /// Says where the valid copy is now, to those who do not lock.
-    fn tell(&self, state: &State<T>) {
+    fn tell(&self, state: &ContentState<T>) {
         let is_away = state.version != state.host_version;
         // Ordering: Relaxed: as in `is_home`.
         self.away.store(is_away, Ordering::Relaxed);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, ContentState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -274,7 +276,7 @@ impl<T: Element> Shared<T> {
     /// Has the copy on the host made valid, if nobody does already. Others may read meanwhile:
     /// those are tasks that wait for a device or run there, for no guard reads a copy that is out
     /// of date. Wakes whoever needs the copy.
-    fn fetch(self: &Arc<Self>, mut state: MutexGuard<'_, State<T>>, waker: Option<&Waker>) {
+    fn fetch(self: &Arc<Self>, mut state: MutexGuard<'_, ContentState<T>>, waker: Option<&Waker>) {
         if let Some(waker) = waker {
             state.wait(waker);
         }
@@ -327,7 +329,7 @@ impl<T: Element> Shared<T> {
     }
 }
 
-impl<T: Element> Content for Shared<T> {
+impl<T: Element> Content for BufferContent<T> {
     fn id(&self) -> u64 {
         self.id
     }
@@ -382,7 +384,7 @@ impl<T: Element> Content for Shared<T> {
         ))
     }
 
-    fn written(&self, place: Weak<dyn Place>, host: Option<Target>) -> u64 {
+    fn written(&self, place: Weak<dyn CopyPlace>, host: Option<Target>) -> u64 {
         let mut state = self.lock();
         state.version += 1;
         (state.lost, state.failed) = (None, None);
@@ -460,14 +462,14 @@ impl<T: Element> Content for Shared<T> {
         Poll::Pending
     }
 
-    fn is_at(&self, place: Weak<dyn Place>) {
+    fn is_at(&self, place: Weak<dyn CopyPlace>) {
         let mut state = self.lock();
         if !state.places.iter().any(|known| known.ptr_eq(&place)) {
             state.places.push(place);
         }
     }
 
-    fn places(&self) -> Vec<Arc<dyn Place>> {
+    fn places(&self) -> Vec<Arc<dyn CopyPlace>> {
         let state = self.lock();
         state.places.iter().filter_map(Weak::upgrade).collect()
     }
@@ -489,7 +491,7 @@ impl<T: Element> Content for Shared<T> {
     }
 }
 
-impl<T: Element> State<T> {
+impl<T: Element> ContentState<T> {
     /// The copy on the host is valid, and this.
     fn replace_host(&mut self, target: Target) {
         let Ok(new) = target.into_any().downcast::<Host<T>>() else {
@@ -501,7 +503,7 @@ impl<T: Element> State<T> {
     }
 }
 
-impl<T: Element> Drop for Shared<T> {
+impl<T: Element> Drop for BufferContent<T> {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         for place in mem::take(&mut state.places) {

@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use super::content::{Content, Granted, Host, Need, Shared};
+use super::content::{BufferContent, Content, Granted, Host, Need};
 use super::element::Element;
 use super::wait::block;
 
@@ -26,7 +26,7 @@ pub struct ReadGuard<'a, T: Element> {
 }
 
 /// Gives the right to read back.
-struct Hold<'a, T: Element>(&'a Shared<T>);
+struct Hold<'a, T: Element>(&'a BufferContent<T>);
 
 impl<T: Element> Drop for Hold<'_, T> {
     fn drop(&mut self) {
@@ -48,17 +48,17 @@ impl<T: Element> Drop for Hold<'_, T> {
 pub struct WriteGuard<'a, T: Element> {
     /// `None` only while it is dropped.
     host: Option<Arc<Host<T>>>,
-    shared: &'a Shared<T>,
+    shared: &'a BufferContent<T>,
 }
 
-pub(super) fn read<T: Element>(shared: &Arc<Shared<T>>) -> ReadGuard<'_, T> {
+pub(super) fn read<T: Element>(shared: &Arc<BufferContent<T>>) -> ReadGuard<'_, T> {
     ReadGuard {
         host: get(shared, false),
         _hold: Hold(shared),
     }
 }
 
-pub(super) fn write<T: Element>(shared: &Arc<Shared<T>>) -> WriteGuard<'_, T> {
+pub(super) fn write<T: Element>(shared: &Arc<BufferContent<T>>) -> WriteGuard<'_, T> {
     let mut host = get(shared, true);
     // Copies only if a back-end still has a reference to what it should have given up.
     Arc::make_mut(&mut host);
@@ -68,13 +68,13 @@ pub(super) fn write<T: Element>(shared: &Arc<Shared<T>>) -> WriteGuard<'_, T> {
     }
 }
 
-pub(super) fn into_vec<T: Element>(shared: Arc<Shared<T>>) -> Vec<T> {
+pub(super) fn into_vec<T: Element>(shared: Arc<BufferContent<T>>) -> Vec<T> {
     let host = get(&shared, true);
-    Shared::into_host(shared, host)
+    BufferContent::into_host(shared, host)
 }
 
 /// Waits until it can be had.
-fn get<T: Element>(shared: &Arc<Shared<T>>, exclusive: bool) -> Arc<Host<T>> {
+fn get<T: Element>(shared: &Arc<BufferContent<T>>, exclusive: bool) -> Arc<Host<T>> {
     let mut need = Need::default();
     let mut look = |waker: &Waker| shared.try_guard(exclusive, &mut need, waker);
     // Mostly it can be had at once.

@@ -54,13 +54,13 @@ impl fmt::Debug for Use {
 
 /// The right to use all of them. Given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Held(Vec<Use>);
+pub(crate) struct HeldBuffers(Vec<Use>);
 
-impl Held {
+impl HeldBuffers {
     /// All or none, so that nobody who holds one waits for another. Wakes when it may be worth
     /// another try.
-    pub(crate) fn poll(uses: &[Use], waker: &Waker) -> Poll<Held> {
-        let mut held = Held(Vec::with_capacity(uses.len()));
+    pub(crate) fn poll(uses: &[Use], waker: &Waker) -> Poll<HeldBuffers> {
+        let mut held = HeldBuffers(Vec::with_capacity(uses.len()));
         for one in uses {
             if !one.content.try_hold(one.access.writes(), waker) {
                 return Poll::Pending;
@@ -71,7 +71,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldBuffers {
     fn drop(&mut self) {
         for one in &self.0 {
             one.content.release(one.access.writes());

@@ -10,7 +10,7 @@ pub(crate) mod wait;
 use std::fmt;
 use std::sync::Arc;
 
-use content::{Content, Shared};
+use content::{BufferContent, Content};
 pub use element::Element;
 pub use guard::{ReadGuard, WriteGuard};
 
@@ -32,7 +32,7 @@ pub use guard::{ReadGuard, WriteGuard};
 /// assert_eq!(numbers.into_vec(), [5.0, 2.0, 3.0]);
 /// ```
 pub struct Buffer<T: Element> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<BufferContent<T>>,
 }
 
 impl<T: Element> Buffer<T> {
@@ -162,7 +162,7 @@ impl<T: Element> FromIterator<Buffer<T>> for Buffer<T> {
 impl<T: Element> From<Vec<T>> for Buffer<T> {
     fn from(host: Vec<T>) -> Self {
         Buffer {
-            shared: Arc::new(Shared::new(host)),
+            shared: Arc::new(BufferContent::new(host)),
         }
     }
 }

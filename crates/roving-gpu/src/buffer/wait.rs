@@ -9,9 +9,9 @@ use std::time::Instant;
 use roving::raw::reports;
 
 /// Wakes a thread that is parked.
-struct Unpark(Thread);
+struct ThreadUnparker(Thread);
 
-impl Wake for Unpark {
+impl Wake for ThreadUnparker {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }
@@ -28,7 +28,7 @@ where
     if roving::current_worker().is_some() {
         return roving::task::block_on(future);
     }
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let waker = Waker::from(Arc::new(ThreadUnparker(thread::current())));
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
     let (mut patience, begun) = (reports::watch_patience(), Instant::now());

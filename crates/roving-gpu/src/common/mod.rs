@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::backend::error::{Cause, DeviceError};
 use crate::explored::look::Look;
-use crate::history::{History, Side};
+use crate::history::{History, MeasuredSide};
 use crate::profile::explained::{Expected, Explained};
 use crate::profile::trace::Recorder;
 use crate::profile::{KindProfile, Why};
@@ -294,13 +294,13 @@ pub(crate) struct Sample {
 impl Sample {
     /// Begins one, if the kind was not measured yet and is not being measured.
     pub(crate) fn first(common: &Arc<Common>, kind: &'static str) -> Option<Sample> {
-        let is_first = common.history.begin_first(kind, Side::Cpu);
+        let is_first = common.history.begin_first(kind, MeasuredSide::Cpu);
         is_first.then(|| Sample::of(common, kind))
     }
 
     /// Begins one, if the kind was not measured yet: its task runs here in any case.
     fn also(common: &Arc<Common>, kind: &'static str) -> Option<Sample> {
-        let is_sample = common.history.begin(kind, Side::Cpu);
+        let is_sample = common.history.begin(kind, MeasuredSide::Cpu);
         is_sample.then(|| Sample::of(common, kind))
     }
 
@@ -312,7 +312,7 @@ impl Sample {
 
 impl Drop for Sample {
     fn drop(&mut self) {
-        self.common.history.end(self.kind, Side::Cpu);
+        self.common.history.end(self.kind, MeasuredSide::Cpu);
         self.common.estimate_again(self.kind);
     }
 }
@@ -343,7 +343,7 @@ impl<'a> Running<'a> {
     pub(crate) fn ended(self, work: f64) -> Duration {
         let time = self.begun.elapsed();
         let history = &self.common.history;
-        history.record(self.kind, Side::Cpu, work, time.as_secs_f64());
+        history.record(self.kind, MeasuredSide::Cpu, work, time.as_secs_f64());
         self.common.recorder.cpu(self.kind, time);
         time
     }

@@ -139,12 +139,13 @@ impl Unbegun {
 /// The orders for a lane; its first thread sleeps while there are none.
 #[derive(Default)]
 pub(super) struct Inbox {
-    state: Mutex<State>,
+    state: Mutex<InboxState>,
     changed: Condvar,
 }
 
+/// The jobs in an inbox, and whether somebody gives or takes more.
 #[derive(Default)]
-struct State {
+struct InboxState {
     /// The oldest first.
     jobs: VecDeque<Job>,
     closed: bool,
@@ -194,7 +195,7 @@ impl Inbox {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, InboxState> {
         // Each change of the state is one call that does not panic half-way.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -217,13 +218,13 @@ pub(super) fn start(
     let failed = |error| fault::of(error, "");
     let stream = common.context.new_stream().map_err(failed)?;
     let inbox = Arc::new(Inbox::default());
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(LaneParts {
         common: Arc::clone(common),
         stream,
         spare: Mutex::default(),
     });
     let (flying, ends) = channel();
-    let waiter = Waiter {
+    let waiter = LaneWaiter {
         shared: Arc::clone(&shared),
         flying: VecDeque::new(),
         ends,
@@ -252,13 +253,13 @@ pub(super) fn start(
 }
 
 /// The parts that both threads of a lane have.
-struct Shared {
+struct LaneParts {
     common: Arc<Common>,
     stream: Arc<CudaStream>,
     spare: Mutex<Vec<Marks>>,
 }
 
-impl Shared {
+impl LaneParts {
     fn spare(&self) -> MutexGuard<'_, Vec<Marks>> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -278,7 +279,7 @@ struct Lane {
     /// before the stream.
     blas: Option<Option<Blas>>,
     flying: Sender<Flying>,
-    shared: Arc<Shared>,
+    shared: Arc<LaneParts>,
     inbox: Arc<Inbox>,
     /// The allocations that the stream is behind.
     allocations: u64,
@@ -416,7 +417,7 @@ impl Lane {
 
     /// Puts an operation on the stream; a copy by way of pinned memory, if there is some.
     fn put(&mut self, job: &mut Job, staged: &mut Option<Staged>) -> Result<(), Unbegun> {
-        let Shared { common, stream, .. } = &*self.shared;
+        let LaneParts { common, stream, .. } = &*self.shared;
         match job {
             Job::Upload(upload) => {
                 let room = Room::of(upload.to()).map_err(Unbegun::refused)?;
@@ -480,7 +481,7 @@ impl Lane {
             // A routine may be several launches, of which some are on the stream.
             Some((blas, routine)) => blas.launch(routine, launch).map_err(Unbegun::failed),
             None => {
-                let Shared { common, stream, .. } = &*self.shared;
+                let LaneParts { common, stream, .. } = &*self.shared;
                 let launched = common.modules.launch(launch, stream);
                 launched.map_err(Unbegun::refused)
             }
@@ -497,14 +498,14 @@ impl Drop for Lane {
 }
 
 /// The side that waits.
-struct Waiter {
+struct LaneWaiter {
     /// Received, the oldest first.
     flying: VecDeque<Flying>,
     ends: Receiver<Flying>,
-    shared: Arc<Shared>,
+    shared: Arc<LaneParts>,
 }
 
-impl Waiter {
+impl LaneWaiter {
     fn run(mut self) {
         let _ = self.shared.common.context.bind_to_thread();
         loop {
@@ -554,7 +555,7 @@ impl Waiter {
     }
 }
 
-impl Shared {
+impl LaneParts {
     /// The end of an operation that the stream has done.
     fn end(
         &self,
@@ -585,7 +586,7 @@ impl Shared {
 }
 
 /// Also when its thread panics: nothing is freed under the stream, and nobody waits for ever.
-impl Drop for Waiter {
+impl Drop for LaneWaiter {
     fn drop(&mut self) {
         finish(|| self.shared.settle());
         for Flying { job, .. } in self.flying.drain(..) {

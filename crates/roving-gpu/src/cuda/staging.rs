@@ -19,11 +19,12 @@ pub(super) struct Staging(Arc<Pieces>);
 
 struct Pieces {
     context: Arc<CudaContext>,
-    state: Mutex<State>,
+    state: Mutex<StagingState>,
 }
 
+/// Pieces that were used, and how much is pinned.
 #[derive(Default)]
-struct State {
+struct StagingState {
     /// Nobody uses these.
     free: Vec<Pinned>,
     /// Bytes, with those in use.
@@ -70,7 +71,7 @@ impl Staging {
 }
 
 impl Pieces {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, StagingState> {
         // Each change is one that does not panic half-way.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

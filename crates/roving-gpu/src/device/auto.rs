@@ -22,7 +22,7 @@ const FAR: f64 = 16.0;
 
 /// Where a task goes that is polled first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Destination {
     Cpu,
     Device,
     /// To the side of which nothing is known yet.
@@ -32,20 +32,26 @@ pub(crate) enum Place {
 
 /// `load` is the task's own; `ahead_s` is what the device does before it; `cores` is how many cores
 /// the device takes away from the workers that could use them, at least 1.
-pub(crate) fn place(cpu: Known, device: Known, load: &Load, ahead_s: f64, cores: f64) -> Place {
+pub(crate) fn place(
+    cpu: Known,
+    device: Known,
+    load: &Load,
+    ahead_s: f64,
+    cores: f64,
+) -> Destination {
     match (cpu, device) {
-        (_, Known::Nothing) => Place::DeviceSample,
-        (Known::Nothing, _) => Place::CpuSample,
-        (Known::AtLeast(_), _) => Place::Device,
-        (Known::Measured(_), Known::AtLeast(_)) if is_short(cpu) => Place::Cpu,
-        (Known::Measured(_), Known::AtLeast(_)) => Place::Device,
+        (_, Known::Nothing) => Destination::DeviceSample,
+        (Known::Nothing, _) => Destination::CpuSample,
+        (Known::AtLeast(_), _) => Destination::Device,
+        (Known::Measured(_), Known::AtLeast(_)) if is_short(cpu) => Destination::Cpu,
+        (Known::Measured(_), Known::AtLeast(_)) => Destination::Device,
         (Known::Measured(cpu), Known::Measured(_)) => {
             let (cpu, device) = (cpu.mean, load.alone() * cores);
             let far = cpu < AT_ONCE_S || device > FAR * cpu;
             if ahead_s + device > cpu && far {
-                Place::Cpu
+                Destination::Cpu
             } else {
-                Place::Device
+                Destination::Device
             }
         }
     }
@@ -166,13 +172,22 @@ mod tests {
     fn what_is_not_known_is_tried_once_on_each_side() {
         let none = Load::default();
         let place = |cpu, device| place(cpu, device, &none, 0.0, 1.0);
-        assert_eq!(place(Known::Nothing, Known::Nothing), Place::DeviceSample);
-        assert_eq!(place(Known::Nothing, Known::AtLeast(0.1)), Place::CpuSample);
-        assert_eq!(place(measured(1.0), Known::Nothing), Place::DeviceSample);
+        assert_eq!(
+            place(Known::Nothing, Known::Nothing),
+            Destination::DeviceSample
+        );
+        assert_eq!(
+            place(Known::Nothing, Known::AtLeast(0.1)),
+            Destination::CpuSample
+        );
+        assert_eq!(
+            place(measured(1.0), Known::Nothing),
+            Destination::DeviceSample
+        );
         // Both are being tried: what comes next waits in the queue.
         assert_eq!(
             place(Known::AtLeast(0.1), Known::AtLeast(0.1)),
-            Place::Device
+            Destination::Device
         );
         let standing = standing(0.0, 3, none);
         assert!(!admits(
@@ -213,10 +228,10 @@ mod tests {
     fn a_device_that_is_no_help_gets_nothing() {
         let far = load(20.0, 1.0);
         let (cpu, device) = both(&far);
-        assert_eq!(place(cpu, device, &far, 0.0, 1.0), Place::Cpu);
+        assert_eq!(place(cpu, device, &far, 0.0, 1.0), Destination::Cpu);
         let tiny = load(1e-4, 1e-5);
         let (cpu, device) = both(&tiny);
-        assert_eq!(place(cpu, device, &tiny, 0.0, 1.0), Place::Cpu);
+        assert_eq!(place(cpu, device, &tiny, 0.0, 1.0), Destination::Cpu);
     }
 
     #[test]
@@ -230,7 +245,7 @@ mod tests {
         for (kernel, cpu) in [(17e-3, 1e-3), (21e-6, 20e-6)] {
             let one = load(kernel, cpu);
             let (cpu, device) = both(&one);
-            assert_eq!(place(cpu, device, &one, 0.0, 1.0), Place::Cpu);
+            assert_eq!(place(cpu, device, &one, 0.0, 1.0), Destination::Cpu);
         }
     }
 
@@ -238,7 +253,7 @@ mod tests {
     fn a_slow_device_helps_where_there_is_much_to_do_and_not_at_the_end() {
         let one = load(3.0, 1.0);
         let (cpu, device) = both(&one);
-        assert_eq!(place(cpu, device, &one, 0.0, 1.0), Place::Device);
+        assert_eq!(place(cpu, device, &one, 0.0, 1.0), Destination::Device);
         assert!(admits(cpu, device, &one, &standing(0.0, 6, one)));
         assert!(!admits(cpu, device, &one, &standing(0.0, 5, one)));
         assert!(!admits(cpu, device, &one, &standing(3.0, 6, one)));

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use super::entry::{Entry, Incoming};
+use super::entry::{DeviceEntry, Incoming};
 use super::table::Arriving;
-use super::{Actions, Device, State};
+use super::{Actions, Device, DeviceState};
 use crate::backend::error::DeviceError;
 use crate::backend::{Done, Outcome, Upload};
-use crate::profile::Lane;
+use crate::profile::DeviceEngine;
 
 impl Device {
     /// Starts the copies that it takes, or waits for those that others have started.
     pub(super) fn bring(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut DeviceState,
         actions: &mut Actions,
-        entry: &Arc<Entry>,
+        entry: &Arc<DeviceEntry>,
     ) {
         for (number, one) in entry.uses.iter().enumerate() {
             let id = one.content.id();
@@ -66,11 +66,11 @@ impl Device {
     /// Starts a copy from the host, which counts among what is under way.
     pub(super) fn upload(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut DeviceState,
         actions: &mut Actions,
         incoming: Incoming,
     ) {
-        state.account.begin(Lane::Upload);
+        state.account.begin(DeviceEngine::Upload);
         let from = incoming.content().source();
         let inside = incoming.entry.lock();
         let (stream, to) = (inside.stream, inside.memories[incoming.number].clone());
@@ -86,7 +86,7 @@ impl Device {
     fn uploaded(self: &Arc<Self>, incoming: &Incoming, outcome: &Outcome) {
         self.with(|state, actions| {
             let bytes = incoming.content().bytes();
-            self.account(state, &incoming.entry, Lane::Upload, bytes, outcome);
+            self.account(state, &incoming.entry, DeviceEngine::Upload, bytes, outcome);
             let error = outcome.as_ref().err().cloned();
             self.arrived(state, actions, incoming, error);
         });
@@ -95,7 +95,7 @@ impl Device {
     /// A copy has arrived, or has failed to.
     pub(super) fn arrived(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut DeviceState,
         actions: &mut Actions,
         incoming: &Incoming,
         error: Option<DeviceError>,
@@ -143,9 +143,9 @@ impl Device {
     /// Gives the back-end what was launched, if all that the task reads is there or on its way.
     pub(super) fn submit_if_there(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut DeviceState,
         actions: &mut Actions,
-        entry: &Arc<Entry>,
+        entry: &Arc<DeviceEntry>,
     ) {
         let mut inside = entry.lock();
         if inside.arrivals == 0 && inside.error.is_none() {

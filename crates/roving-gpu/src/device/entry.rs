@@ -8,17 +8,17 @@ use std::time::Instant;
 
 use super::load::{Cost, Load};
 use super::queue::Queueable;
-use super::{Actions, Device, State};
+use super::{Actions, Device, DeviceState};
 use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Memory, Target};
 use crate::buffer::content::Content;
-use crate::buffer::hold::{Held, Use};
+use crate::buffer::hold::{HeldBuffers, Use};
 use crate::buffer::lent::Down;
 use crate::kernel::Kernel;
 use crate::profile::Why;
 
 /// A task that was given to a device. Its state changes only while the device is locked.
-pub(crate) struct Entry {
+pub(crate) struct DeviceEntry {
     pub(crate) kind: &'static str,
     pub(crate) work: f64,
     pub(crate) uses: Vec<Use>,
@@ -53,7 +53,7 @@ pub(crate) struct EntryState {
     /// Another device may take it out of the queue.
     pub(crate) may_move: bool,
     pub(crate) phase: Phase,
-    pub(crate) held: Option<Held>,
+    pub(crate) held: Option<HeldBuffers>,
     pub(crate) stream: usize,
     /// The stream is its own, for as long as it is in the window.
     pub(crate) owns_stream: bool,
@@ -74,7 +74,7 @@ pub(crate) struct EntryState {
     /// Launches among them that the back-end may still refuse.
     pub(crate) unqueued: usize,
     /// Tasks that landed ahead, and whose operations its own follow; until it has come down.
-    pub(crate) before: Vec<Arc<Entry>>,
+    pub(crate) before: Vec<Arc<DeviceEntry>>,
     /// It has landed ahead of its operations: by number, the buffers that it writes with the
     /// versions that it made of them.
     pub(crate) ahead: Option<Vec<(usize, u64)>>,
@@ -150,7 +150,7 @@ pub(crate) struct Launched {
 }
 
 /// The facts about a task from which an entry is made.
-pub(crate) struct Task {
+pub(crate) struct TaskFacts {
     pub(crate) kind: &'static str,
     pub(crate) work: f64,
     pub(crate) uses: Vec<Use>,
@@ -159,15 +159,15 @@ pub(crate) struct Task {
     pub(crate) blocks: bool,
 }
 
-impl Entry {
+impl DeviceEntry {
     pub(crate) fn new(
         device: Arc<Device>,
-        task: &Task,
+        task: &TaskFacts,
         cost: Cost,
         why: Why,
-        held: Held,
-    ) -> Arc<Entry> {
-        Arc::new(Entry {
+        held: HeldBuffers,
+    ) -> Arc<DeviceEntry> {
+        Arc::new(DeviceEntry {
             kind: task.kind,
             work: task.work,
             uses: task.uses.clone(),
@@ -228,7 +228,7 @@ impl Entry {
     /// Does something with its device locked, whichever that is then.
     pub(super) fn with<R>(
         &self,
-        change: impl FnOnce(&Arc<Device>, &mut State, &mut Actions) -> R,
+        change: impl FnOnce(&Arc<Device>, &mut DeviceState, &mut Actions) -> R,
     ) -> R {
         let mut change = Some(change);
         loop {
@@ -268,7 +268,7 @@ impl Entry {
     }
 }
 
-impl Queueable for Entry {
+impl Queueable for DeviceEntry {
     fn cost(&self) -> Cost {
         *self.cost.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -320,7 +320,7 @@ impl EntryState {
 /// A buffer on its way to a task.
 #[derive(Clone)]
 pub(super) struct Incoming {
-    pub(super) entry: Arc<Entry>,
+    pub(super) entry: Arc<DeviceEntry>,
     /// Its place among the buffers of the task.
     pub(super) number: usize,
     /// The version that is copied.
@@ -333,9 +333,9 @@ impl Incoming {
     }
 }
 
-impl fmt::Debug for Entry {
+impl fmt::Debug for DeviceEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry")
+        f.debug_struct("DeviceEntry")
             .field("kind", &self.kind)
             .finish_non_exhaustive()
     }

@@ -1,11 +1,11 @@
 //! The expected cost of tasks on a device.
 
-use super::entry::{Entry, Task};
+use super::entry::{DeviceEntry, TaskFacts};
 use super::load::{Cost, Load};
 use super::queue;
-use super::{Device, State};
+use super::{Device, DeviceState};
 use crate::buffer::hold::{Access, Use};
-use crate::history::{Known, Side};
+use crate::history::{Known, MeasuredSide};
 
 /// By so much a mean has to move for what waits to be estimated again: less than a class of the
 /// queue.
@@ -14,7 +14,7 @@ const MOVED: f64 = 1.25;
 impl Device {
     /// Estimates the cost of a task here, its place in the queue, and the time of all that is
     /// before it.
-    pub(crate) fn estimate(&self, task: &Task, cpu: Known) -> Estimate {
+    pub(crate) fn estimate(&self, task: &TaskFacts, cpu: Known) -> Estimate {
         let known = self.known(task.kind, task.work);
         let over = self.all_over_s(&task.uses);
         let state = self.lock();
@@ -31,7 +31,7 @@ impl Device {
     }
 
     /// The cost here of a task that waits for another device.
-    pub(super) fn priced(&self, entry: &Entry, cpu: Known, known: Known) -> Cost {
+    pub(super) fn priced(&self, entry: &DeviceEntry, cpu: Known, known: Known) -> Cost {
         let over = self.all_over_s(&entry.uses);
         let load = self.transfers(&self.lock(), &entry.uses, &over);
         let load = load.priced(cpu, known);
@@ -51,7 +51,7 @@ impl Device {
     }
 
     /// The copies that a task takes.
-    fn transfers(&self, state: &State, uses: &[Use], over: &[(u64, f64)]) -> Load {
+    fn transfers(&self, state: &DeviceState, uses: &[Use], over: &[(u64, f64)]) -> Load {
         let is_through = self.common.is_through();
         let history = &self.common.history;
         let transfer = |direction, one: &Use| {
@@ -75,7 +75,7 @@ impl Device {
 
     /// A task has ended: what is flying and what waits, of its kind, is expected to take what is
     /// known now, if that is something else.
-    pub(super) fn learn(&self, state: &mut State, entry: &Entry, was_sample: bool) {
+    pub(super) fn learn(&self, state: &mut DeviceState, entry: &DeviceEntry, was_sample: bool) {
         let was = entry.load();
         let (cpu, device) = self.known_of(entry);
         let has_moved = |known: Known, was: f64| match known {
@@ -87,7 +87,7 @@ impl Device {
         }
     }
 
-    pub(super) fn requeue(&self, state: &mut State, kind: &str) {
+    pub(super) fn requeue(&self, state: &mut DeviceState, kind: &str) {
         for entry in state.window.iter().filter(|entry| entry.kind == kind) {
             let mut inside = entry.lock();
             state.flying.remove(&inside.flying);
@@ -104,7 +104,7 @@ impl Device {
         }
     }
 
-    fn price(&self, entry: &Entry) {
+    fn price(&self, entry: &DeviceEntry) {
         let (cpu, device) = self.known_of(entry);
         let load = entry.load().priced(cpu, device);
         let class = class(entry.may_leave, cpu, device, &load);
@@ -112,8 +112,11 @@ impl Device {
     }
 
     /// Returns the times of such a task as they are known: on the CPU, and here.
-    fn known_of(&self, entry: &Entry) -> (Known, Known) {
-        let cpu = self.common.history.known(entry.kind, Side::Cpu, entry.work);
+    fn known_of(&self, entry: &DeviceEntry) -> (Known, Known) {
+        let cpu = self
+            .common
+            .history
+            .known(entry.kind, MeasuredSide::Cpu, entry.work);
         (cpu, self.known(entry.kind, entry.work))
     }
 }
@@ -148,27 +151,27 @@ mod tests {
     use std::sync::Arc;
     use std::task::{Poll, Waker};
 
-    use crate::buffer::hold::Held;
+    use crate::buffer::hold::HeldBuffers;
     use crate::device::Device;
-    use crate::device::entry::{Entry, Task};
-    use crate::history::Side;
+    use crate::device::entry::{DeviceEntry, TaskFacts};
+    use crate::history::MeasuredSide;
     use crate::profile::Why;
     use crate::{Devices, Simulated};
 
-    fn entry(device: &Arc<Device>) -> Arc<Entry> {
-        let task = Task {
+    fn entry(device: &Arc<Device>) -> Arc<DeviceEntry> {
+        let task = TaskFacts {
             kind: "kind",
             work: 1.0,
             uses: Vec::new(),
             has_cpu: true,
             blocks: false,
         };
-        let Poll::Ready(held) = Held::poll(&task.uses, Waker::noop()) else {
+        let Poll::Ready(held) = HeldBuffers::poll(&task.uses, Waker::noop()) else {
             panic!("it has no buffers");
         };
-        let cpu = device.common.history.known("kind", Side::Cpu, 1.0);
+        let cpu = device.common.history.known("kind", MeasuredSide::Cpu, 1.0);
         let cost = device.estimate(&task, cpu).cost;
-        Entry::new(Arc::clone(device), &task, cost, Why::Sooner, held)
+        DeviceEntry::new(Arc::clone(device), &task, cost, Why::Sooner, held)
     }
 
     #[test]
@@ -177,8 +180,8 @@ mod tests {
         let devices = devices.unwrap();
         let device = &devices.0.as_ref().unwrap().devices[0];
         let record = |side, seconds| device.common.history.record("kind", side, 1.0, seconds);
-        let here = Side::Device(&device.name);
-        record(Side::Cpu, 1.0);
+        let here = MeasuredSide::Device(&device.name);
+        record(MeasuredSide::Cpu, 1.0);
         record(here, 1.0);
         let (flies, waits) = (entry(device), entry(device));
         let mut state = device.lock();
@@ -187,7 +190,7 @@ mod tests {
         // One side or the other moves by much, or by little.
         for (side, seconds, kernel, cpu) in [
             (here, 19.0, 10.0, 1.0),
-            (Side::Cpu, 3.0, 10.0, 2.0),
+            (MeasuredSide::Cpu, 3.0, 10.0, 2.0),
             (here, 16.0, 10.0, 2.0),
         ] {
             record(side, seconds);

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use super::entry::{Entry, EntryState, Phase, Recorded, RecordedArg};
+use super::entry::{DeviceEntry, EntryState, Phase, Recorded, RecordedArg};
 use super::table::Short;
-use super::{Actions, Device, State, auto};
+use super::{Actions, Device, DeviceState, auto};
 use crate::backend::error::{Cause, DeviceError};
-use crate::backend::{Done, Download, Launch, LaunchArg, Left, Outcome};
-use crate::history::Side;
-use crate::profile::Lane;
+use crate::backend::{Done, Download, Launch, LaunchArg, Outcome, Remains};
+use crate::history::MeasuredSide;
+use crate::profile::DeviceEngine;
 
 /// So many tasks are aboard at most where tasks land ahead.
 const AHEAD_MAX: usize = 256;
@@ -22,7 +22,7 @@ const AHEAD_S: f64 = 1e-3;
 
 impl Device {
     /// Takes tasks from the queue as long as there is a stream for them.
-    pub(super) fn pump(self: &Arc<Self>, state: &mut State, actions: &mut Actions) {
+    pub(super) fn pump(self: &Arc<Self>, state: &mut DeviceState, actions: &mut Actions) {
         while state.lost.is_none() && self.has_room(state) {
             let standing = self.standing(state);
             let workers = self.common.decides().then_some(standing.workers);
@@ -43,7 +43,7 @@ impl Device {
     /// others on their stream is brought in any case; but where workers may take tasks, no more
     /// than there are streams, for what is aboard is done in its order, and no worker can be
     /// sooner.
-    pub(super) fn has_room(&self, state: &State) -> bool {
+    pub(super) fn has_room(&self, state: &DeviceState) -> bool {
         let is_short = || state.flying.count < AHEAD_MAX && self.flying(state).mean < AHEAD_S;
         let is_free = !state.streams.is_empty();
         let is_left = !self.common.decides() || state.flying.count < self.streams;
@@ -51,7 +51,12 @@ impl Device {
     }
 
     /// `window` has the tasks that are flying.
-    fn wants(&self, entry: &Entry, window: &[Arc<Entry>], standing: &auto::Standing) -> bool {
+    fn wants(
+        &self,
+        entry: &DeviceEntry,
+        window: &[Arc<DeviceEntry>],
+        standing: &auto::Standing,
+    ) -> bool {
         if !entry.may_leave || !self.common.decides() {
             return true;
         }
@@ -59,7 +64,7 @@ impl Device {
             return false;
         }
         let history = &self.common.history;
-        let cpu = history.known(entry.kind, Side::Cpu, entry.work);
+        let cpu = history.known(entry.kind, MeasuredSide::Cpu, entry.work);
         let device = self.known(entry.kind, entry.work);
         auto::admits(cpu, device, &entry.load(), standing)
     }
@@ -68,19 +73,19 @@ impl Device {
     /// it: no more tasks of a kind are aboard than the root of how many were measured here. What is
     /// aboard is done here, also if each takes a thousand times as long as those, which may have
     /// been a row of neighbours that have little to do.
-    pub(super) fn may_trust(&self, entry: &Entry, window: &[Arc<Entry>]) -> bool {
+    pub(super) fn may_trust(&self, entry: &DeviceEntry, window: &[Arc<DeviceEntry>]) -> bool {
         let aboard = window.iter().filter(|one| one.kind == entry.kind).count();
         let history = &self.common.history;
-        let samples = history.samples(entry.kind, Side::Device(&self.name), entry.work);
+        let samples = history.samples(entry.kind, MeasuredSide::Device(&self.name), entry.work);
         aboard == 0 || aboard * aboard < samples as usize
     }
 
     /// Brings a task onto the device. False if there is no memory for it now.
     fn admit(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut DeviceState,
         actions: &mut Actions,
-        entry: &Arc<Entry>,
+        entry: &Arc<DeviceEntry>,
     ) -> bool {
         let mut inside = entry.lock();
         // A buffer that a spill reads must not be written on another stream. The spill's end comes
@@ -143,9 +148,9 @@ impl Device {
     /// Puts a task behind those that have landed ahead and use the same memory.
     fn line_up(
         &self,
-        state: &mut State,
+        state: &mut DeviceState,
         actions: &mut Actions,
-        entry: &Entry,
+        entry: &DeviceEntry,
         inside: &mut EntryState,
     ) {
         for one in &entry.uses {
@@ -176,7 +181,7 @@ impl Device {
         actions.decided.follows.extend(follows);
     }
 
-    pub(super) fn enter_window(&self, state: &mut State, entry: &Arc<Entry>) {
+    pub(super) fn enter_window(&self, state: &mut DeviceState, entry: &Arc<DeviceEntry>) {
         let mut inside = entry.lock();
         if inside.in_window {
             return;
@@ -201,7 +206,7 @@ impl Device {
 
     /// The GPU side was polled and is not done. If it does not wait for the device, others must not
     /// wait for it.
-    pub(crate) fn still_open(entry: &Arc<Entry>) {
+    pub(crate) fn still_open(entry: &Arc<DeviceEntry>) {
         let waits = {
             let mut inside = entry.lock();
             // An operation that ended while the task was polled has woken it: it is about to be
@@ -215,7 +220,7 @@ impl Device {
     }
 
     /// A task that waits for something else than the device is not counted among those aboard.
-    pub(super) fn go_away(&self, state: &mut State, entry: &Entry) {
+    pub(super) fn go_away(&self, state: &mut DeviceState, entry: &DeviceEntry) {
         let mut inside = entry.lock();
         if inside.waits_elsewhere() && !inside.is_away {
             inside.is_away = true;
@@ -223,13 +228,13 @@ impl Device {
         }
     }
 
-    pub(super) fn back(&self, state: &mut State, entry: &Entry) {
+    pub(super) fn back(&self, state: &mut DeviceState, entry: &DeviceEntry) {
         if std::mem::take(&mut entry.lock().is_away) {
             state.aboard += 1;
         }
     }
 
-    pub(super) fn leave_window(&self, state: &mut State, entry: &Entry) {
+    pub(super) fn leave_window(&self, state: &mut DeviceState, entry: &DeviceEntry) {
         let mut inside = entry.lock();
         if !inside.in_window {
             return;
@@ -248,7 +253,7 @@ impl Device {
     }
 
     /// The GPU side launches something.
-    pub(crate) fn launch(entry: &Arc<Entry>, recorded: Recorded) {
+    pub(crate) fn launch(entry: &Arc<DeviceEntry>, recorded: Recorded) {
         entry.with(|device, state, actions| {
             let mut inside = entry.lock();
             match &inside.phase {
@@ -277,9 +282,9 @@ impl Device {
     /// Gives the back-end what was launched.
     pub(super) fn submit_recorded(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut DeviceState,
         actions: &mut Actions,
-        entry: &Arc<Entry>,
+        entry: &Arc<DeviceEntry>,
         inside: &mut EntryState,
     ) {
         for recorded in std::mem::take(&mut inside.recorded) {
@@ -317,7 +322,7 @@ impl Device {
             inside.begun += 1;
             inside.is_copied = false;
             inside.copies.iter_mut().for_each(|copy| *copy = None);
-            state.account.begin(Lane::Kernel);
+            state.account.begin(DeviceEngine::Kernel);
             actions.decided.launches.push((inside.stream, launch));
         }
     }
@@ -329,7 +334,7 @@ impl Device {
     }
 
     /// A launch is in the order of its stream. With that its task has what it waits for.
-    fn launch_queued(self: &Arc<Self>, entry: &Arc<Entry>, number: usize) {
+    fn launch_queued(self: &Arc<Self>, entry: &Arc<DeviceEntry>, number: usize) {
         self.with(|state, actions| {
             let mut inside = entry.lock();
             let has_failed = inside.error.is_some();
@@ -355,18 +360,18 @@ impl Device {
 
     fn launched(
         self: &Arc<Self>,
-        entry: &Arc<Entry>,
+        entry: &Arc<DeviceEntry>,
         number: usize,
         outcome: Outcome,
-        left: &Left,
+        left: &Remains,
     ) {
         self.with(|state, actions| {
-            self.account(state, entry, Lane::Kernel, 0, &outcome);
+            self.account(state, entry, DeviceEngine::Kernel, 0, &outcome);
             let mut inside = entry.lock();
             match left {
-                Left::Untouched => inside.begun -= 1,
-                Left::Untimed => inside.is_timed = false,
-                Left::Nothing | Left::Copy(_) => (),
+                Remains::Untouched => inside.begun -= 1,
+                Remains::Untimed => inside.is_timed = false,
+                Remains::Nothing | Remains::Copy(_) => (),
             }
             if let Ok(time) = &outcome {
                 inside.kernel_s += time.as_secs_f64();
@@ -388,9 +393,9 @@ impl Device {
     /// Starts the copies of what a task has written.
     pub(super) fn copy_out(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut DeviceState,
         actions: &mut Actions,
-        entry: &Arc<Entry>,
+        entry: &Arc<DeviceEntry>,
     ) {
         let mut inside = entry.lock();
         inside.is_copied = true;
@@ -399,7 +404,7 @@ impl Device {
                 continue;
             }
             inside.under_way += 1;
-            state.account.begin(Lane::Download);
+            state.account.begin(DeviceEngine::Download);
             let (device, then) = (Arc::clone(self), Arc::clone(entry));
             let download = Download {
                 from: inside.memories[number].clone(),
@@ -414,18 +419,18 @@ impl Device {
 
     fn downloaded(
         self: &Arc<Self>,
-        entry: &Arc<Entry>,
+        entry: &Arc<DeviceEntry>,
         number: usize,
         outcome: Outcome,
-        left: Left,
+        left: Remains,
     ) {
         self.with(|state, actions| {
             let bytes = entry.uses[number].content.bytes();
-            self.account(state, entry, Lane::Download, bytes, &outcome);
+            self.account(state, entry, DeviceEngine::Download, bytes, &outcome);
             let mut inside = entry.lock();
             // Something may have been launched meanwhile; then there will be another copy.
             if outcome.is_ok() && inside.is_copied {
-                if let Left::Copy(target) = left {
+                if let Remains::Copy(target) = left {
                     inside.copies[number] = Some(target);
                 }
             }
@@ -437,9 +442,9 @@ impl Device {
     /// One operation of a task has ended.
     pub(super) fn ended(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut DeviceState,
         actions: &mut Actions,
-        entry: &Arc<Entry>,
+        entry: &Arc<DeviceEntry>,
         error: Option<DeviceError>,
     ) {
         let mut inside = entry.lock();
@@ -456,22 +461,22 @@ impl Device {
     /// Books the end of an operation.
     pub(super) fn account(
         &self,
-        state: &mut State,
-        entry: &Entry,
-        lane: Lane,
+        state: &mut DeviceState,
+        entry: &DeviceEntry,
+        engine: DeviceEngine,
         bytes: usize,
         outcome: &Outcome,
     ) {
         let stream = entry.lock().stream;
         let time = outcome.as_ref().map_or(Duration::ZERO, |time| *time);
-        state.account.end(lane, bytes, time);
+        state.account.end(engine, bytes, time);
         let common = &self.common;
         if outcome.is_ok() {
             common
                 .recorder
-                .device(self.index, stream, lane, entry.kind, time);
+                .device(self.index, stream, engine, entry.kind, time);
             // The times of a copy between devices are those of their link.
-            if let Some(direction) = lane.direction().filter(|_| lane != Lane::Peer) {
+            if let Some(direction) = engine.direction().filter(|_| engine != DeviceEngine::Peer) {
                 let seconds = time.as_secs_f64();
                 let history = &common.history;
                 history.record_transfer(&self.name, direction, bytes as f64, seconds);
@@ -480,7 +485,7 @@ impl Device {
     }
 
     /// The GPU side is about to be polled by whoever has that waker, and waits for the task.
-    pub(crate) fn set_waker(entry: &Entry, waker: &Waker) {
+    pub(crate) fn set_waker(entry: &DeviceEntry, waker: &Waker) {
         let mut inside = entry.lock();
         (inside.is_polled, inside.is_woken) = (false, false);
         let known = inside.waker.as_ref();

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use super::entry::{Entry, EntryState, Phase};
-use super::{Actions, Device, State};
+use super::entry::{DeviceEntry, EntryState, Phase};
+use super::{Actions, Device, DeviceState};
 use crate::backend::error::{Cause, DeviceError};
-use crate::history::Side;
+use crate::history::MeasuredSide;
 
 impl Device {
     /// The GPU side has ended.
-    pub(crate) fn close(entry: &Arc<Entry>, outcome: Result<(), DeviceError>) {
+    pub(crate) fn close(entry: &Arc<DeviceEntry>, outcome: Result<(), DeviceError>) {
         entry.with(|device, state, actions| {
             let mut inside = entry.lock();
             inside.is_closed = true;
@@ -29,9 +29,9 @@ impl Device {
     /// Does what is next for a task of which nothing is under way.
     pub(super) fn advance(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut DeviceState,
         actions: &mut Actions,
-        entry: &Arc<Entry>,
+        entry: &Arc<DeviceEntry>,
     ) {
         let inside = entry.lock();
         let (is_idle, is_flying) = (inside.is_idle(), inside.phase == Phase::Flying);
@@ -76,9 +76,9 @@ impl Device {
     /// The end of a task here.
     pub(super) fn settle(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut DeviceState,
         actions: &mut Actions,
-        entry: &Arc<Entry>,
+        entry: &Arc<DeviceEntry>,
     ) {
         self.leave_window(state, entry);
         self.back(state, entry);
@@ -115,7 +115,7 @@ impl Device {
 
     /// The outcome of a task that ends: its results may have been lost while it waited for
     /// something else.
-    fn outcome(&self, state: &State, entry: &Entry) -> Option<DeviceError> {
+    fn outcome(&self, state: &DeviceState, entry: &DeviceEntry) -> Option<DeviceError> {
         let inside = entry.lock();
         let mut copies = entry.uses.iter().zip(&inside.copies);
         let is_here_only =
@@ -126,10 +126,10 @@ impl Device {
     }
 
     /// The first measurement of a kind here is over, or will not be made.
-    pub(super) fn end_sample(&self, entry: &Entry, inside: &mut EntryState) {
+    pub(super) fn end_sample(&self, entry: &DeviceEntry, inside: &mut EntryState) {
         if std::mem::take(&mut inside.is_sample) {
             let history = &self.common.history;
-            history.end(entry.kind, Side::Device(&self.name));
+            history.end(entry.kind, MeasuredSide::Device(&self.name));
         }
     }
 
@@ -146,7 +146,7 @@ impl Device {
     /// All that a task does is queued, and what follows on its stream finds what it writes: it
     /// ends, and its operations go on. Its buffers are free for others, who line up behind it on
     /// this device, and fetch from it elsewhere.
-    fn land_ahead(&self, state: &mut State, actions: &mut Actions, entry: &Arc<Entry>) {
+    fn land_ahead(&self, state: &mut DeviceState, actions: &mut Actions, entry: &Arc<DeviceEntry>) {
         let mut inside = entry.lock();
         let mut made = Vec::new();
         for (number, one) in entry.uses.iter().enumerate() {
@@ -168,7 +168,12 @@ impl Device {
 
     /// The last operation of a task that has landed ahead has ended. If one of them has failed, or
     /// one of a task before it, nobody finds what it was to write.
-    fn come_down(self: &Arc<Self>, state: &mut State, actions: &mut Actions, entry: &Arc<Entry>) {
+    fn come_down(
+        self: &Arc<Self>,
+        state: &mut DeviceState,
+        actions: &mut Actions,
+        entry: &Arc<DeviceEntry>,
+    ) {
         self.leave_window(state, entry);
         state.aboard -= 1;
         state.ahead -= 1;
@@ -223,17 +228,22 @@ impl Device {
     }
 
     /// Keeps the time of a task whose kernels went well.
-    fn measured(&self, entry: &Entry, inside: &EntryState) {
+    fn measured(&self, entry: &DeviceEntry, inside: &EntryState) {
         if !inside.is_timed {
             return;
         }
         let (history, seconds) = (&self.common.history, inside.kernel_s);
-        history.record(entry.kind, Side::Device(&self.name), entry.work, seconds);
+        history.record(
+            entry.kind,
+            MeasuredSide::Device(&self.name),
+            entry.work,
+            seconds,
+        );
         self.common.came(entry.kind, entry.work, true, seconds);
     }
 
     /// All went well: what the task has written is valid from now on.
-    fn commit(&self, state: &mut State, entry: &Entry) {
+    fn commit(&self, state: &mut DeviceState, entry: &DeviceEntry) {
         let mut inside = entry.lock();
         if inside.begun == 0 {
             return;
@@ -265,9 +275,9 @@ impl Device {
     /// Something failed: what the task was to write is as it was before, on the host.
     fn give_up(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut DeviceState,
         actions: &mut Actions,
-        entry: &Entry,
+        entry: &DeviceEntry,
         error: &DeviceError,
     ) {
         let inside = entry.lock();
@@ -286,7 +296,7 @@ impl Device {
     /// Draws the conclusions for other tasks. A copy to the host has no kind.
     pub(super) fn failed(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut DeviceState,
         actions: &mut Actions,
         kind: Option<&'static str>,
         error: &DeviceError,

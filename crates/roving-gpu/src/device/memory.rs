@@ -4,14 +4,14 @@ use std::mem;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::{Actions, Device, State};
+use super::{Actions, Device, DeviceState};
 use crate::backend::error::{Cause, DeviceError};
-use crate::backend::{Backend, Done, Download, Left, Outcome};
-use crate::buffer::content::{Content, Missing, Place};
+use crate::backend::{Backend, Done, Download, Outcome, Remains};
+use crate::buffer::content::{Content, CopyPlace, Missing};
 use crate::buffer::lent::{Lent, Way};
-use crate::profile::Lane;
+use crate::profile::DeviceEngine;
 
-impl Place for Device {
+impl CopyPlace for Device {
     fn fetch(self: Arc<Self>, content: Arc<dyn Content>) {
         let fetched = self.with(|state, actions| {
             let (id, version) = (content.id(), content.versions().0);
@@ -28,7 +28,7 @@ impl Place for Device {
             };
             state.table.hold_on(id);
             state.fetching += 1;
-            state.account.begin(Lane::Download);
+            state.account.begin(DeviceEngine::Download);
             let (device, then) = (Arc::clone(&self), Arc::clone(&content));
             let download = Download {
                 from: memory,
@@ -72,11 +72,11 @@ impl Place for Device {
 }
 
 impl Device {
-    fn fetched(self: &Arc<Self>, content: &dyn Content, outcome: Outcome, left: Left) {
+    fn fetched(self: &Arc<Self>, content: &dyn Content, outcome: Outcome, left: Remains) {
         self.account_fetch(content, &outcome);
         let mut reports = Vec::new();
         content.fetched(match (outcome, left) {
-            (Ok(_), Left::Copy(target)) => Ok(target),
+            (Ok(_), Remains::Copy(target)) => Ok(target),
             (Err(error), _) => {
                 let version = content.versions().0;
                 reports = self.copy_failed(content, version, &error);
@@ -116,7 +116,7 @@ impl Device {
     /// thing of the past.
     pub(super) fn spill(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut DeviceState,
         actions: &mut Actions,
         content: Arc<dyn Content>,
     ) {
@@ -130,13 +130,13 @@ impl Device {
         copy.is_spilling = true;
         state.table.hold_on(id);
         state.fetching += 1;
-        state.account.begin(Lane::Download);
+        state.account.begin(DeviceEngine::Download);
         let (device, then, to) = (Arc::clone(self), Arc::clone(&content), content.target());
         let done = Done::new(move |outcome, left| {
             device.account_fetch(&*then, &outcome);
             let mut reports = Vec::new();
             match (outcome, left) {
-                (Ok(_), Left::Copy(target)) => then.spilled(version, target),
+                (Ok(_), Remains::Copy(target)) => then.spilled(version, target),
                 (Err(error), _) => {
                     device.stays(&*then, version);
                     reports = device.copy_failed(&*then, version, &error);
@@ -162,11 +162,11 @@ impl Device {
     fn account_fetch(self: &Arc<Self>, content: &dyn Content, outcome: &Outcome) {
         let bytes = content.bytes();
         let time = outcome.as_ref().map_or(Duration::ZERO, |time| *time);
-        self.lock().account.end(Lane::Download, bytes, time);
+        self.lock().account.end(DeviceEngine::Download, bytes, time);
         if outcome.is_ok() {
             let (common, seconds) = (&self.common, time.as_secs_f64());
-            let lane = Lane::Download;
-            common.recorder.device(self.index, 0, lane, "fetch", time);
+            let engine = DeviceEngine::Download;
+            common.recorder.device(self.index, 0, engine, "fetch", time);
             let history = &common.history;
             history.record_transfer(&self.name, 1, bytes as f64, seconds);
         }

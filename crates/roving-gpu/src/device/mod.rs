@@ -32,20 +32,20 @@ use std::time::Instant;
 
 use crate::backend::Backend;
 use crate::backend::error::{Cause, DeviceError};
-use crate::buffer::content::{Content, Place};
-use crate::buffer::hold::{Held, Use};
+use crate::buffer::content::{Content, CopyPlace};
+use crate::buffer::hold::{HeldBuffers, Use};
 use crate::buffer::lent::Down;
 use crate::common::{Common, HasQueue};
-use crate::history::{Known, Side};
+use crate::history::{Known, MeasuredSide};
 use crate::profile::DeviceProfile;
 use crate::profile::account::Account;
-use entry::{Entry, Incoming};
+use entry::{DeviceEntry, Incoming};
 pub(crate) use estimate::Estimate;
 use load::Loads;
-use queue::Queue;
+use queue::GainQueue;
 use replaced::Replaced;
 use submissions::{Decided, Submissions};
-use table::Table;
+use table::MemoryTable;
 pub(crate) use waiting::{Queued, Taken};
 
 pub(crate) struct Device {
@@ -59,7 +59,7 @@ pub(crate) struct Device {
     adapts: bool,
     pub(crate) common: Arc<Common>,
     backend: Arc<dyn Backend>,
-    state: Mutex<State>,
+    state: Mutex<DeviceState>,
     /// Locked by itself, or within `state`.
     submissions: Submissions,
     /// Buffers that are gone, and whose copies may go. A lock of its own, because a buffer can be
@@ -70,17 +70,18 @@ pub(crate) struct Device {
     pub(crate) others: OnceLock<Vec<Weak<Device>>>,
 }
 
-struct State {
+/// The state of a device, under its lock.
+struct DeviceState {
     lost: Option<DeviceError>,
     /// Kinds whose kernels failed here.
     refused: HashSet<&'static str>,
-    queue: Queue<Entry>,
+    queue: GainQueue<DeviceEntry>,
     flying: Loads,
     /// When the oldest of what is flying became the next to land.
     flying_since: Instant,
     replaced: Replaced,
     /// The tasks that are flying, in no order.
-    window: Vec<Arc<Entry>>,
+    window: Vec<Arc<DeviceEntry>>,
     /// Streams that are free.
     streams: Vec<usize>,
     /// Tasks that are on the device, and do not wait for anything else.
@@ -91,7 +92,7 @@ struct State {
     waiters: Vec<Waker>,
     /// Copies to the host that are under way without a task.
     fetching: usize,
-    table: Table<Entry>,
+    table: MemoryTable<DeviceEntry>,
     /// How many tasks on their way here read a buffer: it need not be brought once more.
     wanted: HashMap<u64, usize>,
     /// A task of the queue was woken, so that a worker says whether it takes it.
@@ -112,13 +113,13 @@ struct Actions {
     downs: Vec<(Down, Option<DeviceError>)>,
     /// Buffers whose copies here are lost, and why.
     losses: Vec<(Arc<dyn Content>, String)>,
-    releases: Vec<Held>,
+    releases: Vec<HeldBuffers>,
     wakes: Vec<Waker>,
     /// To be dropped.
     wakers: Vec<Waker>,
     reports: Vec<DeviceError>,
     /// Their last references may be among these.
-    entries: Vec<Arc<Entry>>,
+    entries: Vec<Arc<DeviceEntry>>,
     contents: Vec<Arc<dyn Content>>,
     look: bool,
 }
@@ -173,10 +174,10 @@ impl Device {
             streams,
             adapts,
             common,
-            state: Mutex::new(State {
+            state: Mutex::new(DeviceState {
                 lost: None,
                 refused: HashSet::new(),
-                queue: Queue::new(),
+                queue: GainQueue::new(),
                 flying: Loads::default(),
                 flying_since: Instant::now(),
                 replaced: Replaced::default(),
@@ -186,7 +187,7 @@ impl Device {
                 ahead: 0,
                 waiters: Vec::new(),
                 fetching: 0,
-                table: Table::new(memory_bytes),
+                table: MemoryTable::new(memory_bytes),
                 wanted: HashMap::new(),
                 has_called: false,
                 alone: 0,
@@ -206,7 +207,7 @@ impl Device {
     }
 
     /// Changes something, and does what follows from it.
-    fn with<R>(self: &Arc<Self>, change: impl FnOnce(&mut State, &mut Actions) -> R) -> R {
+    fn with<R>(self: &Arc<Self>, change: impl FnOnce(&mut DeviceState, &mut Actions) -> R) -> R {
         let mut actions = Actions::default();
         let (result, steals) = {
             let mut state = self.lock();
@@ -244,7 +245,7 @@ impl Device {
     }
 
     /// Frees the copies of buffers that are gone.
-    fn bury(&self, state: &mut State) {
+    fn bury(&self, state: &mut DeviceState) {
         let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
         for id in mem::take(&mut *gone) {
             state.table.remove(id);
@@ -285,14 +286,14 @@ impl Device {
         }
     }
 
-    pub(crate) fn place(&self) -> Weak<dyn Place> {
-        Weak::clone(&self.this) as Weak<dyn Place>
+    pub(crate) fn place(&self) -> Weak<dyn CopyPlace> {
+        Weak::clone(&self.this) as Weak<dyn CopyPlace>
     }
 
     /// Returns the measured time of such a task here.
     pub(crate) fn known(&self, kind: &str, work: f64) -> Known {
         let history = &self.common.history;
-        history.known(kind, Side::Device(&self.name), work)
+        history.known(kind, MeasuredSide::Device(&self.name), work)
     }
 
     /// A copy of that version is here.
@@ -343,11 +344,11 @@ impl Device {
 /// The device, locked. Buffers that went meanwhile are buried when it is open again.
 struct Locked<'d> {
     device: &'d Device,
-    state: Option<MutexGuard<'d, State>>,
+    state: Option<MutexGuard<'d, DeviceState>>,
 }
 
 impl<'d> Locked<'d> {
-    fn new(device: &'d Device, state: MutexGuard<'d, State>) -> Self {
+    fn new(device: &'d Device, state: MutexGuard<'d, DeviceState>) -> Self {
         Locked {
             device,
             state: Some(state),
@@ -356,9 +357,9 @@ impl<'d> Locked<'d> {
 }
 
 impl Deref for Locked<'_> {
-    type Target = State;
+    type Target = DeviceState;
 
-    fn deref(&self) -> &State {
+    fn deref(&self) -> &DeviceState {
         self.state
             .as_ref()
             .expect("it is locked until it is dropped")
@@ -366,7 +367,7 @@ impl Deref for Locked<'_> {
 }
 
 impl DerefMut for Locked<'_> {
-    fn deref_mut(&mut self) -> &mut State {
+    fn deref_mut(&mut self) -> &mut DeviceState {
         self.state
             .as_mut()
             .expect("it is locked until it is dropped")

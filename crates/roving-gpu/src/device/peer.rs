@@ -10,20 +10,20 @@
 use std::sync::Arc;
 use std::task::Waker;
 
-use super::entry::{Entry, Incoming};
-use super::{Actions, Device, State};
+use super::entry::{DeviceEntry, Incoming};
+use super::{Actions, Device, DeviceState};
 use crate::backend::error::{Cause, DeviceError};
-use crate::backend::{Backend, Done, Left, Outcome, PeerCopy};
-use crate::buffer::content::{Content, Place};
+use crate::backend::{Backend, Done, Outcome, PeerCopy, Remains};
+use crate::buffer::content::{Content, CopyPlace};
 use crate::buffer::lent::{Down, Lender, Lent, Way};
-use crate::profile::Lane;
+use crate::profile::DeviceEngine;
 
 /// A copy here that is lent to another device.
 struct LentCopy {
     device: Arc<Device>,
     id: u64,
     /// The task that has landed ahead and whose kernels write it, if there is one.
-    writer: Option<Arc<Entry>>,
+    writer: Option<Arc<DeviceEntry>>,
 }
 
 impl Lender for LentCopy {
@@ -101,7 +101,7 @@ impl Device {
     /// A buffer is lost with its copy here, if no other device has one that is valid. Not while a
     /// device is locked.
     pub(super) fn lose(&self, content: &dyn Content, version: u64, reason: &str) {
-        let has = |place: Arc<dyn Place>| place.has_valid(content.id(), version);
+        let has = |place: Arc<dyn CopyPlace>| place.has_valid(content.id(), version);
         let is_somewhere = || content.places().into_iter().any(has);
         if is_somewhere() {
             return;
@@ -131,7 +131,7 @@ impl Device {
     pub(super) fn bring_over(self: &Arc<Self>, incoming: &Incoming) {
         let (entry, content) = (&incoming.entry, incoming.content());
         let version = incoming.version;
-        let lend = |place: Arc<dyn Place>| place.lend(content.id(), version, &*self.backend);
+        let lend = |place: Arc<dyn CopyPlace>| place.lend(content.id(), version, &*self.backend);
         let lent = content.places().into_iter().find_map(lend);
         self.with(|state, actions| {
             let mut inside = entry.lock();
@@ -158,12 +158,12 @@ impl Device {
 
     fn copy_over(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut DeviceState,
         actions: &mut Actions,
         incoming: Incoming,
         lent: Lent,
     ) {
-        state.account.begin(Lane::Peer);
+        state.account.begin(DeviceEngine::Peer);
         let inside = incoming.entry.lock();
         let (stream, to) = (inside.stream, inside.memories[incoming.number].clone());
         drop(inside);
@@ -180,7 +180,7 @@ impl Device {
 }
 
 /// The end of a copy from another device.
-fn copied(incoming: Incoming, lent: Lent, outcome: Outcome, left: Left) {
+fn copied(incoming: Incoming, lent: Lent, outcome: Outcome, left: Remains) {
     let (device, from) = (incoming.entry.device(), Arc::clone(lent.lender()));
     drop(lent);
     let bytes = incoming.content().bytes();
@@ -192,10 +192,10 @@ fn copied(incoming: Incoming, lent: Lent, outcome: Outcome, left: Left) {
     // The other device is to blame, and this one as good as before.
     let name = from.name().to_owned();
     let blame = move |error| DeviceError::new(Cause::Peer, format!("{name}: {error}"));
-    let is_refused = matches!(left, Left::Untouched);
+    let is_refused = matches!(left, Remains::Untouched);
     let then = move |spoilt: Option<DeviceError>| {
         device.with(|state, actions| {
-            device.account(state, &incoming.entry, Lane::Peer, bytes, &outcome);
+            device.account(state, &incoming.entry, DeviceEngine::Peer, bytes, &outcome);
             incoming.entry.lock().crossing -= 1;
             let error = match outcome.err() {
                 Some(error) if !is_refused => Some(error),

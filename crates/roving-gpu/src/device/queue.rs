@@ -33,7 +33,7 @@ pub(crate) trait Queueable {
 
 /// Where a task was taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum QueueEnd {
     Oldest,
     Newest,
 }
@@ -61,32 +61,33 @@ impl<T: Queueable> Class<T> {
     }
 
     /// Where the device begins; beside so many workers, if they may take tasks.
-    fn end(&self, workers: Option<f64>) -> End {
+    fn end(&self, workers: Option<f64>) -> QueueEnd {
         let sum = &self.loads.sum;
         let must = self.entries.front().is_some_and(|entry| !entry.may_leave());
         match workers {
-            Some(workers) if !must && sum.cpu < workers * sum.overlapped() => End::Newest,
-            _ => End::Oldest,
+            Some(workers) if !must && sum.cpu < workers * sum.overlapped() => QueueEnd::Newest,
+            _ => QueueEnd::Oldest,
         }
     }
 
-    fn next(&self, end: End) -> Option<&Arc<T>> {
+    fn next(&self, end: QueueEnd) -> Option<&Arc<T>> {
         match end {
-            End::Oldest => self.entries.front(),
-            End::Newest => self.entries.back(),
+            QueueEnd::Oldest => self.entries.front(),
+            QueueEnd::Newest => self.entries.back(),
         }
     }
 }
 
+/// Tasks that wait, in classes of gain.
 #[derive(Debug)]
-pub(crate) struct Queue<T> {
+pub(crate) struct GainQueue<T> {
     classes: Vec<Class<T>>,
     all: Loads,
 }
 
-impl<T: Queueable> Queue<T> {
+impl<T: Queueable> GainQueue<T> {
     pub(crate) fn new() -> Self {
-        Queue {
+        GainQueue {
             classes: (0..CLASSES).map(|_| Class::new()).collect(),
             all: Loads::default(),
         }
@@ -110,22 +111,22 @@ impl<T: Queueable> Queue<T> {
         // The device takes a task that no worker can have in any case, also where it does not want
         // the tasks that wait before it.
         let end = if entry.may_leave() {
-            End::Newest
+            QueueEnd::Newest
         } else {
-            End::Oldest
+            QueueEnd::Oldest
         };
         self.push_at(entry, end);
     }
 
     /// Also back to where it was taken from.
-    pub(crate) fn push_at(&mut self, entry: Arc<T>, end: End) {
+    pub(crate) fn push_at(&mut self, entry: Arc<T>, end: QueueEnd) {
         let Cost { load, class } = entry.cost();
         let class = &mut self.classes[class];
         class.loads.add(&load);
         self.all.add(&load);
         match end {
-            End::Oldest => class.entries.push_front(entry),
-            End::Newest => class.entries.push_back(entry),
+            QueueEnd::Oldest => class.entries.push_front(entry),
+            QueueEnd::Newest => class.entries.push_back(entry),
         }
     }
 
@@ -134,15 +135,15 @@ impl<T: Queueable> Queue<T> {
         &mut self,
         workers: Option<f64>,
         wanted: impl Fn(&T) -> bool,
-    ) -> Option<(Arc<T>, End)> {
+    ) -> Option<(Arc<T>, QueueEnd)> {
         for class in self.classes.iter_mut().rev() {
             let end = class.end(workers);
             if !class.next(end).is_some_and(|entry| wanted(entry)) {
                 continue;
             }
             let entry = match end {
-                End::Oldest => class.entries.pop_front(),
-                End::Newest => class.entries.pop_back(),
+                QueueEnd::Oldest => class.entries.pop_front(),
+                QueueEnd::Newest => class.entries.pop_back(),
             }?;
             let load = entry.cost().load;
             class.loads.remove(&load);
@@ -201,7 +202,7 @@ impl<T: Queueable> Queue<T> {
     }
 
     pub(crate) fn drain(&mut self) -> Vec<Arc<T>> {
-        let classes = std::mem::replace(self, Queue::new()).classes;
+        let classes = std::mem::replace(self, GainQueue::new()).classes;
         let all = classes.into_iter().flat_map(|class| class.entries);
         all.collect()
     }

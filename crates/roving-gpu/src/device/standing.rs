@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::auto::Standing;
-use super::entry::Entry;
-use super::{Device, State};
+use super::entry::DeviceEntry;
+use super::{Device, DeviceState};
 use crate::history::law::Took;
 
 impl Device {
@@ -27,7 +27,7 @@ impl Device {
 
     /// How long a worker that took the task would wait until tasks that have landed ahead have
     /// written what it reads; seconds.
-    pub(super) fn wait_s(&self, state: &State, entry: &Entry) -> f64 {
+    pub(super) fn wait_s(&self, state: &DeviceState, entry: &DeviceEntry) -> f64 {
         let read = entry.uses.iter().filter(|one| one.access.reads());
         let writers = read.filter_map(|one| state.table.get(one.content.id())?.writer());
         let done_at = writers.filter_map(|writer| writer.lock().done_at).max();
@@ -37,7 +37,7 @@ impl Device {
     }
 
     /// Returns the rest of the work that the device has taken.
-    pub(super) fn flying(&self, state: &State) -> Took {
+    pub(super) fn flying(&self, state: &DeviceState) -> Took {
         let since = state.flying_since.elapsed().as_secs_f64();
         let sum = &state.flying.sum;
         Took {
@@ -56,7 +56,7 @@ impl Device {
         wanted.min(self.common.workers()) as f64
     }
 
-    pub(super) fn standing(&self, state: &State) -> Standing {
+    pub(super) fn standing(&self, state: &DeviceState) -> Standing {
         let loads = state.queue.loads();
         let (workers, fetching) = (self.common.workers(), self.common.fetching());
         // Whoever asks is free.
@@ -92,13 +92,13 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use std::task::{Poll, Waker};
 
-    use super::super::entry::Task;
+    use super::super::entry::TaskFacts;
     use super::super::load::{Cost, Load};
     use super::*;
     use crate::buffer::AnyBuffer;
-    use crate::buffer::hold::{Access, Held, Use};
+    use crate::buffer::hold::{Access, HeldBuffers, Use};
     use crate::common::{Fetching, Running};
-    use crate::history::Side;
+    use crate::history::MeasuredSide;
     use crate::profile::Why;
     use crate::{Arg, Buffer, Choice, Devices, Dual, Kernel, Kind, Simulated};
 
@@ -164,7 +164,7 @@ mod tests {
         let devices = Devices::builder().backend(Simulated::new());
         let devices = devices.choice(Choice::Gpu).build().unwrap();
         let device = device(&devices);
-        let side = Side::Device(&device.name);
+        let side = MeasuredSide::Device(&device.name);
         device.common.history.record("long", side, 1.0, 50.0);
         let [written, other] = [(); 2].map(|()| Buffer::from(vec![1_u32]));
         let closed = GATE.lock();
@@ -175,18 +175,18 @@ mod tests {
             .unwrap();
         let wait_s = |buffer: &Buffer<u32>, access| {
             let content = buffer.content().0;
-            let task = Task {
+            let task = TaskFacts {
                 kind: "long",
                 work: 1.0,
                 uses: vec![Use { content, access }],
                 has_cpu: true,
                 blocks: false,
             };
-            let Poll::Ready(held) = Held::poll(&task.uses, Waker::noop()) else {
+            let Poll::Ready(held) = HeldBuffers::poll(&task.uses, Waker::noop()) else {
                 panic!("nobody else holds it");
             };
             let (load, class) = (Load::default(), 0);
-            let entry = Entry::new(
+            let entry = DeviceEntry::new(
                 Arc::clone(device),
                 &task,
                 Cost { load, class },

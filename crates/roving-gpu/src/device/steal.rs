@@ -11,11 +11,11 @@
 use std::sync::{Arc, Weak};
 
 use super::auto::{self, Standing};
-use super::entry::{Entry, Phase};
+use super::entry::{DeviceEntry, Phase};
 use super::load::Cost;
-use super::{Actions, Device, State};
+use super::{Actions, Device, DeviceState};
 use crate::buffer::hold::Use;
-use crate::history::{Known, Side};
+use crate::history::{Known, MeasuredSide};
 
 impl Device {
     /// Takes what waits for other devices, as long as nothing waits for this one.
@@ -32,7 +32,7 @@ impl Device {
     }
 
     /// Whether it would take a task of another one.
-    pub(super) fn steals(&self, state: &State) -> bool {
+    pub(super) fn steals(&self, state: &DeviceState) -> bool {
         let has_others = self.others.get().is_some_and(|others| !others.is_empty());
         let is_idle = state.lost.is_none() && state.queue.loads().count == 0;
         has_others && is_idle && self.has_room(state)
@@ -50,7 +50,7 @@ impl Device {
     }
 
     /// The bytes that have to come for a task.
-    fn missing_bytes(&self, entry: &Entry) -> usize {
+    fn missing_bytes(&self, entry: &DeviceEntry) -> usize {
         let is_missing = |one: &&Use| {
             let (content, (version, _)) = (&one.content, one.content.versions());
             one.access.reads() && !self.has(content.id(), version)
@@ -60,7 +60,7 @@ impl Device {
     }
 
     /// The cost of another device's task here, if that is known and it may come.
-    fn cost(&self, entry: &Entry) -> Option<Cost> {
+    fn cost(&self, entry: &DeviceEntry) -> Option<Cost> {
         let known = self.known(entry.kind, entry.work);
         let refusal = || self.refusal(entry.kind, &entry.uses, entry.may_leave);
         let is_near = |one: &Use| {
@@ -72,13 +72,18 @@ impl Device {
         let may_come = may_come && entry.uses.iter().all(is_near);
         let cpu = || {
             let history = &self.common.history;
-            history.known(entry.kind, Side::Cpu, entry.work)
+            history.known(entry.kind, MeasuredSide::Cpu, entry.work)
         };
         may_come.then(|| self.priced(entry, cpu(), known))
     }
 
     /// Takes a task, if all is still as it was.
-    fn take_from(self: &Arc<Self>, other: &Arc<Device>, entry: &Arc<Entry>, cost: Cost) -> bool {
+    fn take_from(
+        self: &Arc<Self>,
+        other: &Arc<Device>,
+        entry: &Arc<DeviceEntry>,
+        cost: Cost,
+    ) -> bool {
         let (mut actions, mut others) = (Actions::default(), Actions::default());
         let is_first = self.index < other.index;
         let [first, second] = if is_first {
@@ -115,10 +120,10 @@ impl Device {
 
     fn would_take(
         &self,
-        own: &State,
+        own: &DeviceState,
         other: &Arc<Device>,
-        theirs: &State,
-        entry: &Entry,
+        theirs: &DeviceState,
+        entry: &DeviceEntry,
         cost: &Cost,
     ) -> bool {
         let inside = entry.lock();
@@ -137,7 +142,7 @@ impl Device {
             return false;
         }
         let history = &self.common.history;
-        let cpu = history.known(entry.kind, Side::Cpu, entry.work);
+        let cpu = history.known(entry.kind, MeasuredSide::Cpu, entry.work);
         let known = self.known(entry.kind, entry.work);
         let standing = Standing {
             queue,

@@ -64,16 +64,17 @@ pub(crate) enum Short {
     Ever(DeviceError),
 }
 
-pub(crate) struct Table<T> {
+/// The copies on a device, by the ids of their buffers.
+pub(crate) struct MemoryTable<T> {
     copies: HashMap<u64, Resident<T>>,
     bytes: u64,
     bytes_max: u64,
     clock: u64,
 }
 
-impl<T> Table<T> {
+impl<T> MemoryTable<T> {
     pub(crate) fn new(bytes_max: u64) -> Self {
-        Table {
+        MemoryTable {
             copies: HashMap::new(),
             bytes: 0,
             bytes_max,

@@ -3,10 +3,10 @@
 use std::mem;
 use std::sync::{Arc, Weak};
 
-use super::entry::{Entry, Phase};
-use super::{Actions, Device, State, auto};
+use super::entry::{DeviceEntry, Phase};
+use super::{Actions, Device, DeviceState, auto};
 use crate::common::Sample;
-use crate::history::{Known, Side};
+use crate::history::{Known, MeasuredSide};
 
 /// Once a task of the queue was alone so often, the next ones are not put there to be looked for,
 /// but for one in [`ALONE_EVERY`].
@@ -29,7 +29,7 @@ pub(crate) enum Queued {
 
 impl Device {
     /// Takes a task into the queue.
-    pub(crate) fn enqueue(self: &Arc<Self>, entry: &Arc<Entry>, blocks: bool) -> Queued {
+    pub(crate) fn enqueue(self: &Arc<Self>, entry: &Arc<DeviceEntry>, blocks: bool) -> Queued {
         self.with(|state, actions| {
             let mut inside = entry.lock();
             if let Some(error) = &state.lost {
@@ -44,7 +44,7 @@ impl Device {
             }
             inside.phase = Phase::Queued;
             let history = &self.common.history;
-            inside.is_sample = history.begin(entry.kind, Side::Device(&self.name));
+            inside.is_sample = history.begin(entry.kind, MeasuredSide::Device(&self.name));
             drop(inside);
             self.push(state, entry);
         });
@@ -60,7 +60,7 @@ impl Device {
         Queued::OnItsWay
     }
 
-    pub(super) fn push(&self, state: &mut State, entry: &Arc<Entry>) {
+    pub(super) fn push(&self, state: &mut DeviceState, entry: &Arc<DeviceEntry>) {
         for one in entry.uses.iter().filter(|one| one.access.reads()) {
             *state.wanted.entry(one.content.id()).or_default() += 1;
         }
@@ -73,7 +73,7 @@ impl Device {
     /// Something always leads on from here. If something is flying, its landing does; if a CPU side
     /// is running, its end does. Else this is the only task, and either runs at once, or a worker
     /// is to look. On a pool of one worker the latter needs that one, which must not be blocked.
-    fn see_to(self: &Arc<Self>, entry: &Arc<Entry>, blocks: bool) -> Queued {
+    fn see_to(self: &Arc<Self>, entry: &Arc<DeviceEntry>, blocks: bool) -> Queued {
         let mut state = self.lock();
         if !self.worker_takes(&state, entry) {
             return Queued::OnItsWay;
@@ -94,9 +94,9 @@ impl Device {
         Queued::OnItsWay
     }
 
-    fn worker_takes(&self, state: &State, entry: &Entry) -> bool {
+    fn worker_takes(&self, state: &DeviceState, entry: &DeviceEntry) -> bool {
         let history = &self.common.history;
-        let cpu = history.known(entry.kind, Side::Cpu, entry.work);
+        let cpu = history.known(entry.kind, MeasuredSide::Cpu, entry.work);
         let device = self.known(entry.kind, entry.work);
         let standing = self.standing(state);
         auto::takes(
@@ -112,12 +112,12 @@ impl Device {
     /// both ask the same question: either the device takes one when this is over, or one is called.
     /// Were only the first of each class asked, one that the device does not want could be hidden
     /// behind one that no worker takes.
-    pub(super) fn call_one(&self, state: &mut State, actions: &mut Actions) {
+    pub(super) fn call_one(&self, state: &mut DeviceState, actions: &mut Actions) {
         if state.has_called || !self.common.decides() {
             return;
         }
-        let may = |entry: &Entry| entry.may_leave && !entry.lock().is_called;
-        let takes = |entry: &Entry| self.worker_takes(state, entry);
+        let may = |entry: &DeviceEntry| entry.may_leave && !entry.lock().is_called;
+        let takes = |entry: &DeviceEntry| self.worker_takes(state, entry);
         let worst = match state.flying.count {
             0 => state.queue.worst_of_all(|entry| may(entry) && takes(entry)),
             _ => state.queue.worst(may, takes),
@@ -133,7 +133,7 @@ impl Device {
 
     /// A worker has been called, or is asked anyhow (`at_once`). It has the task now if something
     /// is returned.
-    pub(crate) fn take_back(entry: &Arc<Entry>, at_once: bool) -> Option<Taken> {
+    pub(crate) fn take_back(entry: &Arc<DeviceEntry>, at_once: bool) -> Option<Taken> {
         if !at_once && !entry.lock().is_called {
             return None;
         }
@@ -160,9 +160,9 @@ impl Device {
     }
 
     /// A task of a kind that was never measured on the CPU is measured, unless another one is.
-    fn taken(&self, entry: &Entry) -> Option<Taken> {
+    fn taken(&self, entry: &DeviceEntry) -> Option<Taken> {
         let history = &self.common.history;
-        match history.known(entry.kind, Side::Cpu, entry.work) {
+        match history.known(entry.kind, MeasuredSide::Cpu, entry.work) {
             Known::Measured(_) => Some(Taken { sample: None }),
             Known::Nothing | Known::AtLeast(_) => {
                 let sample = Some(Sample::first(&self.common, entry.kind)?);
@@ -172,7 +172,7 @@ impl Device {
     }
 
     /// A task that was called is no longer waited for.
-    pub(super) fn answered(&self, state: &mut State, entry: &Entry) {
+    pub(super) fn answered(&self, state: &mut DeviceState, entry: &DeviceEntry) {
         if mem::take(&mut entry.lock().is_called) {
             state.has_called = false;
         }
@@ -180,8 +180,8 @@ impl Device {
 
     fn leave_queue(
         &self,
-        state: &mut State,
-        entry: &Arc<Entry>,
+        state: &mut DeviceState,
+        entry: &Arc<DeviceEntry>,
         phase: Phase,
         actions: &mut Actions,
     ) {
@@ -195,7 +195,7 @@ impl Device {
         actions.releases.extend(inside.held.take());
     }
 
-    pub(super) fn no_longer_wanted(&self, state: &mut State, entry: &Entry) {
+    pub(super) fn no_longer_wanted(&self, state: &mut DeviceState, entry: &DeviceEntry) {
         for one in entry.uses.iter().filter(|one| one.access.reads()) {
             let id = one.content.id();
             if let Some(count) = state.wanted.get_mut(&id) {
@@ -208,7 +208,7 @@ impl Device {
     }
 
     /// Nobody waits for the task any more.
-    pub(crate) fn abandon(entry: &Arc<Entry>) {
+    pub(crate) fn abandon(entry: &Arc<DeviceEntry>) {
         entry.with(|device, state, actions| {
             device.answered(state, entry);
             match entry.phase() {

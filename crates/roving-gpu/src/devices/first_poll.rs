@@ -7,14 +7,15 @@ use super::task_error::TaskError;
 use crate::backend::error::DeviceError;
 use crate::common::Sample;
 use crate::common::choice::Choice;
-use crate::device::auto::{self, Place};
-use crate::device::entry::Task;
+use crate::device::auto::{self, Destination};
+use crate::device::entry::TaskFacts;
 use crate::device::{Device, Estimate};
-use crate::history::{Known, Side};
+use crate::history::{Known, MeasuredSide};
 use crate::profile::Why;
 use crate::profile::explained::Expected;
 
-pub(crate) enum Plan {
+/// Where a task goes, with what it needs there.
+pub(crate) enum TaskPlan {
     /// Here, at once.
     Cpu(Why),
     /// Here, at once, as do the next tasks like it without being planned.
@@ -27,25 +28,28 @@ pub(crate) enum Plan {
 }
 
 impl Inner {
-    pub(crate) fn plan(&self, task: &Task) -> Plan {
+    pub(crate) fn plan(&self, task: &TaskFacts) -> TaskPlan {
         self.common.see_pool();
         let choice = self.common.choice;
         if task.has_cpu {
             match choice {
                 Choice::Cpu => return self.as_chosen(task),
                 Choice::Split(share) if !self.shares.to_device(task.kind, task.work, share) => {
-                    return Plan::Cpu(Why::Choice);
+                    return TaskPlan::Cpu(Why::Choice);
                 }
                 Choice::Split(_) | Choice::Gpu | Choice::Auto => {}
             }
         }
-        let cpu = self.common.history.known(task.kind, Side::Cpu, task.work);
+        let cpu = self
+            .common
+            .history
+            .known(task.kind, MeasuredSide::Cpu, task.work);
         let (device, estimate) = match self.best_device(task, cpu) {
             Ok(best) => best,
-            Err(_) if task.has_cpu && choice == Choice::Cpu => return Plan::Cpu(Why::Choice),
-            Err((_, error)) if task.has_cpu => return Plan::Cpu(Why::Failed(error.cause())),
+            Err(_) if task.has_cpu && choice == Choice::Cpu => return TaskPlan::Cpu(Why::Choice),
+            Err((_, error)) if task.has_cpu => return TaskPlan::Cpu(Why::Failed(error.cause())),
             Err((device, error)) => {
-                return Plan::Nowhere(TaskError {
+                return TaskPlan::Nowhere(TaskError {
                     kind: task.kind,
                     device,
                     error,
@@ -53,10 +57,10 @@ impl Inner {
             }
         };
         if !task.has_cpu {
-            return Plan::Device(device, estimate, Why::OnlySide);
+            return TaskPlan::Device(device, estimate, Why::OnlySide);
         }
         if choice != Choice::Auto {
-            return Plan::Device(device, estimate, Why::Choice);
+            return TaskPlan::Device(device, estimate, Why::Choice);
         }
         let (load, ahead) = (&estimate.cost.load, estimate.ahead_s);
         if let (Known::Measured(took), Known::Measured(_)) = (cpu, estimate.known) {
@@ -70,37 +74,40 @@ impl Inner {
         // A device on the workers' cores costs as many of them as it takes.
         let again_s = load.alone() * estimate.cores;
         match auto::place(cpu, estimate.known, load, ahead, estimate.cores) {
-            Place::Cpu if self.is_due(task, Side::Device(&device.name), again_s) => {
-                Plan::Device(device, estimate, Why::Sample)
+            Destination::Cpu if self.is_due(task, MeasuredSide::Device(&device.name), again_s) => {
+                TaskPlan::Device(device, estimate, Why::Sample)
             }
-            Place::Cpu if self.is_by_far(task, cpu) => Plan::CpuByFar(Why::Sooner),
-            Place::Cpu => Plan::Cpu(Why::Sooner),
-            Place::Device if self.is_due(task, Side::Cpu, cpu.took().mean) => {
-                Plan::Cpu(Why::Sample)
+            Destination::Cpu if self.is_by_far(task, cpu) => TaskPlan::CpuByFar(Why::Sooner),
+            Destination::Cpu => TaskPlan::Cpu(Why::Sooner),
+            Destination::Device if self.is_due(task, MeasuredSide::Cpu, cpu.took().mean) => {
+                TaskPlan::Cpu(Why::Sample)
             }
-            Place::CpuSample => match Sample::first(&self.common, task.kind) {
-                Some(sample) => Plan::CpuSample(sample),
+            Destination::CpuSample => match Sample::first(&self.common, task.kind) {
+                Some(sample) => TaskPlan::CpuSample(sample),
                 // Another one has become that meanwhile.
-                None => Plan::Device(device, estimate, Why::Sooner),
+                None => TaskPlan::Device(device, estimate, Why::Sooner),
             },
-            Place::Device => Plan::Device(device, estimate, Why::Sooner),
-            Place::DeviceSample => Plan::Device(device, estimate, Why::Sample),
+            Destination::Device => TaskPlan::Device(device, estimate, Why::Sooner),
+            Destination::DeviceSample => TaskPlan::Device(device, estimate, Why::Sample),
         }
     }
 
     /// All tasks go to the CPU. The short ones are measured now and then; long ones each time, for
     /// runs that have the choice.
-    fn as_chosen(&self, task: &Task) -> Plan {
-        let cpu = self.common.history.known(task.kind, Side::Cpu, task.work);
+    fn as_chosen(&self, task: &TaskFacts) -> TaskPlan {
+        let cpu = self
+            .common
+            .history
+            .known(task.kind, MeasuredSide::Cpu, task.work);
         if auto::is_short(cpu) {
-            Plan::CpuByFar(Why::Choice)
+            TaskPlan::CpuByFar(Why::Choice)
         } else {
-            Plan::Cpu(Why::Choice)
+            TaskPlan::Cpu(Why::Choice)
         }
     }
 
     /// Whether no device that takes such a task is worth a thought.
-    fn is_by_far(&self, task: &Task, cpu: Known) -> bool {
+    fn is_by_far(&self, task: &TaskFacts, cpu: Known) -> bool {
         self.devices.iter().all(|device| {
             let known = device.known(task.kind, task.work);
             auto::is_by_far(cpu, known)
@@ -123,21 +130,24 @@ impl Inner {
         let why = self.why_settled();
         for untold in self.settled.all_untold() {
             let (kind, tasks) = (untold.kind.name(), untold.tasks);
-            let took = self.common.history.known(kind, Side::Cpu, untold.work);
+            let took = self
+                .common
+                .history
+                .known(kind, MeasuredSide::Cpu, untold.work);
             let seconds = took.took().mean * tasks as f64;
-            self.common.history.spend(kind, Side::Cpu, seconds);
+            self.common.history.spend(kind, MeasuredSide::Cpu, seconds);
             self.common.count_cpu(kind, why, tasks, seconds);
         }
     }
 
-    fn is_due(&self, task: &Task, side: Side<'_>, seconds: f64) -> bool {
+    fn is_due(&self, task: &TaskFacts, side: MeasuredSide<'_>, seconds: f64) -> bool {
         self.common.history.is_due(task.kind, side, seconds)
     }
 
     /// The device that would be done first; one of which nothing is known before all others.
     fn best_device(
         &self,
-        task: &Task,
+        task: &TaskFacts,
         cpu: Known,
     ) -> Result<(Arc<Device>, Estimate), (Option<String>, DeviceError)> {
         let mut best: Option<(Arc<Device>, Estimate)> = None;

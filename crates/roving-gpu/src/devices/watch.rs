@@ -12,7 +12,7 @@ use crate::device::Device;
 /// it, and two looks find that none has ended in between; that is told once.
 pub(crate) fn start(devices: &[Arc<Device>]) -> Option<Lookout> {
     let patience = reports::watch_patience()?;
-    let mut watched: Vec<_> = devices.iter().map(Watched::new).collect();
+    let mut watched: Vec<_> = devices.iter().map(WatchedDevice::new).collect();
     Lookout::start("roving-gpu-watch", patience, move || {
         watched.iter_mut().for_each(|one| one.look(patience));
         ControlFlow::Continue(())
@@ -20,16 +20,16 @@ pub(crate) fn start(devices: &[Arc<Device>]) -> Option<Lookout> {
 }
 
 /// One device.
-struct Watched {
+struct WatchedDevice {
     device: Weak<Device>,
     /// How many tasks had ended at the last look.
     ended: usize,
     is_told: bool,
 }
 
-impl Watched {
-    fn new(device: &Arc<Device>) -> Watched {
-        Watched {
+impl WatchedDevice {
+    fn new(device: &Arc<Device>) -> WatchedDevice {
+        WatchedDevice {
             device: Arc::downgrade(device),
             ended: usize::MAX,
             is_told: false,

@@ -11,9 +11,10 @@ use super::prim::{Mutex, MutexGuard};
 /// Nothing stays behind: who puts something there comes afterwards. Either nobody is at it then, or
 /// somebody is; that one looks again, under the same lock, after it has said that it is done with
 /// what it had.
-pub(crate) struct InTurn<T>(Mutex<Waiting<T>>);
+pub(crate) struct InTurn<T>(Mutex<RowState<T>>);
 
-struct Waiting<T> {
+/// A row, under its lock.
+struct RowState<T> {
     things: VecDeque<T>,
     /// Somebody does them one by one.
     is_under_way: bool,
@@ -21,13 +22,13 @@ struct Waiting<T> {
 
 impl<T> InTurn<T> {
     pub(crate) fn new() -> InTurn<T> {
-        InTurn(Mutex::new(Waiting {
+        InTurn(Mutex::new(RowState {
             things: VecDeque::new(),
             is_under_way: false,
         }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting<T>> {
+    fn lock(&self) -> MutexGuard<'_, RowState<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -49,7 +50,7 @@ impl<T> InTurn<T> {
             };
             waiting.is_under_way = true;
             drop(waiting);
-            let turn = Turn(self);
+            let turn = EndOfTurn(self);
             act(thing);
             drop(turn);
         }
@@ -57,9 +58,9 @@ impl<T> InTurn<T> {
 }
 
 /// Ends a turn, also when what is done in it panics.
-struct Turn<'a, T>(&'a InTurn<T>);
+struct EndOfTurn<'a, T>(&'a InTurn<T>);
 
-impl<T> Drop for Turn<'_, T> {
+impl<T> Drop for EndOfTurn<'_, T> {
     fn drop(&mut self) {
         self.0.lock().is_under_way = false;
     }

@@ -101,7 +101,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::history::{History, Side};
+    use crate::history::{History, MeasuredSide};
 
     fn folder(name: &str) -> PathBuf {
         let folder = env::temp_dir().join(format!("roving-gpu-{}-{name}", process::id()));
@@ -132,8 +132,8 @@ mod tests {
         let path = folder.join("below").join("history.json");
         assert_eq!(load(&path), Ok(Measured::default()));
         let history = History::default();
-        history.record("gemm", Side::Cpu, 100.0, 1.5);
-        history.record("gemm", Side::Device("fast"), 100.0, 0.25);
+        history.record("gemm", MeasuredSide::Cpu, 100.0, 1.5);
+        history.record("gemm", MeasuredSide::Device("fast"), 100.0, 0.25);
         history.record_transfer("fast", 1, 1e6, 1e-3);
         save(&path, history.measured()).unwrap();
         assert_eq!(load(&path), Ok(history.measured()));

@@ -38,16 +38,16 @@ impl Known {
 
 /// Where something was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Side<'a> {
+pub(crate) enum MeasuredSide<'a> {
     Cpu,
     Device(&'a str),
 }
 
-impl Side<'_> {
+impl MeasuredSide<'_> {
     fn key(&self) -> &str {
         match self {
-            Side::Cpu => "cpu",
-            Side::Device(name) => name,
+            MeasuredSide::Cpu => "cpu",
+            MeasuredSide::Device(name) => name,
         }
     }
 }
@@ -59,7 +59,7 @@ const SPENT: f64 = 20.0;
 
 /// A direction of transfers, and what they take: so much each, and so much for each byte.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Line {
+pub(crate) struct TransferLine {
     count: f64,
     bytes: f64,
     seconds: f64,
@@ -73,7 +73,7 @@ const TRANSFER_S_GUESS: f64 = 20e-6;
 /// So much of what is known is left when something is added to it.
 const MEMORY: f64 = 0.98;
 
-impl Line {
+impl TransferLine {
     pub(crate) fn record(&mut self, bytes: f64, seconds: f64) {
         if !(bytes > 0.0 && seconds >= 0.0 && seconds.is_finite()) {
             return;
@@ -129,11 +129,11 @@ pub(crate) struct Measured {
     /// By kind, then by side: `cpu`, or the name of a device.
     pub(crate) kinds: BTreeMap<String, BTreeMap<String, Law>>,
     /// By device: to it, and from it.
-    pub(crate) transfers: BTreeMap<String, [Line; 2]>,
+    pub(crate) transfers: BTreeMap<String, [TransferLine; 2]>,
 }
 
 #[derive(Debug, Default)]
-struct Inside {
+struct Bookkeeping {
     measured: Measured,
     /// The time spent by kind: on the CPU, and on devices, since the other side was measured last.
     spent: HashMap<String, [f64; 2]>,
@@ -143,18 +143,18 @@ struct Inside {
 
 /// The measurements of all devices of a program.
 #[derive(Debug, Default)]
-pub(crate) struct History(Mutex<Inside>);
+pub(crate) struct History(Mutex<Bookkeeping>);
 
 impl History {
     pub(crate) fn new(measured: Measured) -> Self {
-        History(Mutex::new(Inside {
+        History(Mutex::new(Bookkeeping {
             measured,
             spent: HashMap::new(),
             under_way: HashMap::new(),
         }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inside> {
+    fn lock(&self) -> MutexGuard<'_, Bookkeeping> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -163,7 +163,7 @@ impl History {
     }
 
     /// Returns the measured time of so much work of that kind on that side.
-    pub(crate) fn known(&self, kind: &str, side: Side<'_>, work: f64) -> Known {
+    pub(crate) fn known(&self, kind: &str, side: MeasuredSide<'_>, work: f64) -> Known {
         let inside = self.lock();
         let law = inside.law(kind, side.key());
         if let Some(took) = law.and_then(|law| law.seconds(work)) {
@@ -180,20 +180,20 @@ impl History {
 
     /// A task is to be the first that is measured there: false if one was measured before, or is
     /// being measured. If not, its end must be told.
-    pub(crate) fn begin_first(&self, kind: &str, side: Side<'_>) -> bool {
+    pub(crate) fn begin_first(&self, kind: &str, side: MeasuredSide<'_>) -> bool {
         let mut inside = self.lock();
         let is_under_way = inside.under_way.contains_key(&key(kind, side));
         !is_under_way && inside.begin(kind, side)
     }
 
     /// A task begins there. The sign says whether its end must be told, too.
-    pub(crate) fn begin(&self, kind: &str, side: Side<'_>) -> bool {
+    pub(crate) fn begin(&self, kind: &str, side: MeasuredSide<'_>) -> bool {
         self.lock().begin(kind, side)
     }
 
     /// Ends a measurement for which `begin` or `begin_first` returned true, whether it has ended or
     /// failed.
-    pub(crate) fn end(&self, kind: &str, side: Side<'_>) {
+    pub(crate) fn end(&self, kind: &str, side: MeasuredSide<'_>) {
         let mut inside = self.lock();
         let key = key(kind, side);
         if let Some((count, _)) = inside.under_way.get_mut(&key) {
@@ -206,18 +206,18 @@ impl History {
 
     /// Whether a side that never won since its first samples is to be tried once more. It takes so
     /// many seconds of everybody, and that is a twentieth of what was spent at most.
-    pub(crate) fn is_due(&self, kind: &str, side: Side<'_>, seconds: f64) -> bool {
+    pub(crate) fn is_due(&self, kind: &str, side: MeasuredSide<'_>, seconds: f64) -> bool {
         let inside = self.lock();
         let (Some(law), Some(spent)) = (inside.law(kind, side.key()), inside.spent.get(kind))
         else {
             return false;
         };
         let samples: u32 = law.means().map(|(samples, ..)| samples).sum();
-        let other = spent[usize::from(side == Side::Cpu)];
+        let other = spent[usize::from(side == MeasuredSide::Cpu)];
         samples < SAMPLES_FEW && other >= SPENT * seconds
     }
 
-    pub(crate) fn record(&self, kind: &str, side: Side<'_>, work: f64, seconds: f64) {
+    pub(crate) fn record(&self, kind: &str, side: MeasuredSide<'_>, work: f64, seconds: f64) {
         let mut inside = self.lock();
         inside.spend(kind, side, seconds);
         let kinds = &mut inside.measured.kinds;
@@ -235,12 +235,12 @@ impl History {
     }
 
     /// Tasks of the kind took so many seconds on that side, and nobody measured how long each took.
-    pub(crate) fn spend(&self, kind: &str, side: Side<'_>, seconds: f64) {
+    pub(crate) fn spend(&self, kind: &str, side: MeasuredSide<'_>, seconds: f64) {
         self.lock().spend(kind, side, seconds);
     }
 
     /// How many tasks of the kind and about that work were measured on that side.
-    pub(crate) fn samples(&self, kind: &str, side: Side<'_>, work: f64) -> u32 {
+    pub(crate) fn samples(&self, kind: &str, side: MeasuredSide<'_>, work: f64) -> u32 {
         let inside = self.lock();
         let law = inside.law(kind, side.key());
         law.map_or(0, |law| law.samples(work))
@@ -258,19 +258,19 @@ impl History {
         let inside = self.lock();
         match inside.measured.transfers.get(device) {
             Some(lines) => lines[direction].seconds(bytes),
-            None => Line::default().seconds(bytes),
+            None => TransferLine::default().seconds(bytes),
         }
     }
 }
 
 /// The key of a measurement that is under way.
-fn key(kind: &str, side: Side<'_>) -> (String, String) {
+fn key(kind: &str, side: MeasuredSide<'_>) -> (String, String) {
     (kind.to_owned(), side.key().to_owned())
 }
 
-impl Inside {
+impl Bookkeeping {
     /// One more is under way, if none was measured. Whether it is.
-    fn begin(&mut self, kind: &str, side: Side<'_>) -> bool {
+    fn begin(&mut self, kind: &str, side: MeasuredSide<'_>) -> bool {
         let begins = self.law(kind, side.key()).is_none();
         if begins {
             let since = || (0, Instant::now());
@@ -282,12 +282,12 @@ impl Inside {
         begins
     }
 
-    fn spend(&mut self, kind: &str, side: Side<'_>, seconds: f64) {
+    fn spend(&mut self, kind: &str, side: MeasuredSide<'_>, seconds: f64) {
         if !self.spent.contains_key(kind) {
             self.spent.insert(kind.to_owned(), [0.0; 2]);
         }
         if let Some(spent) = self.spent.get_mut(kind) {
-            let at = usize::from(side != Side::Cpu);
+            let at = usize::from(side != MeasuredSide::Cpu);
             spent[at] += seconds;
             spent[1 - at] = 0.0;
         }
@@ -305,24 +305,31 @@ mod tests {
     #[test]
     fn a_first_measurement_is_seen_while_it_goes_on() {
         let history = History::default();
-        assert_eq!(history.known("a", Side::Cpu, 1.0), Known::Nothing);
-        assert!(history.begin_first("a", Side::Cpu) && history.begin("a", Side::Cpu));
-        assert!(!history.begin_first("a", Side::Cpu));
+        assert_eq!(history.known("a", MeasuredSide::Cpu, 1.0), Known::Nothing);
+        assert!(
+            history.begin_first("a", MeasuredSide::Cpu) && history.begin("a", MeasuredSide::Cpu)
+        );
+        assert!(!history.begin_first("a", MeasuredSide::Cpu));
         assert!(matches!(
-            history.known("a", Side::Cpu, 1.0),
+            history.known("a", MeasuredSide::Cpu, 1.0),
             Known::AtLeast(_)
         ));
-        assert_eq!(history.known("a", Side::Device("d"), 1.0), Known::Nothing);
-        history.record("a", Side::Cpu, 1.0, 0.5);
-        (0..2).for_each(|_| history.end("a", Side::Cpu));
-        assert_eq!(history.known("a", Side::Cpu, 1.0).took().mean, 0.5);
-        assert!(!history.begin_first("a", Side::Cpu) && !history.begin("a", Side::Cpu));
+        assert_eq!(
+            history.known("a", MeasuredSide::Device("d"), 1.0),
+            Known::Nothing
+        );
+        history.record("a", MeasuredSide::Cpu, 1.0, 0.5);
+        (0..2).for_each(|_| history.end("a", MeasuredSide::Cpu));
+        assert_eq!(history.known("a", MeasuredSide::Cpu, 1.0).took().mean, 0.5);
+        assert!(
+            !history.begin_first("a", MeasuredSide::Cpu) && !history.begin("a", MeasuredSide::Cpu)
+        );
     }
 
     #[test]
     fn a_side_that_lost_at_first_gets_another_chance_when_that_is_cheap() {
         let history = History::default();
-        let device = Side::Device("d");
+        let device = MeasuredSide::Device("d");
         history.record("a", device, 1.0, 10.0);
         let mut tried = Vec::new();
         for task in 0..2_000 {
@@ -330,22 +337,22 @@ mod tests {
                 tried.push(task);
                 history.record("a", device, 1.0, 10.0);
             } else {
-                history.record("a", Side::Cpu, 1.0, 1.0);
+                history.record("a", MeasuredSide::Cpu, 1.0, 1.0);
             }
         }
         // Twice, each time after twenty times as much.
         assert_eq!(tried, [200, 401]);
-        assert!(!history.is_due("a", Side::Cpu, 1.0));
+        assert!(!history.is_due("a", MeasuredSide::Cpu, 1.0));
     }
 
     #[test]
     fn transfers_take_so_much_each_and_so_much_a_byte() {
-        let mut line = Line::default();
+        let mut line = TransferLine::default();
         assert!(line.seconds(4e9) > 1.0 && line.is_sound());
-        let odd = |count, bytes| Line {
+        let odd = |count, bytes| TransferLine {
             count,
             bytes,
-            ..Line::default()
+            ..TransferLine::default()
         };
         assert!(!odd(1.0, 0.0).is_sound() && !odd(0.0, 1.0).is_sound());
         for bytes in [1e3, 1e6, 1e5] {
@@ -353,7 +360,7 @@ mod tests {
         }
         assert!((line.seconds(5e5) - 1.5e-3).abs() < 1e-9);
         assert_eq!(line.seconds(0.0), 0.0);
-        let mut one = Line::default();
+        let mut one = TransferLine::default();
         one.record(1e3, 1e-3);
         assert!((one.seconds(2e3) - 2e-3).abs() < 1e-12);
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{DeviceProfile, Lane};
+use super::{DeviceEngine, DeviceProfile};
 use crate::backend::error::Cause;
 
 /// As many spans are kept before they are added up.
@@ -10,7 +10,7 @@ const SPANS_MAX: usize = 1024;
 
 /// A time in which the device did something; seconds since the account was opened.
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct BusySpan {
     start: f64,
     end: f64,
     is_kernel: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Account {
     opened: Instant,
     /// Up to here all is added up.
     settled: f64,
-    spans: Vec<Span>,
+    spans: Vec<BusySpan>,
     under_way: usize,
     kernel_s: f64,
     transfer_s: f64,
@@ -41,37 +41,37 @@ impl Account {
         }
     }
 
-    pub(crate) fn begin(&mut self, lane: Lane) {
+    pub(crate) fn begin(&mut self, engine: DeviceEngine) {
         self.under_way += 1;
         let totals = &mut self.totals;
-        match lane {
-            Lane::Kernel => totals.launches += 1,
-            Lane::Upload => totals.uploads += 1,
-            Lane::Download => totals.downloads += 1,
-            Lane::Peer => totals.peer_copies += 1,
+        match engine {
+            DeviceEngine::Kernel => totals.launches += 1,
+            DeviceEngine::Upload => totals.uploads += 1,
+            DeviceEngine::Download => totals.downloads += 1,
+            DeviceEngine::Peer => totals.peer_copies += 1,
         }
     }
 
-    pub(crate) fn end(&mut self, lane: Lane, bytes: usize, time: Duration) {
+    pub(crate) fn end(&mut self, engine: DeviceEngine, bytes: usize, time: Duration) {
         self.under_way -= 1;
-        match lane {
-            Lane::Kernel => {}
-            Lane::Upload => self.totals.bytes_up += bytes as u64,
-            Lane::Download => self.totals.bytes_down += bytes as u64,
-            Lane::Peer => self.totals.bytes_from_peers += bytes as u64,
+        match engine {
+            DeviceEngine::Kernel => {}
+            DeviceEngine::Upload => self.totals.bytes_up += bytes as u64,
+            DeviceEngine::Download => self.totals.bytes_down += bytes as u64,
+            DeviceEngine::Peer => self.totals.bytes_from_peers += bytes as u64,
         }
         let end = self.opened.elapsed().as_secs_f64();
-        self.book(lane, (end - time.as_secs_f64()).max(0.0), end);
+        self.book(engine, (end - time.as_secs_f64()).max(0.0), end);
     }
 
-    fn book(&mut self, lane: Lane, start: f64, end: f64) {
-        if lane != Lane::Kernel {
+    fn book(&mut self, engine: DeviceEngine, start: f64, end: f64) {
+        if engine != DeviceEngine::Kernel {
             self.totals.copy_s += end - start;
         }
-        self.spans.push(Span {
+        self.spans.push(BusySpan {
             start,
             end,
-            is_kernel: lane == Lane::Kernel,
+            is_kernel: engine == DeviceEngine::Kernel,
         });
         if self.under_way == 0 || self.spans.len() >= SPANS_MAX {
             self.settle();
@@ -129,7 +129,7 @@ impl Account {
 }
 
 /// How long at least one of them goes on, after `from`.
-fn union<'a>(from: f64, spans: impl Iterator<Item = &'a Span>) -> f64 {
+fn union<'a>(from: f64, spans: impl Iterator<Item = &'a BusySpan>) -> f64 {
     let mut sorted: Vec<_> = spans.map(|span| (span.start, span.end)).collect();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (mut until, mut sum) = (from, 0.0);
@@ -150,14 +150,14 @@ mod tests {
     fn each_moment_counts_once() {
         let mut account = Account::new();
         account.under_way = 1;
-        account.book(Lane::Kernel, 2.0, 3.0);
-        account.book(Lane::Upload, 0.0, 2.5);
-        account.book(Lane::Kernel, 2.5, 4.0);
-        account.book(Lane::Download, 6.0, 7.0);
+        account.book(DeviceEngine::Kernel, 2.0, 3.0);
+        account.book(DeviceEngine::Upload, 0.0, 2.5);
+        account.book(DeviceEngine::Kernel, 2.5, 4.0);
+        account.book(DeviceEngine::Download, 6.0, 7.0);
         account.settle();
         assert_eq!((account.kernel_s, account.transfer_s), (2.0, 3.0));
         // A time that arrives after it was settled counts from there on.
-        account.book(Lane::Kernel, 5.0, 8.0);
+        account.book(DeviceEngine::Kernel, 5.0, 8.0);
         account.settle();
         assert_eq!((account.kernel_s, account.transfer_s), (3.0, 3.0));
         assert_eq!(account.totals.copy_s, 3.5);
@@ -166,8 +166,8 @@ mod tests {
     #[test]
     fn the_times_add_up() {
         let mut account = Account::new();
-        account.begin(Lane::Kernel);
-        account.end(Lane::Kernel, 0, Duration::from_secs(0));
+        account.begin(DeviceEngine::Kernel);
+        account.end(DeviceEngine::Kernel, 0, Duration::from_secs(0));
         let profile = account.profile();
         let sum = profile.kernel_s + profile.transfer_s + profile.idle_s;
         assert!((sum - profile.wall_s).abs() < 1e-9);

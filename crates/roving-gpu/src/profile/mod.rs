@@ -9,9 +9,9 @@ use std::fmt;
 
 use crate::backend::error::Cause;
 
-/// A device's stream of activity.
+/// An engine of a device, which does one kind of its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lane {
+pub(crate) enum DeviceEngine {
     Kernel,
     Upload,
     Download,
@@ -19,14 +19,14 @@ pub(crate) enum Lane {
     Peer,
 }
 
-impl Lane {
+impl DeviceEngine {
     /// The direction of a transfer: 0 to the device, 1 from it, 2 to it from another one.
     pub(crate) fn direction(self) -> Option<usize> {
         match self {
-            Lane::Kernel => None,
-            Lane::Upload => Some(0),
-            Lane::Download => Some(1),
-            Lane::Peer => Some(2),
+            DeviceEngine::Kernel => None,
+            DeviceEngine::Upload => Some(0),
+            DeviceEngine::Download => Some(1),
+            DeviceEngine::Peer => Some(2),
         }
     }
 }

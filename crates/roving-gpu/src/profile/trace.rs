@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::Lane;
+use super::DeviceEngine;
 
 /// One line of the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +21,7 @@ enum Row {
 }
 
 #[derive(Clone, Debug)]
-struct Span {
+struct RecordedSpan {
     row: Row,
     name: &'static str,
     end: Instant,
@@ -33,7 +33,7 @@ struct Span {
 pub(crate) struct Recorder {
     is_on: AtomicBool,
     opened: Instant,
-    spans: Mutex<Vec<Span>>,
+    spans: Mutex<Vec<RecordedSpan>>,
 }
 
 impl Recorder {
@@ -59,7 +59,7 @@ impl Recorder {
     fn record(&self, row: Row, name: &'static str, time: Duration) {
         let end = Instant::now();
         let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
-        spans.push(Span {
+        spans.push(RecordedSpan {
             row,
             name,
             end,
@@ -72,12 +72,12 @@ impl Recorder {
         &self,
         device: usize,
         stream: usize,
-        lane: Lane,
+        engine: DeviceEngine,
         name: &'static str,
         time: Duration,
     ) {
         if self.is_on() {
-            let row = match lane.direction() {
+            let row = match engine.direction() {
                 Some(direction) => Row::Transfer { device, direction },
                 None => Row::Stream { device, stream },
             };
@@ -100,7 +100,7 @@ impl Recorder {
             let spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
             spans.clone()
         };
-        let start = |span: &Span| {
+        let start = |span: &RecordedSpan| {
             let end = span.end.saturating_duration_since(self.opened);
             end.saturating_sub(span.time)
         };

@@ -19,10 +19,10 @@ struct Event {
     number: u64,
     work: Work,
     declared: Duration,
-    stage: Stage,
+    stage: EventStage,
 }
 
-enum Stage {
+enum EventStage {
     Begin(Option<Failure>),
     End(Result<Duration, Fault>),
 }
@@ -53,7 +53,8 @@ impl Ord for Event {
     }
 }
 
-struct State {
+/// The events to come, and when each stream and engine is free.
+struct Timetable {
     events: BinaryHeap<Reverse<Event>>,
     numbers: u64,
     /// When each of them is free again.
@@ -62,28 +63,29 @@ struct State {
     stops: bool,
 }
 
-struct Shared {
-    state: Mutex<State>,
+/// The parts that the thread of a device shares with those that submit.
+struct EventLoop {
+    state: Mutex<Timetable>,
     changed: Condvar,
     gauge: Gauge,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl EventLoop {
+    fn lock(&self) -> MutexGuard<'_, Timetable> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 pub(super) struct Clock {
-    shared: Arc<Shared>,
+    shared: Arc<EventLoop>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Clock {
     pub(super) fn start(streams: usize, gauge: Gauge) -> Clock {
         let now = Instant::now();
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State {
+        let shared = Arc::new(EventLoop {
+            state: Mutex::new(Timetable {
                 events: BinaryHeap::new(),
                 numbers: 0,
                 streams: vec![now; streams],
@@ -135,7 +137,7 @@ impl Clock {
             number,
             work,
             declared,
-            stage: Stage::Begin(failure),
+            stage: EventStage::Begin(failure),
         }));
         drop(state);
         self.shared.changed.notify_one();
@@ -151,7 +153,7 @@ impl Clock {
     }
 }
 
-impl Shared {
+impl EventLoop {
     /// The thread: it sleeps until something is to begin or to end.
     fn run(&self) {
         loop {
@@ -186,11 +188,11 @@ impl Shared {
 
     fn happen(&self, mut event: Event) {
         match event.stage {
-            Stage::End(Err(Fault::Refused(error))) => event.work.refused(error),
-            Stage::End(Err(Fault::Failed(error))) => event.work.done(Err(error)),
-            Stage::End(Ok(time)) => event.work.done(Ok(time)),
-            Stage::Begin(_) if self.gauge.is_lost() => event.work.done(Err(lost())),
-            Stage::Begin(failure) => {
+            EventStage::End(Err(Fault::Refused(error))) => event.work.refused(error),
+            EventStage::End(Err(Fault::Failed(error))) => event.work.done(Err(error)),
+            EventStage::End(Ok(time)) => event.work.done(Ok(time)),
+            EventStage::Begin(_) if self.gauge.is_lost() => event.work.done(Err(lost())),
+            EventStage::Begin(failure) => {
                 let begun = Instant::now();
                 let executed = execute(&mut event.work, failure);
                 if failure == Some(Failure::Lost) {
@@ -201,7 +203,7 @@ impl Shared {
                 }
                 // Where the host is slower than what was declared, it took as long as it took.
                 let time = event.declared.max(begun.elapsed());
-                event.stage = Stage::End(executed.map(|()| time));
+                event.stage = EventStage::End(executed.map(|()| time));
                 event.at += event.declared;
                 self.lock().events.push(Reverse(event));
             }

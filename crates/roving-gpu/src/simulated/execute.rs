@@ -5,7 +5,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use super::failure::Failure;
-use super::memory::{Locked, Piece};
+use super::memory::{LockedMemory, SimulatedMemory};
 use super::work::Work;
 use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Launch, LaunchArg, Memory};
@@ -60,13 +60,13 @@ fn copy(from: &[u8], to: &mut [u8], half: bool) {
     }
 }
 
-fn piece(memory: &Memory) -> Result<&Arc<Piece>, DeviceError> {
+fn piece(memory: &Memory) -> Result<&Arc<SimulatedMemory>, DeviceError> {
     memory
-        .get::<Arc<Piece>>()
+        .get::<Arc<SimulatedMemory>>()
         .ok_or_else(|| DeviceError::new(Cause::Kernel, "memory of another back-end"))
 }
 
-fn lock(memory: &Memory) -> Result<Locked<'_>, DeviceError> {
+fn lock(memory: &Memory) -> Result<LockedMemory<'_>, DeviceError> {
     piece(memory).map(|piece| piece.lock())
 }
 
@@ -78,7 +78,7 @@ fn failed(kernel: &Kernel, text: &str) -> DeviceError {
 struct Prepared<'a> {
     function: fn(&mut HostCall<'_>),
     /// Each piece once.
-    pieces: Vec<&'a Arc<Piece>>,
+    pieces: Vec<&'a Arc<SimulatedMemory>>,
     /// For each argument that is a buffer, which piece it is.
     arguments: Vec<Option<usize>>,
 }
@@ -94,7 +94,7 @@ fn prepare(launch: &Launch) -> Result<Prepared<'_>, DeviceError> {
         let text = "it has no host function; add `.host(…)`";
         return Err(failed(kernel, text));
     };
-    let mut pieces: Vec<&Arc<Piece>> = Vec::new();
+    let mut pieces: Vec<&Arc<SimulatedMemory>> = Vec::new();
     let mut arguments = Vec::new();
     let mut given: Vec<(usize, &Range<usize>, bool)> = Vec::new();
     for argument in launch.arguments() {

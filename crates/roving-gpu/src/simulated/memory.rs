@@ -98,14 +98,18 @@ impl fmt::Debug for Gauge {
 }
 
 /// A piece of memory: words, so that whatever a kernel takes it for is aligned.
-pub(super) struct Piece {
+pub(super) struct SimulatedMemory {
     words: Mutex<Vec<u128>>,
     len: usize,
     gauge: Gauge,
 }
 
-impl Piece {
-    pub(super) fn new(len: usize, bytes_max: u64, gauge: &Gauge) -> Result<Piece, DeviceError> {
+impl SimulatedMemory {
+    pub(super) fn new(
+        len: usize,
+        bytes_max: u64,
+        gauge: &Gauge,
+    ) -> Result<SimulatedMemory, DeviceError> {
         // Ordering: Relaxed: a count.
         let before = gauge.0.bytes.fetch_add(len as u64, Ordering::Relaxed);
         if before.saturating_add(len as u64) > bytes_max {
@@ -118,22 +122,22 @@ impl Piece {
         gauge.0.pieces.fetch_add(1, Ordering::Relaxed);
         // A program that reads memory before it was written sees this.
         let garbage = u128::from_ne_bytes([0xA5; 16]);
-        Ok(Piece {
+        Ok(SimulatedMemory {
             words: Mutex::new(vec![garbage; len.div_ceil(16)]),
             len,
             gauge: gauge.clone(),
         })
     }
 
-    pub(super) fn lock(&self) -> Locked<'_> {
-        Locked {
+    pub(super) fn lock(&self) -> LockedMemory<'_> {
+        LockedMemory {
             words: self.words.lock().unwrap_or_else(PoisonError::into_inner),
             len: self.len,
         }
     }
 }
 
-impl Drop for Piece {
+impl Drop for SimulatedMemory {
     fn drop(&mut self) {
         let counts = &self.gauge.0;
         // Ordering: Relaxed: counts.
@@ -143,12 +147,13 @@ impl Drop for Piece {
     }
 }
 
-pub(super) struct Locked<'a> {
+/// A piece of memory while it is used.
+pub(super) struct LockedMemory<'a> {
     words: MutexGuard<'a, Vec<u128>>,
     len: usize,
 }
 
-impl Locked<'_> {
+impl LockedMemory<'_> {
     pub(super) fn bytes(&mut self) -> &mut [u8] {
         &mut bytemuck::cast_slice_mut(&mut self.words)[..self.len]
     }

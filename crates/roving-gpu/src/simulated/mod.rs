@@ -16,7 +16,7 @@ use crate::backend::{Backend, Download, Launch, Memory, PeerCopy, Upload};
 use clock::Clock;
 pub use failure::Failure;
 pub use memory::Gauge;
-use memory::Piece;
+use memory::SimulatedMemory;
 use work::Work;
 
 /// A device for tests and for studies of scheduling: kernels run their host functions, on a thread
@@ -314,7 +314,7 @@ impl Backend for Simulated {
             Some(Failure::OutOfMemory) => Err(DeviceError::new(Cause::OutOfMemory, "as planned")),
             Some(Failure::Kernel) => Err(DeviceError::new(Cause::Kernel, "as planned")),
             Some(Failure::Lost) | None => {
-                let piece = Piece::new(bytes, self.settings.memory_bytes, &self.gauge)?;
+                let piece = SimulatedMemory::new(bytes, self.settings.memory_bytes, &self.gauge)?;
                 Ok(Memory::new(Arc::new(piece)))
             }
         }

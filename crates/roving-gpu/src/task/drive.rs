@@ -10,15 +10,15 @@ use super::sides::sealed::Parts;
 use super::sides::{CpuBox, GpuBox, GpuFuture};
 use crate::backend::error::DeviceError;
 use crate::buffer::content::Need;
-use crate::buffer::hold::{Held, Use};
+use crate::buffer::hold::{HeldBuffers, Use};
 use crate::common::{Common, Fetching, Running, Sample};
-use crate::device::entry::{Entry, Phase, Task};
+use crate::device::entry::{DeviceEntry, Phase, TaskFacts};
 use crate::device::{Device, Estimate, Queued, Taken};
 use crate::devices::Devices;
-use crate::devices::first_poll::Plan;
+use crate::devices::first_poll::TaskPlan;
 use crate::devices::shared::Inner;
 use crate::devices::task_error::TaskError;
-use crate::history::Side;
+use crate::history::MeasuredSide;
 use crate::history::kind::Kind;
 use crate::profile::Why;
 
@@ -34,7 +34,7 @@ pub(crate) async fn drive<R: Send>(
         unreachable!("without devices there is nothing to drive");
     };
     let Parts { cpu, gpu } = parts;
-    let task = Task {
+    let task = TaskFacts {
         kind: kind.name(),
         work,
         uses,
@@ -45,17 +45,17 @@ pub(crate) async fn drive<R: Send>(
     let why = match gpu {
         None => Why::OnlySide,
         Some(gpu) => match inner.plan(&task) {
-            Plan::Cpu(why) => why,
-            Plan::CpuByFar(why) => {
+            TaskPlan::Cpu(why) => why,
+            TaskPlan::CpuByFar(why) => {
                 is_by_far = true;
                 why
             }
-            Plan::CpuSample(first) => {
+            TaskPlan::CpuSample(first) => {
                 sample = Some(first);
                 Why::Sample
             }
-            Plan::Nowhere(failed) => return Err(failed),
-            Plan::Device(device, estimate, why) => {
+            TaskPlan::Nowhere(failed) => return Err(failed),
+            TaskPlan::Device(device, estimate, why) => {
                 match fly(&device, &task, &estimate, why, gpu).await {
                     Flight::Landed(result) => {
                         inner.common.count_gpu(task.kind, why);
@@ -87,21 +87,28 @@ pub(crate) async fn drive<R: Send>(
 
 /// A task has taken so long on the CPU. `is_by_far`: the next ones like it go there without being
 /// planned.
-fn count(inner: &Inner, kind: &'static Kind, task: &Task, why: Why, is_by_far: bool, seconds: f64) {
+fn count(
+    inner: &Inner,
+    kind: &'static Kind,
+    task: &TaskFacts,
+    why: Why,
+    is_by_far: bool,
+    seconds: f64,
+) {
     let work = task.work;
     // Those that went by what was said of the last one: this one counts for them.
     let unplanned = inner.settled.untold(kind, work);
     let history = &inner.common.history;
     if unplanned > 0 {
         let all = seconds * unplanned as f64;
-        history.spend(task.kind, Side::Cpu, all);
+        history.spend(task.kind, MeasuredSide::Cpu, all);
         let why = inner.why_settled();
         inner.common.count_cpu(task.kind, why, unplanned, all);
     }
     if is_by_far {
         // Not for long, in case the tasks become longer.
         let soon = (SETTLED_S / seconds.max(1e-9)) as u32;
-        let samples = history.samples(task.kind, Side::Cpu, work);
+        let samples = history.samples(task.kind, MeasuredSide::Cpu, work);
         inner.settled.settle(kind, work, samples.min(soon));
     }
     inner.common.count_cpu(task.kind, why, 1, seconds);
@@ -123,14 +130,14 @@ enum Flight<R> {
 /// A task on a device.
 async fn fly<R: Send>(
     device: &Arc<Device>,
-    task: &Task,
+    task: &TaskFacts,
     estimate: &Estimate,
     why: Why,
     gpu: GpuBox<'_, R>,
 ) -> Flight<R> {
     let held = hold(device, task).await;
-    let entry = Entry::new(Arc::clone(device), task, estimate.cost, why, held);
-    let leaving = Leaving(&entry);
+    let entry = DeviceEntry::new(Arc::clone(device), task, estimate.cost, why, held);
+    let leaving = AbandonOnDrop(&entry);
     let mut pilot = Pilot {
         entry: &entry,
         future: Some(gpu(Gpu::new(Arc::clone(&entry)))),
@@ -146,7 +153,7 @@ async fn fly<R: Send>(
 
 /// A worker's view of a task that is on a device.
 struct Pilot<'a, 'f, R> {
-    entry: &'a Arc<Entry>,
+    entry: &'a Arc<DeviceEntry>,
     /// The GPU side, until it has ended.
     future: Option<GpuFuture<'f, R>>,
     result: Option<R>,
@@ -197,9 +204,9 @@ impl<R> Pilot<'_, '_, R> {
 }
 
 /// When the worker's view ends, early or not, the device hears of it.
-struct Leaving<'a>(&'a Arc<Entry>);
+struct AbandonOnDrop<'a>(&'a Arc<DeviceEntry>);
 
-impl Drop for Leaving<'_> {
+impl Drop for AbandonOnDrop<'_> {
     fn drop(&mut self) {
         Device::abandon(self.0);
     }
@@ -207,9 +214,9 @@ impl Drop for Leaving<'_> {
 
 /// Waits until nobody else is in the way of what the task does with its buffers, and each is valid
 /// on the host or on the device, or on another one that it can be copied from.
-async fn hold(device: &Device, task: &Task) -> Held {
+async fn hold(device: &Device, task: &TaskFacts) -> HeldBuffers {
     loop {
-        let held = poll_fn(|context| Held::poll(&task.uses, context.waker())).await;
+        let held = poll_fn(|context| HeldBuffers::poll(&task.uses, context.waker())).await;
         let elsewhere = task.uses.iter().find(|one| {
             let (version, host) = one.content.versions();
             let is_near = || {
@@ -227,7 +234,7 @@ async fn hold(device: &Device, task: &Task) -> Held {
 }
 
 /// Waits until the buffer is valid on the host.
-async fn bring_home(task: &Task, one: &Use) {
+async fn bring_home(task: &TaskFacts, one: &Use) {
     let mut need = Need::default();
     let home = poll_fn(|context| Arc::clone(&one.content).poll_host(&mut need, context.waker()));
     if let Err(reason) = home.await {
@@ -241,7 +248,7 @@ async fn bring_home(task: &Task, one: &Use) {
 /// The CPU side; `sample` is over when it has ended, or will not run.
 async fn on_host<R>(
     common: &Arc<Common>,
-    task: &Task,
+    task: &TaskFacts,
     cpu: CpuBox<'_, R>,
     sample: Option<Sample>,
 ) -> (R, f64) {
@@ -254,7 +261,7 @@ async fn on_host<R>(
         let (version, host) = one.content.versions();
         if version != host {
             let this = std::slice::from_ref(one);
-            let held = poll_fn(|context| Held::poll(this, context.waker())).await;
+            let held = poll_fn(|context| HeldBuffers::poll(this, context.waker())).await;
             one.content.overwritten();
             drop(held);
         }
@@ -307,7 +314,7 @@ mod tests {
     /// One that is known to take a second for a task that was never measured on the CPU.
     fn devices() -> Devices {
         let devices = unknown();
-        let side = Side::Device("simulated");
+        let side = MeasuredSide::Device("simulated");
         inner(&devices)
             .common
             .history
@@ -326,7 +333,10 @@ mod tests {
 
     /// The measurements of the kind on the CPU.
     fn known(devices: &Devices) -> Known {
-        inner(devices).common.history.known("kind", Side::Cpu, 1.0)
+        inner(devices)
+            .common
+            .history
+            .known("kind", MeasuredSide::Cpu, 1.0)
     }
 
     /// A buffer that only the device has, once its kernel has written it.

@@ -29,12 +29,12 @@ use crate::devices::Devices;
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct On<'a, const N: usize, U, C, G, R> {
     devices: &'a Devices,
-    state: State<'a, N, U, C, G, R>,
+    state: OnProgress<'a, N, U, C, G, R>,
 }
 
 /// `R` is a parameter, not the output of the sides: whether an async block that holds this is
 /// `Send` is asked for all lifetimes at once, and what the sides are is known for one only.
-enum State<'a, const N: usize, U, C, G, R> {
+enum OnProgress<'a, const N: usize, U, C, G, R> {
     New(Dual<N, U, C, G>),
     /// There are devices.
     Running(Running<'a, R>),
@@ -48,7 +48,7 @@ impl<'a, const N: usize, U, C, G, R> On<'a, N, U, C, G, R> {
     pub(crate) fn new(dual: Dual<N, U, C, G>, devices: &'a Devices) -> Self {
         On {
             devices,
-            state: State::New(dual),
+            state: OnProgress::New(dual),
         }
     }
 }
@@ -66,21 +66,21 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<R> {
         let this = self.get_mut();
-        if let State::New(_) = this.state {
-            if let State::New(dual) = std::mem::replace(&mut this.state, State::Over) {
+        if let OnProgress::New(_) = this.state {
+            if let OnProgress::New(dual) = std::mem::replace(&mut this.state, OnProgress::Over) {
                 if dual.is_settled(this.devices) {
                     let output = (dual.cpu, dual.gpu).without_device(dual.about.kind);
                     return Poll::Ready(output);
                 }
-                this.state = State::Running(start(dual, this.devices, false));
+                this.state = OnProgress::Running(start(dual, this.devices, false));
             }
         }
-        let State::Running(running) = &mut this.state else {
+        let OnProgress::Running(running) = &mut this.state else {
             panic!("polled after it has ended");
         };
         let poll = running.as_mut().poll(context);
         if poll.is_ready() {
-            this.state = State::Over;
+            this.state = OnProgress::Over;
         }
         poll
     }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use super::arg::{Arg, ArgKind, Part};
 use crate::backend::error::DeviceError;
 use crate::device::Device;
-use crate::device::entry::{Entry, Launched, Recorded, RecordedArg};
+use crate::device::entry::{DeviceEntry, Launched, Recorded, RecordedArg};
 use crate::kernel::Kernel;
 
 /// The device, as the GPU side of one task sees it. See [`Gpu::launch`].
@@ -26,13 +26,13 @@ use crate::kernel::Kernel;
 /// assert_eq!(numbers.into_vec(), [7, 7, 7]);
 /// ```
 pub struct Gpu {
-    entry: Arc<Entry>,
+    entry: Arc<DeviceEntry>,
     /// The device that was asked for.
     told: OnceLock<Arc<Device>>,
 }
 
 impl Gpu {
-    pub(crate) fn new(entry: Arc<Entry>) -> Self {
+    pub(crate) fn new(entry: Arc<DeviceEntry>) -> Self {
         Gpu {
             entry,
             told: OnceLock::new(),
@@ -195,7 +195,7 @@ impl Gpu {
 /// ```
 #[must_use = "the launch goes on without it, but its failure is not heard of here"]
 pub struct Launching {
-    entry: Arc<Entry>,
+    entry: Arc<DeviceEntry>,
     number: usize,
 }
 

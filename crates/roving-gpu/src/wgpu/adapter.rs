@@ -9,7 +9,7 @@ use ::wgpu::{
 
 use super::flight::Flight;
 use super::heap;
-use super::memory::{Account, Spare};
+use super::memory::{MemoryBudget, Spare};
 use super::{Pipelines, Wgpu, fault};
 use crate::backend::error::{Cause, DeviceError};
 
@@ -98,7 +98,7 @@ fn open(adapter: &Adapter) -> Result<Wgpu, DeviceError> {
         shares_cores,
         flight,
         thread: Some(thread),
-        account: Arc::new(Account::new(&limits, bytes_max)),
+        account: Arc::new(MemoryBudget::new(&limits, bytes_max)),
         pipelines: Pipelines::default(),
         readable: spare(BufferUsages::MAP_READ, 12, 256 << 20),
         values: spare(BufferUsages::UNIFORM, 8, 64 << 10),

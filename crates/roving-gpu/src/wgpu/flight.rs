@@ -12,7 +12,7 @@ use ::wgpu::{
 };
 
 use super::fault;
-use super::places::Place;
+use super::places::BoundBytes;
 use crate::backend::Outcome;
 use crate::backend::error::{Cause, DeviceError};
 
@@ -27,23 +27,25 @@ pub(super) type End = Box<dyn FnOnce(Outcome) + Send>;
 pub(super) struct Flight {
     pub(super) device: Device,
     pub(super) queue: Queue,
-    state: Mutex<State>,
+    state: Mutex<FlightState>,
     /// Something was submitted, or there will be no more.
     changed: Condvar,
     /// The text of the error with which the device was lost.
     lost: OnceLock<String>,
 }
 
+/// Submissions, and launches that are none yet.
 #[derive(Default)]
-struct State {
+struct FlightState {
     /// The oldest first.
-    entries: VecDeque<Entry>,
+    entries: VecDeque<Submitted>,
     /// Launches that were not submitted yet.
-    open: Option<Open>,
+    open: Option<OpenLaunches>,
     closed: bool,
 }
 
-struct Entry {
+/// A submission that has not ended.
+struct Submitted {
     started: Instant,
     /// The submission to wait for; or why there is none.
     submission: Result<SubmissionIndex, DeviceError>,
@@ -53,7 +55,7 @@ struct Entry {
 
 /// Launches that will be one submission. Only those are put together that come while the device has
 /// enough to do: while there are [`AHEAD`] submissions. So no launch waits for another.
-struct Open {
+struct OpenLaunches {
     encoder: CommandEncoder,
     /// Dropped before the encoder is finished.
     pass: ComputePass<'static>,
@@ -68,7 +70,7 @@ struct Open {
 pub(super) struct Binding {
     pub(super) pipeline: ComputePipeline,
     /// Its arguments, in their order.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<BoundBytes>,
 }
 
 /// One is under way, and one is there when it ends.
@@ -153,7 +155,7 @@ impl Flight {
         }
         self.push(
             &mut state,
-            Entry {
+            Submitted {
                 started,
                 submission,
                 ends: vec![end],
@@ -168,7 +170,7 @@ impl Flight {
         let open = state.open.get_or_insert_with(|| {
             let mut encoder = self.device.create_command_encoder(&Default::default());
             let pass = encoder.begin_compute_pass(&Default::default());
-            Open {
+            OpenLaunches {
                 pass: pass.forget_lifetime(),
                 encoder,
                 started: Instant::now(),
@@ -203,11 +205,11 @@ impl Flight {
         self.flush(&mut self.state());
     }
 
-    fn flush(&self, state: &mut State) {
+    fn flush(&self, state: &mut FlightState) {
         let Some(open) = state.open.take() else {
             return;
         };
-        let Open {
+        let OpenLaunches {
             encoder,
             pass,
             started,
@@ -221,7 +223,7 @@ impl Flight {
         let submission = finished.and_then(|commands| self.submitted(Some(commands)));
         self.push(
             state,
-            Entry {
+            Submitted {
                 started,
                 submission,
                 ends,
@@ -244,7 +246,7 @@ impl Flight {
         self.flush(&mut state);
         self.push(
             &mut state,
-            Entry {
+            Submitted {
                 started,
                 submission,
                 ends: vec![end],
@@ -252,7 +254,7 @@ impl Flight {
         );
     }
 
-    fn push(&self, state: &mut State, entry: Entry) {
+    fn push(&self, state: &mut FlightState, entry: Submitted) {
         state.entries.push_back(entry);
         if state.entries.len() == 1 {
             self.changed.notify_one();
@@ -332,7 +334,7 @@ impl Flight {
         let _ = self.lost.set(text);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FlightState> {
         // Each change of the state is one call that does not panic half-way.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{
-    Backend, Done, Download, HostBytes, HostBytesMut, Launch, LaunchArg, Left, Memory, Outcome,
+    Backend, Done, Download, HostBytes, HostBytesMut, Launch, LaunchArg, Memory, Outcome, Remains,
     Upload,
 };
 use crate::kernel::Kernel;
@@ -97,8 +97,8 @@ impl On<'_> {
         let (sender, receiver) = channel();
         let done = Done::new(move |outcome, left| {
             let bytes = match left {
-                Left::Copy(target) => target.into_any().downcast::<Bytes>().ok(),
-                Left::Nothing | Left::Untimed | Left::Untouched => None,
+                Remains::Copy(target) => target.into_any().downcast::<Bytes>().ok(),
+                Remains::Nothing | Remains::Untimed | Remains::Untouched => None,
             };
             let bytes = bytes.map(|bytes| bytes.0).unwrap_or_default();
             sender.send((outcome, bytes)).unwrap();

@@ -13,7 +13,7 @@ const GRAIN: u64 = 16;
 
 /// How many bytes are in use, of how many.
 #[derive(Debug)]
-pub(super) struct Account {
+pub(super) struct MemoryBudget {
     used: Mutex<u64>,
     /// Of all buffers together.
     pub(super) bytes_max: u64,
@@ -21,9 +21,9 @@ pub(super) struct Account {
     pub(super) buffer_bytes_max: u64,
 }
 
-impl Account {
+impl MemoryBudget {
     pub(super) fn new(limits: &Limits, bytes_max: u64) -> Self {
-        Account {
+        MemoryBudget {
             used: Mutex::new(0),
             bytes_max,
             buffer_bytes_max: limits
@@ -61,13 +61,13 @@ pub(super) struct Room {
     pub(super) buffer: Buffer,
     /// As many as were asked for; the buffer may have more.
     pub(super) bytes: usize,
-    account: Arc<Account>,
+    account: Arc<MemoryBudget>,
 }
 
 impl Room {
     pub(super) fn new(
         device: &Device,
-        account: &Arc<Account>,
+        account: &Arc<MemoryBudget>,
         bytes: usize,
     ) -> Result<Self, DeviceError> {
         let size = padded(bytes);
@@ -201,7 +201,7 @@ mod tests {
             max_storage_buffer_binding_size: 80,
             ..Limits::default()
         };
-        let account = Account::new(&limits, 120);
+        let account = MemoryBudget::new(&limits, 120);
         assert_eq!(account.take(96).unwrap_err().cause(), Cause::OutOfMemory);
         account.take(80).unwrap();
         let refused = account.take(48).unwrap_err();

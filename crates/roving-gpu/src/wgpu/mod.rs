@@ -45,7 +45,7 @@ use ::wgpu::{BindGroup, Buffer, BufferView, CommandBuffer, MapMode, Queue};
 use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Backend, Download, Launch, LaunchArg, Memory, Outcome, Upload};
 use flight::{Binding, Flight};
-use memory::{Account, Room, Spare, padded};
+use memory::{MemoryBudget, Room, Spare, padded};
 use pipeline::{Pipeline, Pipelines};
 use places::{Lent, Places, group};
 
@@ -73,7 +73,7 @@ pub struct Wgpu {
     flight: Arc<Flight>,
     /// The thread that waits; until the end.
     thread: Option<JoinHandle<()>>,
-    account: Arc<Account>,
+    account: Arc<MemoryBudget>,
     pipelines: Pipelines,
     /// The spare buffers that downloads pass through.
     readable: Arc<Spare>,

@@ -16,7 +16,7 @@ use crate::backend::{Launch, LaunchArg};
 
 /// The bytes that one argument is bound to.
 #[derive(Clone, PartialEq)]
-pub(super) struct Place {
+pub(super) struct BoundBytes {
     buffer: Buffer,
     start: u64,
     size: u64,
@@ -27,8 +27,8 @@ pub(super) struct Place {
 /// A part is read from a copy where one buffer cannot be bound to be read and to be written, and
 /// where it does not begin at the multiple of bytes at which something can be bound.
 pub(super) struct Places {
-    pub(super) all: Vec<Place>,
-    copies: Vec<(Place, Buffer)>,
+    pub(super) all: Vec<BoundBytes>,
+    copies: Vec<(BoundBytes, Buffer)>,
     lent: Vec<Lent>,
 }
 
@@ -140,7 +140,7 @@ impl Places {
                         let text = format!("`{}`: {text}", launch.kernel().name());
                         DeviceError::new(Cause::Kernel, text)
                     })?;
-                    let place = Place {
+                    let place = BoundBytes {
                         buffer: one.room.buffer.clone(),
                         start: one.range.start as u64,
                         size: words(one.range.len()),
@@ -153,7 +153,7 @@ impl Places {
                     };
                     let start = offset.next_multiple_of(grain);
                     offset = start + padded(value.len()) as usize;
-                    Place {
+                    BoundBytes {
                         buffer: values.clone(),
                         start: start as u64,
                         size: padded(value.len()),
@@ -168,11 +168,11 @@ impl Places {
 
     fn come(
         &mut self,
-        place: Place,
+        place: BoundBytes,
         how: How,
         device: &Device,
         spare: &Arc<Spare>,
-    ) -> Result<Place, DeviceError> {
+    ) -> Result<BoundBytes, DeviceError> {
         Ok(match how {
             How::Bound => place,
             How::Nothing => self.lend(place.size, device, spare)?,
@@ -190,13 +190,13 @@ impl Places {
         size: u64,
         device: &Device,
         spare: &Arc<Spare>,
-    ) -> Result<Place, DeviceError> {
+    ) -> Result<BoundBytes, DeviceError> {
         let room = spare.take(device, size)?;
         self.lent.push(Lent {
             room: room.clone(),
             spare: Arc::clone(spare),
         });
-        Ok(Place {
+        Ok(BoundBytes {
             buffer: room,
             start: 0,
             size,
@@ -226,7 +226,7 @@ impl Places {
 
 /// Binds a launch to its places.
 pub(super) fn group(
-    places: &[Place],
+    places: &[BoundBytes],
     device: &Device,
     launch: &Launch,
     layout: &BindGroupLayout,

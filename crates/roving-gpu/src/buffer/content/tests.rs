@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Poll, Waker};
 
-use super::{Backend, Content, Granted, Lent, Missing, Need, Place, Shared, Way};
+use super::{Backend, BufferContent, Content, CopyPlace, Granted, Lent, Missing, Need, Way};
 use crate::{Devices, Simulated};
 
 // Ordering: Relaxed, throughout: one thread.
@@ -27,7 +27,7 @@ impl Mock {
         })
     }
 
-    fn place(self: &Arc<Mock>) -> Arc<dyn Place> {
+    fn place(self: &Arc<Mock>) -> Arc<dyn CopyPlace> {
         Arc::clone(self) as _
     }
 
@@ -36,7 +36,7 @@ impl Mock {
     }
 }
 
-impl Place for Mock {
+impl CopyPlace for Mock {
     fn fetch(self: Arc<Self>, content: Arc<dyn Content>) {
         self.asked.fetch_add(1, Ordering::Relaxed);
         (self.when_asked)(&self, content);
@@ -61,19 +61,19 @@ impl Place for Mock {
 }
 
 /// A buffer of one number, which only that device has.
-fn only_at(mock: &Arc<Mock>) -> Arc<Shared<u32>> {
-    let shared = Arc::new(Shared::new(vec![0_u32]));
+fn only_at(mock: &Arc<Mock>) -> Arc<BufferContent<u32>> {
+    let shared = Arc::new(BufferContent::new(vec![0_u32]));
     shared.written(Arc::downgrade(&mock.place()), None);
     shared
 }
 
 /// One look of somebody who needs the host's copy.
-fn poll_host(shared: &Arc<Shared<u32>>, need: &mut Need) -> Poll<Result<(), String>> {
+fn poll_host(shared: &Arc<BufferContent<u32>>, need: &mut Need) -> Poll<Result<(), String>> {
     Arc::clone(shared).poll_host(need, Waker::noop())
 }
 
 /// The copy that is under way ends.
-fn fails(shared: &Shared<u32>, reason: &str) {
+fn fails(shared: &BufferContent<u32>, reason: &str) {
     shared.fetched(Err(Missing::ThisTime(reason.to_owned())));
 }
 
