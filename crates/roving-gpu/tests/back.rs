@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use common::numbers::{ADD_ONE, BYTES, LEN, OTHER, STEP, add, buffer, devices, told};
+use common::numbers::{
+    ADD_ONE, BYTES, LEN, OTHER, STEP, add, added_on, buffer, devices, failing, told,
+};
 use common::{Gate, poll, within};
 use roving_gpu::{
     Access, AnyBuffer, Arg, Buffer, Cause, Dual, Failure, Gpu, HostCall, Kernel, Kind, Simulated,
@@ -20,9 +22,7 @@ static NOWHERE: Kernel = Kernel::new("nowhere");
 #[test]
 fn a_kernel_that_is_refused_leaves_what_it_was_to_update() {
     within("refused".to_owned(), || {
-        let devices = devices(Simulated::new());
-        let numbers = buffer();
-        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let (devices, numbers) = added_on(Simulated::new());
         // The device has the only valid copy.
         add(&devices, &OTHER, &NOWHERE, &numbers);
         assert_eq!(*numbers.read(), [12; LEN]);
@@ -33,9 +33,7 @@ fn a_kernel_that_is_refused_leaves_what_it_was_to_update() {
 #[test]
 fn a_kernel_that_is_refused_leaves_what_it_was_to_write() {
     within("refused".to_owned(), || {
-        let devices = devices(Simulated::new());
-        let numbers = buffer();
-        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let (devices, numbers) = added_on(Simulated::new());
         let task = Dual::new(&OTHER, &[LEN]).writes(&numbers);
         let side = async |gpu: Gpu| {
             let arguments = [Arg::update(&numbers)];
@@ -71,8 +69,8 @@ fn a_task_that_waits_on_the_device_for_something_else_keeps_nobody_from_the_cpu(
 #[test]
 fn a_task_whose_device_is_lost_while_it_waits_runs_on_the_cpu() {
     within("lost while away".to_owned(), || {
-        // Memory, a copy there, a launch; then the next task finds no device.
-        let devices = devices(Simulated::new().fail_at(3, Failure::Lost));
+        // The next task finds no device.
+        let devices = devices(failing(Simulated::new(), Failure::Lost, 1));
         let (numbers, other) = (buffer(), buffer());
         Dual::new(&STEP, &[LEN])
             .updates(&numbers)
@@ -305,9 +303,7 @@ fn a_kernel_behind_a_failure_is_not_to_blame() {
 #[test]
 fn what_was_to_be_written_all_over_is_lost_with_the_reason() {
     within("all over".to_owned(), || {
-        let devices = devices(Simulated::new());
-        let numbers = buffer();
-        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let (devices, numbers) = added_on(Simulated::new());
         let task = Dual::new(&OTHER, &[LEN]).writes(&numbers);
         let side = async |gpu: Gpu| {
             let arguments = [Arg::update(&numbers)];
@@ -357,9 +353,7 @@ fn what_is_fetched_comes_without_a_guard() {
 #[test]
 fn what_is_lost_is_told_by_a_guard_and_not_by_a_fetch() {
     within("lost".to_owned(), || {
-        let devices = devices(Simulated::new());
-        let numbers = buffer();
-        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let (devices, numbers) = added_on(Simulated::new());
         let task = Dual::new(&OTHER, &[LEN]).writes(&numbers);
         let side = async |gpu: Gpu| {
             let arguments = [Arg::update(&numbers)];
@@ -376,9 +370,7 @@ fn what_is_lost_is_told_by_a_guard_and_not_by_a_fetch() {
 #[test]
 fn what_is_being_written_is_not_fetched() {
     within("written".to_owned(), || {
-        let devices = devices(Simulated::new());
-        let numbers = buffer();
-        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let (devices, numbers) = added_on(Simulated::new());
         let downloads = || devices.profile().devices[0].downloads;
         let goes_on = AtomicBool::new(false);
         let task = Dual::new(&OTHER, &[LEN]).updates(&numbers);

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-use common::numbers::{ADD_ONE, BYTES, LEN, OTHER, STEP, add, buffer, devices, told};
+use common::numbers::{
+    ADD_ONE, BYTES, LEN, OTHER, STEP, add, added_on, buffer, devices, failing, told,
+};
 use common::{Gate, poll, soon, within};
 use roving_gpu::{Buffer, Devices, Dual, Failure, HostCall, Kernel, Kind, Simulated};
 
@@ -18,12 +20,9 @@ use roving_gpu::{Buffer, Devices, Dual, Failure, HostCall, Kernel, Kind, Simulat
 fn a_copy_that_cannot_be_made_to_free_memory_stays_where_it_is() {
     for failure in [Failure::OutOfMemory, Failure::Kernel] {
         within(format!("spill: {failure:?}"), move || {
-            // Memory, a copy there, a launch; then the copy back, for the memory is wanted by
-            // another.
-            let backend = Simulated::new().memory_bytes(BYTES).fail_at(3, failure);
-            let devices = devices(backend);
-            let (first, second) = (buffer(), buffer());
-            add(&devices, &STEP, &ADD_ONE, &first);
+            // The copy back, for the memory is wanted by another.
+            let backend = failing(Simulated::new().memory_bytes(BYTES), failure, 1);
+            let ((devices, first), second) = (added_on(backend), buffer());
             add(&devices, &STEP, &ADD_ONE, &second);
             assert_eq!(*second.read(), [11; LEN]);
             assert_eq!(*first.read(), [2; LEN]);
@@ -37,20 +36,11 @@ fn a_copy_that_cannot_be_made_to_free_memory_stays_where_it_is() {
 #[test]
 fn a_copy_that_cannot_be_fetched_can_be_fetched_later() {
     within("fetch".to_owned(), || {
-        let backend = Simulated::new().fail_at(3, Failure::OutOfMemory);
-        let devices = devices(backend);
-        let numbers = buffer();
-        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let (_devices, numbers) = added_on(failing(Simulated::new(), Failure::OutOfMemory, 1));
         let first = catch_unwind(AssertUnwindSafe(|| drop(numbers.read())));
         assert!(first.is_err());
         assert_eq!(*numbers.read(), [2; LEN]);
     });
-}
-
-/// A device of which all operations from number 3 to that one fail: memory, a copy there and a
-/// launch go well, and then come the copies to the host.
-fn failing(failure: Failure, last: u64) -> Simulated {
-    (3..=last).fold(Simulated::new(), |backend, at| backend.fail_at(at, failure))
 }
 
 /// Whether anything has failed there.
@@ -78,9 +68,7 @@ fn a_fetch_that_fails_is_as_if_nobody_had_fetched() {
     for failure in [Failure::OutOfMemory, Failure::Kernel] {
         for more in [0, 1] {
             within(format!("fetch, and {more} more: {failure:?}"), move || {
-                let devices = devices(failing(failure, 3));
-                let numbers = buffer();
-                add(&devices, &STEP, &ADD_ONE, &numbers);
+                let (devices, numbers) = added_on(failing(Simulated::new(), failure, 1));
                 numbers.fetch();
                 soon("it has failed", || has_failed(&devices));
                 (0..more).for_each(|_| add(&devices, &OTHER, &ADD_ONE, &numbers));
@@ -88,7 +76,7 @@ fn a_fetch_that_fails_is_as_if_nobody_had_fetched() {
             });
         }
         within(format!("fetch, waited for: {failure:?}"), move || {
-            let devices = devices(failing(failure, 3));
+            let devices = devices(failing(Simulated::new(), failure, 1));
             let (numbers, closed) = (buffer(), GATE.close());
             add(&devices, &STEP, &KEPT, &numbers);
             numbers.fetch();
@@ -107,9 +95,7 @@ fn a_fetch_that_fails_is_as_if_nobody_had_fetched() {
 #[test]
 fn what_could_not_be_fetched_before_a_task_changed_it_is_not_told() {
     within("changed".to_owned(), || {
-        let devices = devices(failing(Failure::OutOfMemory, 3));
-        let numbers = buffer();
-        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let (devices, numbers) = added_on(failing(Simulated::new(), Failure::OutOfMemory, 1));
         need_and_go(&devices, &numbers);
         add(&devices, &OTHER, &ADD_ONE, &numbers);
         assert_eq!(*numbers.read(), [3; LEN]);
@@ -120,9 +106,7 @@ fn what_could_not_be_fetched_before_a_task_changed_it_is_not_told() {
 fn what_can_never_be_fetched_is_told_by_each_guard() {
     for failure in [Failure::OutOfMemory, Failure::Kernel] {
         within(format!("never: {failure:?}"), move || {
-            let devices = devices(failing(failure, 20));
-            let numbers = buffer();
-            add(&devices, &STEP, &ADD_ONE, &numbers);
+            let (devices, numbers) = added_on(failing(Simulated::new(), failure, 18));
             for _ in 0..2 {
                 numbers.fetch();
                 let reason = told(|| drop(numbers.read()));
@@ -139,11 +123,9 @@ fn what_can_never_be_fetched_is_told_by_each_guard() {
 #[test]
 fn a_device_that_is_lost_while_it_fetches_is_known_to_be() {
     within("lost".to_owned(), || {
-        let backend = failing(Failure::Lost, 3);
+        let backend = failing(Simulated::new(), Failure::Lost, 1);
         let gauge = backend.gauge();
-        let devices = devices(backend);
-        let (numbers, other) = (buffer(), buffer());
-        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let ((devices, numbers), other) = (added_on(backend), buffer());
         numbers.fetch();
         soon("it is lost", || devices.profile().devices[0].is_lost);
         soon("memory is freed", || gauge.pieces() == 0);
@@ -162,9 +144,10 @@ fn a_device_that_is_lost_while_it_fetches_is_known_to_be() {
 fn what_is_fetched_may_be_dropped() {
     static GATE: Gate = Gate::new();
     static KEPT: Kernel = Kernel::new("kept").host(|_: &mut HostCall<'_>| GATE.pass());
-    for (keeps, last) in [(true, 0), (false, 0), (true, 3), (false, 3)] {
-        within(format!("dropped: {keeps}, {last}"), move || {
-            let backend = failing(Failure::Lost, last).launch_time(Duration::from_millis(2));
+    for (keeps, fail) in [(true, 0), (false, 0), (true, 1), (false, 1)] {
+        within(format!("dropped: {keeps}, {fail}"), move || {
+            let backend = Simulated::new().launch_time(Duration::from_millis(2));
+            let backend = failing(backend, Failure::Lost, fail);
             let gauge = backend.gauge();
             let devices = devices(backend);
             let (numbers, closed) = (buffer(), GATE.close());
@@ -186,9 +169,7 @@ fn what_is_fetched_may_be_dropped() {
 #[test]
 fn a_guard_is_not_told_what_failed_for_a_task_that_is_gone() {
     within("gone".to_owned(), || {
-        let devices = devices(failing(Failure::OutOfMemory, 3));
-        let numbers = buffer();
-        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let (devices, numbers) = added_on(failing(Simulated::new(), Failure::OutOfMemory, 1));
         need_and_go(&devices, &numbers);
         assert_eq!(*numbers.read(), [2; LEN]);
     });
@@ -198,9 +179,7 @@ fn a_guard_is_not_told_what_failed_for_a_task_that_is_gone() {
 fn a_kind_without_a_name_runs_where_a_copy_has_failed() {
     static NAMELESS: Kind = Kind::new("");
     within("nameless".to_owned(), || {
-        let devices = devices(failing(Failure::Kernel, 3));
-        let numbers = buffer();
-        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let (devices, numbers) = added_on(failing(Simulated::new(), Failure::Kernel, 1));
         numbers.fetch();
         assert_eq!(*numbers.read(), [2; LEN]);
         add(&devices, &NAMELESS, &ADD_ONE, &numbers);

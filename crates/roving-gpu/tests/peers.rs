@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use common::numbers::failing;
 use common::{Closed, Gate, Known, SAMPLES, Times, soon, within};
 use roving_gpu::{
     AnyBuffer, Arg, Buffer, Choice, Devices, DevicesBuilder, Dual, Failure, HostCall, Kernel, Kind,
@@ -355,8 +356,8 @@ fn what_a_lost_device_does_not_bring_comes_from_another() {
     for fetches in [false, true] {
         within(format!("fetch: {fetches}"), move || {
             let times = times("bring");
-            // Its memory, a copy to it, the kernel, and the copy to the host.
-            let a = linked("a").fail_at(3, Failure::Lost);
+            // In the copy to the host.
+            let a = failing(linked("a"), Failure::Lost, 1);
             let devices = builder(&times, a, linked("b")).build().unwrap();
             let is_lost = || devices.profile().devices[0].is_lost;
             let numbers = Buffer::from(input(1));
@@ -377,8 +378,8 @@ fn what_a_lost_device_does_not_bring_comes_from_another() {
 fn what_a_lost_device_does_not_bring_to_make_room_is_on_another() {
     within("spill".to_owned(), || {
         let times = times("spill");
-        // Its memory, a copy to it, the kernel, and the copy to the host, to make room.
-        let a = linked("a").memory_bytes(BYTES).fail_at(3, Failure::Lost);
+        // In the copy to the host, to make room.
+        let a = failing(linked("a").memory_bytes(BYTES), Failure::Lost, 1);
         let devices = builder(&times, a, linked("b")).build().unwrap();
         let [numbers, more] = [(); 2].map(|()| Buffer::from(input(1)));
         steps(&devices, &ON_A, &numbers);
@@ -398,8 +399,8 @@ fn what_a_lost_device_does_not_bring_to_make_room_is_on_another() {
 fn a_report_of_a_failed_copy_may_read_the_buffer() {
     within("report".to_owned(), || {
         let times = times("report");
-        // Its memory, a copy to it, the kernel, and the copy to the host.
-        let a = linked("a").fail_at(3, Failure::Lost);
+        // In the copy to the host.
+        let a = failing(linked("a"), Failure::Lost, 1);
         let numbers = Buffer::from(input(1));
         let (sender, read) = channel();
         let (from, sender) = (numbers.clone(), Mutex::new(sender));
@@ -423,8 +424,8 @@ fn what_comes_to_another_device_after_the_loss_of_the_first_is_not_lost() {
     static KEPT: Kernel = Kernel::new("kept").host(|_: &mut HostCall<'_>| GATE.pass());
     within("arriving".to_owned(), || {
         let times = times("arriving");
-        // Its memory, a copy to it, the kernel, and the copy to the host.
-        let a = linked("a").fail_at(3, Failure::Lost);
+        // In the copy to the host.
+        let a = failing(linked("a"), Failure::Lost, 1);
         let devices = builder(&times, a, linked("b")).build().unwrap();
         let [numbers, other] = [(); 2].map(|()| Buffer::from(input(1)));
         steps(&devices, &ON_A, &numbers);

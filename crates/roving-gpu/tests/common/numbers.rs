@@ -2,7 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use roving_gpu::{Arg, Buffer, Choice, Devices, Dual, HostCall, Kernel, Kind, Simulated, Writes};
+use roving_gpu::{
+    Arg, Buffer, Choice, Devices, Dual, Failure, HostCall, Kernel, Kind, Simulated, Writes,
+};
 
 pub(crate) static STEP: Kind = Kind::new("step");
 pub(crate) static OTHER: Kind = Kind::new("other");
@@ -16,6 +18,20 @@ pub(crate) const BYTES: u64 = 4 * LEN as u64;
 pub(crate) fn devices(backend: Simulated) -> Devices {
     let builder = Devices::builder().backend(backend).writes(Writes::Back);
     builder.choice(Choice::Gpu).build().unwrap()
+}
+
+/// The device, of which so many operations fail when a first task has gone well: its memory, a copy
+/// there and a launch. What comes then is the copy to the host, or the memory of the next task.
+pub(crate) fn failing(backend: Simulated, failure: Failure, operations: u64) -> Simulated {
+    let numbers = 3..3 + operations;
+    numbers.fold(backend, |backend, at| backend.fail_at(at, failure))
+}
+
+/// Devices, and a buffer to which a task has added there: only the device has the numbers.
+pub(crate) fn added_on(backend: Simulated) -> (Devices, Buffer<u32>) {
+    let (devices, numbers) = (devices(backend), buffer());
+    add(&devices, &STEP, &ADD_ONE, &numbers);
+    (devices, numbers)
 }
 
 pub(crate) fn buffer() -> Buffer<u32> {
