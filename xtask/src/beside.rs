@@ -9,23 +9,23 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::Result;
-use crate::report::{Counts, Line, Report, Step};
+use crate::report::{CheckReport, CheckStep, EndedStep, TestCounts};
 use crate::workspace::Workspace;
 
 /// How checks run.
 #[derive(Clone, Copy)]
-pub(crate) struct How {
+pub(crate) struct CheckOptions {
     /// A part for which something is missing is skipped.
     pub(crate) no_install: bool,
     /// Each check runs, whatever is kept of it.
     pub(crate) anew: bool,
 }
 
-impl How {
+impl CheckOptions {
     /// By the words of a command, and by the variable that programs which test for others set.
-    pub(crate) fn new(no_install: bool, anew: bool) -> How {
+    pub(crate) fn new(no_install: bool, anew: bool) -> CheckOptions {
         let anew = anew || std::env::var_os("CI").is_some();
-        How { no_install, anew }
+        CheckOptions { no_install, anew }
     }
 
     /// As words of a command.
@@ -37,16 +37,20 @@ impl How {
 }
 
 /// A process that runs checks. It ends with this value.
-pub(crate) struct Beside {
+pub(crate) struct SideChecks {
     child: Child,
     /// The files with its output, and with the outcome of its checks.
     printed: PathBuf,
     told: PathBuf,
 }
 
-impl Beside {
+impl SideChecks {
     /// Starts the checks of these names.
-    pub(crate) fn start(workspace: &Workspace, names: &[&str], how: How) -> Result<Beside> {
+    pub(crate) fn start(
+        workspace: &Workspace,
+        names: &[&str],
+        options: CheckOptions,
+    ) -> Result<SideChecks> {
         let in_target = |name: &str| workspace.target.join(name);
         let (printed, told) = (in_target("beside.txt"), in_target("beside.json"));
         let file = || {
@@ -60,11 +64,11 @@ impl Beside {
         let mut command = Command::new(this);
         command.args(["test", "--only", &names.join(","), "--tell"]);
         command.arg(&told).current_dir(&workspace.root);
-        command.args(how.words());
+        command.args(options.words());
         command.stdin(Stdio::null()).stdout(out).stderr(err);
         let child = command.spawn().map_err(|error| error.to_string())?;
         println!("\n{} run beside the following", names.join(", "));
-        Ok(Beside {
+        Ok(SideChecks {
             child,
             printed,
             told,
@@ -72,7 +76,7 @@ impl Beside {
     }
 
     /// Waits for their end, shows what they printed, and returns what they came to.
-    pub(crate) fn end(mut self) -> Result<Vec<Line>> {
+    pub(crate) fn end(mut self) -> Result<Vec<EndedStep>> {
         let status = self.child.wait().map_err(|error| error.to_string())?;
         let printed = fs::read(&self.printed).map_err(|error| shown(&self.printed, &error))?;
         print!("{}", String::from_utf8_lossy(&printed));
@@ -86,7 +90,7 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for SideChecks {
     fn drop(&mut self) {
         // Only where this process gives up before its end.
         let _ = self.child.kill();
@@ -98,13 +102,13 @@ fn shown(path: &Path, error: &std::io::Error) -> String {
     format!("{}: {error}", path.display())
 }
 
-/// Writes what each check of the report came to, for [`Beside::end`] of another process.
-pub(crate) fn tell(report: &Report, path: &Path) -> Result<()> {
+/// Writes what each check of the report came to, for [`SideChecks::end`] of another process.
+pub(crate) fn tell(report: &CheckReport, path: &Path) -> Result<()> {
     fs::write(path, told(report.lines())).map_err(|error| shown(path, &error))
 }
 
-fn told(lines: &[Line]) -> String {
-    let line = |line: &Line| {
+fn told(lines: &[EndedStep]) -> String {
+    let line = |line: &EndedStep| {
         let counts = line.step.counts;
         json!({
             "name": line.name,
@@ -119,23 +123,23 @@ fn told(lines: &[Line]) -> String {
     Value::from_iter(lines.iter().map(line)).to_string()
 }
 
-fn heard(told: &str) -> Option<Vec<Line>> {
+fn heard(told: &str) -> Option<Vec<EndedStep>> {
     let value: Value = serde_json::from_str(told).ok()?;
     value.as_array()?.iter().map(line).collect()
 }
 
-fn line(value: &Value) -> Option<Line> {
+fn line(value: &Value) -> Option<EndedStep> {
     let texts = |key: &str| -> Option<Vec<String>> {
         let texts = value[key].as_array()?.iter();
         texts.map(|text| text.as_str().map(str::to_owned)).collect()
     };
     let count = |at: usize| value["counts"][at].as_u64();
-    Some(Line {
+    Some(EndedStep {
         name: value["name"].as_str()?.to_owned(),
         took: Duration::try_from_secs_f64(value["took"].as_f64()?).ok()?,
         used: value["used"].as_f64(),
-        step: Step {
-            counts: Counts {
+        step: CheckStep {
+            counts: TestCounts {
                 passed: count(0)?,
                 failed: count(1)?,
                 skipped: count(2)?,
@@ -161,7 +165,7 @@ mod tests {
 
     #[test]
     fn what_is_told_is_heard() {
-        let mut report = Report::new();
+        let mut report = CheckReport::new();
         report.step("miri", |step| {
             step.counts.passed = 2;
             step.skip("no nightly");
@@ -172,7 +176,7 @@ mod tests {
             step.keep(65, "a day");
             Ok(())
         });
-        let mut other = Report::new();
+        let mut other = CheckReport::new();
         other.hear(heard(&told(report.lines())).unwrap());
         assert_eq!(other.sum(), report.sum());
         assert_eq!((other.sum().passed, other.sum().failed), (2, 1));
@@ -182,7 +186,7 @@ mod tests {
 
     #[test]
     fn what_is_cut_off_is_not_heard() {
-        let mut report = Report::new();
+        let mut report = CheckReport::new();
         report.step("miri", |_| Ok(()));
         let told = told(report.lines());
         assert!(heard(&told[..told.len() - 1]).is_none());

@@ -1,14 +1,14 @@
 //! Counts the tests in what `cargo test` and `rustdoc --test` print.
 
-use crate::report::{Counts, Step};
-use crate::tool::Seen;
+use crate::report::{CheckStep, TestCounts};
+use crate::tool::ToolOutput;
 
 /// The tests of one binary, or of one crate's documentation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Group {
+pub(crate) struct TestGroup {
     /// As cargo says: `unittests src/lib.rs (…)`, `tests/panics.rs (…)`, `Doc-tests roving`.
     pub(crate) name: String,
-    pub(crate) counts: Counts,
+    pub(crate) counts: TestCounts,
     /// Left out by a name given on the command line.
     pub(crate) filtered: u64,
     /// Its line with the result was seen: the binary was not ended by a signal.
@@ -17,25 +17,25 @@ pub(crate) struct Group {
 
 /// All that one call of cargo printed, in numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) groups: Vec<Group>,
+pub(crate) struct CargoTally {
+    pub(crate) groups: Vec<TestGroup>,
     pub(crate) failed: Vec<String>,
     pub(crate) warnings: Vec<String>,
 }
 
-impl Tally {
+impl CargoTally {
     pub(crate) fn read(lines: &[String]) -> Self {
-        let mut tally = Tally::default();
+        let mut tally = CargoTally::default();
         for line in lines {
             let trimmed = line.trim();
             if let Some(name) = group_name(trimmed) {
-                tally.groups.push(Group {
+                tally.groups.push(TestGroup {
                     name,
-                    ..Group::default()
+                    ..TestGroup::default()
                 });
             } else if let Some((counts, filtered)) = result(trimmed) {
                 if tally.groups.is_empty() {
-                    tally.groups.push(Group::default());
+                    tally.groups.push(TestGroup::default());
                 }
                 if let Some(group) = tally.groups.last_mut() {
                     group.counts.add(counts);
@@ -53,8 +53,8 @@ impl Tally {
         tally
     }
 
-    pub(crate) fn sum(&self) -> Counts {
-        let mut sum = Counts::default();
+    pub(crate) fn sum(&self) -> TestCounts {
+        let mut sum = TestCounts::default();
         for group in &self.groups {
             sum.add(group.counts);
         }
@@ -62,7 +62,7 @@ impl Tally {
     }
 
     /// Puts everything that is wrong into the step: failures, aborts, warnings, empty binaries.
-    pub(crate) fn judge(&self, seen: &Seen, step: &mut Step) {
+    pub(crate) fn judge(&self, seen: &ToolOutput, step: &mut CheckStep) {
         let sum = self.sum();
         step.counts.add(sum);
         if sum.failed > 0 {
@@ -97,10 +97,10 @@ impl Tally {
     }
 }
 
-impl Group {
+impl TestGroup {
     /// Ran nothing, ignored nothing.
     fn is_empty(&self) -> bool {
-        self.ended && self.counts == Counts::default()
+        self.ended && self.counts == TestCounts::default()
     }
 }
 
@@ -113,7 +113,7 @@ fn group_name(line: &str) -> Option<String> {
 }
 
 /// `test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.1s`
-fn result(line: &str) -> Option<(Counts, u64)> {
+fn result(line: &str) -> Option<(TestCounts, u64)> {
     let rest = line.strip_prefix("test result: ")?;
     let number = |word: &str| {
         let before = &rest[..rest.find(&format!(" {word}"))?];
@@ -123,7 +123,7 @@ fn result(line: &str) -> Option<(Counts, u64)> {
             .parse::<u64>()
             .ok()
     };
-    let counts = Counts {
+    let counts = TestCounts {
         passed: number("passed")?,
         failed: number("failed")?,
         skipped: number("ignored")?,
@@ -151,14 +151,14 @@ pub(crate) fn is_warning(line: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn tally(text: &str) -> Tally {
-        Tally::read(&text.lines().map(str::to_owned).collect::<Vec<_>>())
+    fn tally(text: &str) -> CargoTally {
+        CargoTally::read(&text.lines().map(str::to_owned).collect::<Vec<_>>())
     }
 
     fn complaints(text: &str, ok: bool) -> Vec<String> {
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        let mut step = Step::default();
-        Tally::read(&lines).judge(&Seen { ok, lines }, &mut step);
+        let mut step = CheckStep::default();
+        CargoTally::read(&lines).judge(&ToolOutput { ok, lines }, &mut step);
         step.complaints.to_vec()
     }
 
@@ -177,7 +177,7 @@ test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
         let tally = tally(GOOD);
         assert_eq!(
             tally.sum(),
-            Counts {
+            TestCounts {
                 passed: 18,
                 failed: 0,
                 skipped: 1

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::report::{Report, Step};
+use crate::report::{CheckReport, CheckStep};
 use crate::workspace::Workspace;
 use crate::{Result, tool};
 
@@ -53,7 +53,7 @@ struct Ceiling {
 type Table = BTreeMap<Place, Ceiling>;
 
 /// The verb, with its two flags.
-pub(crate) fn verb(workspace: &Workspace, report: &mut Report, lower: bool, force: bool) {
+pub(crate) fn verb(workspace: &Workspace, report: &mut CheckReport, lower: bool, force: bool) {
     let write = match (lower, force) {
         (_, true) => Write::All,
         (true, false) => Write::Lower,
@@ -62,7 +62,7 @@ pub(crate) fn verb(workspace: &Workspace, report: &mut Report, lower: bool, forc
     report.step("ceilings", |step| check(workspace, step, write));
 }
 
-pub(crate) fn check(workspace: &Workspace, step: &mut Step, write: Write) -> Result<()> {
+pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep, write: Write) -> Result<()> {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         step.skip("the ceilings are those of x86-64 under Linux");
         return Ok(());
@@ -200,7 +200,7 @@ fn written(before: &Table, counted: &Table, write: Write) -> Table {
 }
 
 /// Each path is a test: it passes below its ceiling.
-fn judge(ceilings: &Table, counted: &Table, step: &mut Step) {
+fn judge(ceilings: &Table, counted: &Table, step: &mut CheckStep) {
     for (place, one) in counted {
         let (path, profile) = place;
         let found = one.instructions;
@@ -243,7 +243,7 @@ fn judge(ceilings: &Table, counted: &Table, step: &mut Step) {
     }
 }
 
-fn fail(step: &mut Step, reason: String) {
+fn fail(step: &mut CheckStep, reason: String) {
     step.counts.failed += 1;
     step.fail(reason);
 }
@@ -264,7 +264,7 @@ mod tests {
     }
 
     fn judged(ceilings: &Table, counted: &Table) -> (u64, u64, String) {
-        let mut step = Step::default();
+        let mut step = CheckStep::default();
         judge(ceilings, counted, &mut step);
         let counts = step.counts;
         (counts.passed, counts.failed, step.complaints.join("; "))

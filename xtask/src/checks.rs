@@ -1,9 +1,9 @@
 //! The checks of `cargo xtask test`, in order, and those too small for a file of their own.
 
-use crate::beside::{Beside, How};
-use crate::cargo_test::Tally;
+use crate::beside::{CheckOptions, SideChecks};
+use crate::cargo_test::CargoTally;
 use crate::lint::{lint, plain, rustdoc};
-use crate::report::{Report, Step};
+use crate::report::{CheckReport, CheckStep};
 use crate::targets::{TARGETS, targets};
 use crate::workspace::Workspace;
 use crate::{
@@ -12,7 +12,10 @@ use crate::{
 };
 
 /// One check of `all`; the flag says that nothing may be installed.
-type Check = (&'static str, fn(&Workspace, &mut Step, bool) -> Result<()>);
+type Check = (
+    &'static str,
+    fn(&Workspace, &mut CheckStep, bool) -> Result<()>,
+);
 
 /// Everything that CI requires. What takes longer is in `deep`, or the whole of it is.
 const CHECKS: [Check; 17] = [
@@ -72,12 +75,21 @@ const BESIDE: [&str; 6] = [
 const REPEATABLE: [&str; 4] = ["miri", "loom", "mutants", "ceilings"];
 
 /// All of them, or those that are named.
-pub(crate) fn all(workspace: &Workspace, report: &mut Report, how: How, only: &[String]) {
-    let run = |report: &mut Report, name, check: fn(&Workspace, &mut Step, bool) -> Result<()>| {
-        let check = |step: &mut Step| check(workspace, step, how.no_install);
-        report.step(name, |step| match !how.anew && REPEATABLE.contains(&name) {
-            true => unchanged::once(workspace, name, step, check),
-            false => check(step),
+pub(crate) fn all(
+    workspace: &Workspace,
+    report: &mut CheckReport,
+    options: CheckOptions,
+    only: &[String],
+) {
+    let run = |report: &mut CheckReport,
+               name,
+               check: fn(&Workspace, &mut CheckStep, bool) -> Result<()>| {
+        let check = |step: &mut CheckStep| check(workspace, step, options.no_install);
+        report.step(name, |step| {
+            match !options.anew && REPEATABLE.contains(&name) {
+                true => unchanged::once(workspace, name, step, check),
+                false => check(step),
+            }
         });
     };
     if !only.is_empty() {
@@ -90,11 +102,11 @@ pub(crate) fn all(workspace: &Workspace, report: &mut Report, how: How, only: &[
     // The first one installs what the others need.
     let ((first, prepare), others) = (CHECKS[0], &CHECKS[1..]);
     run(report, first, prepare);
-    let beside = Beside::start(workspace, &BESIDE, how);
+    let beside = SideChecks::start(workspace, &BESIDE, options);
     for (name, check) in others.iter().filter(|(name, _)| !BESIDE.contains(name)) {
         run(report, name, *check);
     }
-    let told = beside.and_then(Beside::end);
+    let told = beside.and_then(SideChecks::end);
     match told {
         Ok(told) => report.hear(told),
         Err(why) => report.step("beside", |_| Err(why)),
@@ -115,18 +127,18 @@ pub(crate) fn clean(workspace: &Workspace, no_install: bool) -> Result<bool> {
 }
 
 /// The runtime where the system refuses what it is asked for, by a plan: a build of its own.
-fn faults(workspace: &Workspace, step: &mut Step) -> Result<()> {
+fn faults(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     let mut command = workspace.cargo(&["test", "-p", "roving", "--test", "faults"]);
     command
         .env("RUSTFLAGS", "--cfg roving_faults")
         .env("CARGO_TARGET_DIR", workspace.target.join("faults"));
     let seen = tool::watch(&mut command)?;
-    Tally::read(&seen.lines).judge(&seen, step);
+    CargoTally::read(&seen.lines).judge(&seen, step);
     Ok(())
 }
 
 /// The formatting of this workspace and of those beside it.
-fn fmt(workspace: &Workspace, step: &mut Step) -> Result<()> {
+fn fmt(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     let outside = rayon::outside_workspaces(workspace)?;
     for one in std::iter::once(workspace).chain(&outside) {
         plain(one, step, &["fmt", "--all", "--check"])?;
@@ -136,7 +148,7 @@ fn fmt(workspace: &Workspace, step: &mut Step) -> Result<()> {
 
 /// Lints with all features that can be built here; then, without them, the libraries and programs
 /// of the crates that have some. Their tests without them are left to `deep`.
-fn clippy(workspace: &Workspace, step: &mut Step) -> Result<()> {
+fn clippy(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     let features = features::buildable(workspace);
     lint(
         workspace,
@@ -156,7 +168,7 @@ fn clippy(workspace: &Workspace, step: &mut Step) -> Result<()> {
     lint(workspace, step, &silent)
 }
 
-fn deny(workspace: &Workspace, step: &mut Step) -> Result<()> {
+fn deny(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     if !tool::works("cargo-deny", &["--version"]) {
         step.skip(
             "cargo-deny is not installed, and to install it takes minutes: cargo install --locked cargo-deny",
@@ -172,7 +184,7 @@ fn deny(workspace: &Workspace, step: &mut Step) -> Result<()> {
 }
 
 /// The lab's benchmarks, in a release build.
-pub(crate) fn bench(workspace: &Workspace, step: &mut Step, words: &[String]) -> Result<()> {
+pub(crate) fn bench(workspace: &Workspace, step: &mut CheckStep, words: &[String]) -> Result<()> {
     let mut command = workspace.cargo(&["run", "--profile", "measure", "--features", "rivals"]);
     command.args(["--", "bench"]);
     command.args(words);
@@ -186,7 +198,7 @@ pub(crate) fn bench(workspace: &Workspace, step: &mut Step, words: &[String]) ->
 }
 
 /// The rows of the first page measured again, and its figures as they are then.
-pub(crate) fn bench_readme(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn bench_readme(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     results::readme(workspace, step)?;
     tidy::refresh_figures(workspace)
 }

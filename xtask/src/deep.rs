@@ -1,8 +1,8 @@
 //! Every check that takes too long for each run of the tests, as one command.
 //! `docs/results/deep.csv` keeps what each of them came to when it was last run.
 
-use crate::kept::Kept;
-use crate::report::{Report, Step};
+use crate::kept::LastRuns;
+use crate::report::{CheckReport, CheckStep};
 use crate::workspace::Workspace;
 use crate::{
     Result, code_mutants, emulated, fuzz, loom, miri, mutants, nightly, publish, rayon, semver,
@@ -16,7 +16,7 @@ const HEAD: &str = "date,commit_date,check,outcome,passed,failed,ignored,left_ou
 const TORTURE_MINUTES: f64 = 60.0;
 
 /// Its name, and what it does.
-type Check = (&'static str, fn(&Workspace, &mut Step) -> Result<()>);
+type Check = (&'static str, fn(&Workspace, &mut CheckStep) -> Result<()>);
 
 const CHECKS: [Check; 23] = [
     ("all-cases", suite::all_cases),
@@ -53,7 +53,7 @@ const CHECKS: [Check; 23] = [
         emulated::check(workspace, step, false, &emulated::PACKAGES)
     }),
     ("miri", |workspace, step| {
-        miri::whole(workspace, step, &miri::Plan::default())
+        miri::whole(workspace, step, &miri::SeedPlan::default())
     }),
     ("asan", |workspace, step| {
         nightly::sanitize(workspace, step, &nightly::ADDRESS, &[])
@@ -80,7 +80,11 @@ pub(crate) fn names() -> [&'static str; CHECKS.len()] {
 }
 
 /// All of them, or one. The table is written after each, so that an end halfway loses nothing.
-pub(crate) fn all(workspace: &Workspace, report: &mut Report, only: Option<&str>) -> Result<()> {
+pub(crate) fn all(
+    workspace: &Workspace,
+    report: &mut CheckReport,
+    only: Option<&str>,
+) -> Result<()> {
     for (name, check) in CHECKS {
         if only.is_some_and(|only| only != name) {
             continue;
@@ -93,8 +97,8 @@ pub(crate) fn all(workspace: &Workspace, report: &mut Report, only: Option<&str>
 }
 
 /// The table of the last run of each check.
-fn table(workspace: &Workspace) -> Kept {
-    Kept::at(workspace, TABLE, HEAD, 2..3)
+fn table(workspace: &Workspace) -> LastRuns {
+    LastRuns::at(workspace, TABLE, HEAD, 2..3)
 }
 
 #[cfg(test)]

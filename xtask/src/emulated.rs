@@ -1,8 +1,8 @@
 //! The tests on a processor with a weak memory order: built for aarch64, run by QEMU.
 
-use crate::cargo_test::Tally;
+use crate::cargo_test::CargoTally;
 use crate::nightly;
-use crate::report::Step;
+use crate::report::CheckStep;
 use crate::targets::may_build_for;
 use crate::workspace::Workspace;
 use crate::{Result, features, tool};
@@ -25,7 +25,7 @@ pub(crate) fn is_here() -> bool {
 /// a `fork` of a program with threads.
 pub(crate) fn check(
     workspace: &Workspace,
-    step: &mut Step,
+    step: &mut CheckStep,
     no_install: bool,
     packages: &[&str],
 ) -> Result<()> {
@@ -56,7 +56,7 @@ pub(crate) fn check(
             .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", &runner)
             .env("ROVING_TEST_RUNNER", &runner);
         let seen = tool::watch(&mut command)?;
-        Tally::read(&seen.lines).judge(&seen, step);
+        CargoTally::read(&seen.lines).judge(&seen, step);
     }
     Ok(())
 }

@@ -3,8 +3,8 @@
 //!
 //! `cargo test` runs each with some hundred inputs.
 
-use crate::cargo_test::Tally;
-use crate::report::Step;
+use crate::cargo_test::CargoTally;
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, tool};
 
@@ -18,13 +18,13 @@ const PACKAGES: [(&str, &str, &str); 4] = [
 /// Inputs of each test, unless told otherwise.
 pub(crate) const INPUTS: u32 = 1_000_000;
 
-pub(crate) fn check(workspace: &Workspace, step: &mut Step, inputs: u32) -> Result<()> {
+pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep, inputs: u32) -> Result<()> {
     for (package, part, features) in PACKAGES {
         let mut command = workspace.cargo(&["test", "--release", "-p", package]);
         command.args(["--features", features, part, "fuzz_"]);
         command.env("PROPTEST_CASES", inputs.to_string());
         let seen = tool::watch(&mut command)?;
-        Tally::read(&seen.lines).judge(&seen, step);
+        CargoTally::read(&seen.lines).judge(&seen, step);
     }
     Ok(())
 }

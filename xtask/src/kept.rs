@@ -9,23 +9,23 @@ use crate::workspace::Workspace;
 use crate::{Result, tool};
 
 /// A table of which a row begins with two dates, that of the run and that of its commit.
-pub(crate) struct Kept {
+pub(crate) struct LastRuns {
     path: PathBuf,
     head: &'static str,
     /// The fields that say what was run: each may stand there once.
     key: Range<usize>,
 }
 
-impl Kept {
+impl LastRuns {
     /// The table at that path below the root.
     pub(crate) fn at(
         workspace: &Workspace,
         path: &str,
         head: &'static str,
         key: Range<usize>,
-    ) -> Kept {
+    ) -> LastRuns {
         let path = workspace.root.join(path);
-        Kept { path, head, key }
+        LastRuns { path, head, key }
     }
 
     /// Puts a row in the place of its last one. It comes without its dates.
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_row_takes_the_place_of_its_last_one() {
-        let kept = Kept {
+        let kept = LastRuns {
             path: PathBuf::new(),
             head: "date,commit_date,check,seed,outcome",
             key: 2..4,

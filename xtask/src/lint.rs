@@ -1,23 +1,23 @@
 //! Single cargo commands in which a warning is an error.
 
 use crate::cargo_test::is_warning;
-use crate::report::Step;
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, tool};
 
 /// Lints these packages with these features; each warning is an error.
-pub(crate) fn lint(workspace: &Workspace, step: &mut Step, of: &[&str]) -> Result<()> {
+pub(crate) fn lint(workspace: &Workspace, step: &mut CheckStep, of: &[&str]) -> Result<()> {
     let deny = ["--", "-D", "warnings"];
     plain(workspace, step, &[&["clippy"], of, &deny].concat())
 }
 
 /// One cargo command that must succeed without a warning.
-pub(crate) fn plain(workspace: &Workspace, step: &mut Step, words: &[&str]) -> Result<()> {
+pub(crate) fn plain(workspace: &Workspace, step: &mut CheckStep, words: &[&str]) -> Result<()> {
     judge(&tool::watch(&mut workspace.cargo(words))?, step);
     Ok(())
 }
 
-fn judge(seen: &tool::Seen, step: &mut Step) {
+fn judge(seen: &tool::ToolOutput, step: &mut CheckStep) {
     if let Some(line) = seen.lines.iter().find(|line| is_warning(line)) {
         step.fail(line.clone());
     }
@@ -32,7 +32,11 @@ fn judge(seen: &tool::Seen, step: &mut Step) {
 }
 
 /// The public pages without a warning; then, so that no link to a private item is stale, all pages.
-pub(crate) fn rustdoc(workspace: &Workspace, step: &mut Step, features: &[&str]) -> Result<()> {
+pub(crate) fn rustdoc(
+    workspace: &Workspace,
+    step: &mut CheckStep,
+    features: &[&str],
+) -> Result<()> {
     let words = [&["doc", "--workspace", "--no-deps"][..], features].concat();
     let mut command = workspace.cargo(&words);
     command.env("RUSTDOCFLAGS", "-D warnings");

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::cargo_test::{Tally, is_warning};
-use crate::report::Step;
+use crate::cargo_test::{CargoTally, is_warning};
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, tool};
 
@@ -27,7 +27,7 @@ const FLOORS: &str = "loom.txt";
 /// The tests that must fail have this in their names.
 pub(crate) const CANARY: &str = "canary";
 
-pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     for package in PACKAGES {
         let program = build(workspace, package, step)?;
         canary(workspace, &program, step)?;
@@ -36,7 +36,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
             .args([PREFIX, "--nocapture", "--skip", CANARY])
             .current_dir(&workspace.root);
         let seen = tool::watch(&mut command)?;
-        Tally::read(&seen.lines).judge(&seen, step);
+        CargoTally::read(&seen.lines).judge(&seen, step);
         let explored = explored(&seen.lines);
         let all: u64 = explored.values().sum();
         println!("{package}: {all} executions explored");
@@ -121,7 +121,7 @@ pub(crate) const FLAGS: &str = "--cfg loom --cfg roving_canary -A dead_code -A u
 const EXPLORERS: [&str; 4] = ["loom", "generator", "scoped-tls", "tracing"];
 
 /// Builds the library's tests for loom, and returns the program.
-pub(crate) fn build(workspace: &Workspace, package: &str, step: &mut Step) -> Result<PathBuf> {
+pub(crate) fn build(workspace: &Workspace, package: &str, step: &mut CheckStep) -> Result<PathBuf> {
     let mut command = command(workspace, package);
     command.arg("--message-format=json-render-diagnostics");
     let seen = tool::quiet(&mut command)?;
@@ -169,11 +169,11 @@ pub(crate) fn command(workspace: &Workspace, package: &str) -> Command {
 }
 
 /// A test with a bug that only a model checker sees: if it passes, the others prove nothing.
-fn canary(workspace: &Workspace, program: &Path, step: &mut Step) -> Result<()> {
+fn canary(workspace: &Workspace, program: &Path, step: &mut CheckStep) -> Result<()> {
     let mut command = Command::new(program);
     command.arg(CANARY).current_dir(&workspace.root);
     let seen = tool::quiet(&mut command)?;
-    match verdict(&Tally::read(&seen.lines)) {
+    match verdict(&CargoTally::read(&seen.lines)) {
         Ok(number) => {
             println!("{number} canaries failed, as they must");
             step.counts.passed += number;
@@ -184,7 +184,7 @@ fn canary(workspace: &Workspace, program: &Path, step: &mut Step) -> Result<()> 
 }
 
 /// The number of canaries, all of which failed.
-fn verdict(tally: &Tally) -> std::result::Result<u64, String> {
+fn verdict(tally: &CargoTally) -> std::result::Result<u64, String> {
     let sum = tally.sum();
     if sum.passed > 0 {
         Err(format!(
@@ -202,10 +202,10 @@ fn verdict(tally: &Tally) -> std::result::Result<u64, String> {
 mod tests {
     use super::*;
 
-    fn tally(passed: u64, failed: u64) -> Tally {
+    fn tally(passed: u64, failed: u64) -> CargoTally {
         let line =
             format!("test result: x. {passed} passed; {failed} failed; 0 ignored; 0 measured");
-        Tally::read(&[line])
+        CargoTally::read(&[line])
     }
 
     #[test]

@@ -45,8 +45,8 @@ use std::process::ExitCode;
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
-use crate::beside::How;
-use crate::report::Report;
+use crate::beside::CheckOptions;
+use crate::report::CheckReport;
 use crate::workspace::Workspace;
 
 /// The result of a chore; its error is one line for a person.
@@ -57,7 +57,7 @@ type Result<T> = std::result::Result<T, String>;
     name = "cargo xtask",
     about = "Checks and chores of the Roving repository"
 )]
-struct Cli {
+struct CommandLine {
     #[command(subcommand)]
     verb: Verb,
 }
@@ -95,7 +95,7 @@ enum Verb {
     /// Weaken one ordering at a time; the named loom test must fail
     Mutants,
     /// Change one line of code at a time; a test must fail. Names the survivors
-    CodeMutants(code_mutants::Plan),
+    CodeMutants(code_mutants::SamplePlan),
     /// ThreadSanitizer on the runtime and the crates built on it (nightly with rust-src)
     Tsan {
         /// Only these crates
@@ -141,7 +141,7 @@ enum Verb {
         #[arg(long)]
         whole: bool,
         #[command(flatten)]
-        plan: miri::Plan,
+        plan: miri::SeedPlan,
     },
     /// Rayon's own tests, with our rayon-core
     RayonSuite {
@@ -167,7 +167,7 @@ enum Verb {
     },
     /// Programs of others that use OpenMP, with libgomp and with ours in front of it; writes
     /// docs/results/openmp-programs.csv
-    Openmp(openmp::Plan),
+    Openmp(openmp::RoundPlan),
     /// Instructions of the fast paths under callgrind, each against its ceiling
     Ceilings {
         /// Write down the counts that are lower, and those of new paths
@@ -195,7 +195,7 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    let verb = Cli::parse().verb;
+    let verb = CommandLine::parse().verb;
     match Workspace::find().and_then(|workspace| act(&workspace, verb)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
@@ -208,7 +208,7 @@ fn main() -> ExitCode {
 
 /// Does what the verb says; `false` means that a check failed.
 fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
-    let mut report = Report::new();
+    let mut report = CheckReport::new();
     match verb {
         Verb::Test {
             only,
@@ -216,7 +216,8 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
             anew,
             tell,
         } => {
-            checks::all(workspace, &mut report, How::new(no_install, anew), &only);
+            let options = CheckOptions::new(no_install, anew);
+            checks::all(workspace, &mut report, options, &only);
             if let Some(path) = tell {
                 beside::tell(&report, &path)?;
             }
@@ -236,12 +237,10 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
         Verb::Asan { packages } => report.step("asan", |step| {
             nightly::sanitize(workspace, step, &nightly::ADDRESS, &packages)
         }),
-        Verb::Torture { quick: true, .. } => {
-            report.step("torture", |step| torture::quick(workspace, step));
-        }
-        Verb::Torture { minutes, .. } => {
-            report.step("torture", |step| torture::long(workspace, step, minutes));
-        }
+        Verb::Torture { quick, minutes } => report.step("torture", |step| match quick {
+            true => torture::quick(workspace, step),
+            false => torture::long(workspace, step, minutes),
+        }),
         Verb::Deep { only } => deep::all(workspace, &mut report, only.as_deref())?,
         Verb::Fuzz { inputs } => report.step("fuzz", |step| fuzz::check(workspace, step, inputs)),
         Verb::Valgrind => report.step("valgrind", |step| valgrind::check(workspace, step)),

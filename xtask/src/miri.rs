@@ -10,11 +10,11 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::cargo_test::Tally;
-use crate::kept::Kept;
+use crate::cargo_test::CargoTally;
+use crate::kept::LastRuns;
 use crate::nightly::{self, OUTSIDE};
-use crate::report::{Counts, Step};
-use crate::workspace::{Target, Workspace};
+use crate::report::{CheckStep, TestCounts};
+use crate::workspace::{BuildTarget, Workspace};
 use crate::{Result, features, tool};
 
 /// The crates whose tests run under Miri.
@@ -30,7 +30,7 @@ const HEAD: &str =
 
 /// How much of all is run.
 #[derive(Clone, clap::Args)]
-pub(crate) struct Plan {
+pub(crate) struct SeedPlan {
     /// How often each program runs under each model, with another seed each time
     #[arg(long, requires = "whole", default_value_t = 4)]
     seeds: u32,
@@ -42,9 +42,9 @@ pub(crate) struct Plan {
     only: Option<String>,
 }
 
-impl Default for Plan {
-    fn default() -> Plan {
-        Plan {
+impl Default for SeedPlan {
+    fn default() -> SeedPlan {
+        SeedPlan {
             seeds: 4,
             minutes: 600.0,
             only: None,
@@ -67,7 +67,7 @@ enum Borrows {
 
 /// One run of one test program.
 #[derive(Clone, Debug)]
-struct Job {
+struct SeededJob {
     package: &'static str,
     /// `lib`, or the name of an integration test.
     target: String,
@@ -76,9 +76,9 @@ struct Job {
 }
 
 /// The outcome of a job.
-struct Outcome {
-    job: Job,
-    counts: Counts,
+struct JobOutcome {
+    job: SeededJob,
+    counts: TestCounts,
     /// Its output, if something is wrong.
     wrong: Option<Vec<String>>,
     seconds: f64,
@@ -87,11 +87,11 @@ struct Outcome {
 }
 
 /// A part that takes some minutes.
-pub(crate) fn quick(workspace: &Workspace, step: &mut Step, no_install: bool) -> Result<()> {
+pub(crate) fn quick(workspace: &Workspace, step: &mut CheckStep, no_install: bool) -> Result<()> {
     if !no_install {
         nightly::add(&NEEDED);
     }
-    let jobs = QUICK.map(|(package, target, borrows)| Job {
+    let jobs = QUICK.map(|(package, target, borrows)| SeededJob {
         package,
         target: target.into(),
         borrows,
@@ -100,12 +100,12 @@ pub(crate) fn quick(workspace: &Workspace, step: &mut Step, no_install: bool) ->
     run(workspace, step, jobs.into(), None).map(drop)
 }
 
-fn table(workspace: &Workspace) -> Kept {
-    Kept::at(workspace, TABLE, HEAD, 2..6)
+fn table(workspace: &Workspace) -> LastRuns {
+    LastRuns::at(workspace, TABLE, HEAD, 2..6)
 }
 
 /// All tests that can run there, or those of one test program, and how many these are of all.
-pub(crate) fn whole(workspace: &Workspace, step: &mut Step, plan: &Plan) -> Result<()> {
+pub(crate) fn whole(workspace: &Workspace, step: &mut CheckStep, plan: &SeedPlan) -> Result<()> {
     let seeds = plan.seeds;
     let is_chosen = |name: &str| plan.only.as_ref().is_none_or(|only| only == name);
     let (mut programs, mut jobs, mut elsewhere) = (Vec::new(), Vec::new(), 0);
@@ -133,7 +133,7 @@ pub(crate) fn whole(workspace: &Workspace, step: &mut Step, plan: &Plan) -> Resu
     for (seed, borrows) in
         (0..seeds).flat_map(|seed| [Borrows::Tree, Borrows::Stacked].map(|b| (seed, b)))
     {
-        jobs.extend(programs.iter().map(|&(package, target)| Job {
+        jobs.extend(programs.iter().map(|&(package, target)| SeededJob {
             package,
             target: target.to_owned(),
             borrows,
@@ -161,16 +161,17 @@ pub(crate) fn whole(workspace: &Workspace, step: &mut Step, plan: &Plan) -> Resu
 }
 
 /// How many tests a file has.
-fn tests_in(target: &Target) -> Result<u64> {
+fn tests_in(target: &BuildTarget) -> Result<u64> {
     let text = std::fs::read_to_string(&target.file)
         .map_err(|error| format!("{}: {error}", target.file.display()))?;
     Ok(text.lines().filter(|line| line.trim() == "#[test]").count() as u64)
 }
 
 /// Of the tests of these programs, those that ran, and all.
-fn shares(outcomes: &[Outcome]) -> (u64, u64) {
-    let first = |outcome: &&Outcome| outcome.job.seed == 0 && outcome.job.borrows == Borrows::Tree;
-    let mut sum = Counts::default();
+fn shares(outcomes: &[JobOutcome]) -> (u64, u64) {
+    let first =
+        |outcome: &&JobOutcome| outcome.job.seed == 0 && outcome.job.borrows == Borrows::Tree;
+    let mut sum = TestCounts::default();
     for outcome in outcomes.iter().filter(first) {
         sum.add(outcome.counts);
     }
@@ -182,10 +183,10 @@ fn shares(outcomes: &[Outcome]) -> (u64, u64) {
 /// that, and each is written down as soon as it is over.
 fn run(
     workspace: &Workspace,
-    step: &mut Step,
-    jobs: Vec<Job>,
+    step: &mut CheckStep,
+    jobs: Vec<SeededJob>,
     end: Option<Instant>,
-) -> Result<Vec<Outcome>> {
+) -> Result<Vec<JobOutcome>> {
     if !NEEDED.iter().all(|component| nightly::has(step, component)) {
         return Ok(Vec::new());
     }
@@ -226,10 +227,10 @@ fn run(
             });
         }
     });
-    let outcomes: Vec<Outcome> = outcomes
+    let outcomes: Vec<JobOutcome> = outcomes
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
-    for Outcome {
+    for JobOutcome {
         job, counts, wrong, ..
     } in &outcomes
     {
@@ -241,7 +242,7 @@ fn run(
     Ok(outcomes)
 }
 
-fn one(workspace: &Workspace, job: Job) -> Outcome {
+fn one(workspace: &Workspace, job: SeededJob) -> JobOutcome {
     let started = Instant::now();
     let mut command = cargo(workspace, job.package);
     match job.target.as_str() {
@@ -263,14 +264,14 @@ fn one(workspace: &Workspace, job: Job) -> Outcome {
     };
     let (counts, wrong) = match tool::heard(&mut command, hear) {
         Ok(seen) => {
-            let tally = Tally::read(&seen.lines);
+            let tally = CargoTally::read(&seen.lines);
             let ended = tally.groups.iter().all(|group| group.ended);
             let right = seen.ok && ended && !tally.groups.is_empty();
             (tally.sum(), (!right).then_some(seen.lines))
         }
-        Err(message) => (Counts::default(), Some(vec![message])),
+        Err(message) => (TestCounts::default(), Some(vec![message])),
     };
-    Outcome {
+    JobOutcome {
         job,
         counts,
         wrong,
@@ -279,7 +280,7 @@ fn one(workspace: &Workspace, job: Job) -> Outcome {
     }
 }
 
-impl Job {
+impl SeededJob {
     fn name(&self) -> String {
         let [package, target, borrows, seed] = self.fields();
         format!("{package} {target}, {borrows} Borrows, seed {seed}")
@@ -287,7 +288,7 @@ impl Job {
 
     /// These say which run it is.
     fn fields(&self) -> [String; 4] {
-        let Job {
+        let SeededJob {
             package,
             target,
             borrows,
@@ -307,16 +308,16 @@ impl Job {
     }
 }
 
-impl Outcome {
+impl JobOutcome {
     fn row(&self) -> String {
-        let Outcome {
+        let JobOutcome {
             job,
             counts,
             wrong,
             seconds,
             long: _,
         } = self;
-        let Counts {
+        let TestCounts {
             passed,
             failed,
             skipped,
@@ -334,7 +335,7 @@ impl Outcome {
 /// error that the program sees, as where a system refuses. The threads of a global pool live until
 /// the end, which Miri counts as a leak; leaks are the business of AddressSanitizer. What is known
 /// of old borrows is dropped often: that saves a quarter of the time under either model.
-fn flags(job: &Job) -> String {
+fn flags(job: &SeededJob) -> String {
     let model = match job.borrows {
         Borrows::Stacked => "",
         Borrows::Tree => "-Zmiri-tree-borrows ",
@@ -355,8 +356,8 @@ fn reason(lines: &[String]) -> &str {
 }
 
 /// One line for what went well, all lines for what did not.
-fn say(outcome: &Outcome) {
-    let Outcome {
+fn say(outcome: &JobOutcome) {
+    let JobOutcome {
         job,
         counts,
         wrong,
@@ -393,8 +394,8 @@ fn cargo(workspace: &Workspace, package: &str) -> Command {
 mod tests {
     use super::*;
 
-    fn job(borrows: Borrows, seed: u32) -> Job {
-        Job {
+    fn job(borrows: Borrows, seed: u32) -> SeededJob {
+        SeededJob {
             package: "roving",
             target: "lib".into(),
             borrows,
@@ -417,9 +418,9 @@ mod tests {
     fn the_table_has_the_fields_of_its_first_line() {
         let table = table(&Workspace::find().unwrap());
         assert_eq!(table.wrong_lines(), [""; 0]);
-        let outcome = Outcome {
+        let outcome = JobOutcome {
             job: job(Borrows::Tree, 2),
-            counts: Counts::default(),
+            counts: TestCounts::default(),
             wrong: None,
             seconds: 1.0,
             long: Vec::new(),
@@ -430,9 +431,9 @@ mod tests {
 
     #[test]
     fn each_test_counts_once_however_often_it_ran() {
-        let outcome = |borrows, seed, skipped| Outcome {
+        let outcome = |borrows, seed, skipped| JobOutcome {
             job: job(borrows, seed),
-            counts: Counts {
+            counts: TestCounts {
                 passed: 5,
                 failed: 1,
                 skipped,
@@ -454,7 +455,7 @@ mod tests {
         let workspace = Workspace::find().unwrap();
         for (package, target, _) in QUICK {
             let package = workspace.package(package).unwrap();
-            let is_it = |found: &Target| found.kind == "test" && found.name == target;
+            let is_it = |found: &BuildTarget| found.kind == "test" && found.name == target;
             assert!(
                 target == "lib" || package.targets.iter().any(is_it),
                 "{target}"

@@ -5,11 +5,12 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
-use crate::reading::Source;
-use crate::report::Step;
+use crate::reading::RustFile;
+use crate::report::CheckStep;
+use crate::watchdog::{self, Limits, ProgramEnd};
 use crate::workspace::Workspace;
 use crate::{Result, loom, reading, tool};
 
@@ -19,7 +20,11 @@ const VARIABLE: &str = "ROVING_MUTANT";
 /// How a source names an ordering, and a step.
 const MARKS: [&str; 2] = ["ord(\"", "mutant(\""];
 /// A mutant that makes its test run for longer than this, on a busy machine too, was not killed.
-const LIMIT: Duration = Duration::from_secs(900);
+const LIMITS: Limits = Limits {
+    silent: Duration::from_secs(900),
+    whole: Duration::from_secs(900),
+    group: false,
+};
 
 /// One line of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,29 +33,21 @@ struct Mutant {
     test: String,
 }
 
-/// How a test ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    Passed,
-    Failed,
-    TooLong,
-}
-
-pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     for package in loom::PACKAGES {
         check_package(workspace, package, step)?;
     }
     Ok(())
 }
 
-fn check_package(workspace: &Workspace, package: &str, step: &mut Step) -> Result<()> {
+fn check_package(workspace: &Workspace, package: &str, step: &mut CheckStep) -> Result<()> {
     let folder = workspace.root.join("crates").join(package);
     let list = std::fs::read_to_string(folder.join(LIST))
         .map_err(|error| format!("{package}/{LIST}: {error}"))?;
     let mutants = parse(&list)?;
     let mut used = BTreeSet::new();
     for path in reading::files(&folder.join("src"), &["rs"]) {
-        let source = Source::read(&path)?;
+        let source = RustFile::read(&path)?;
         used.extend(names(&source));
     }
     for complaint in compare(&mutants, &used) {
@@ -69,17 +66,17 @@ fn check_package(workspace: &Workspace, package: &str, step: &mut Step) -> Resul
                 continue;
             }
         };
-        if baseline.insert(test.clone()) && run(&program, &test, None)? != End::Passed {
+        if baseline.insert(test.clone()) && run(&program, &test, None)? != ProgramEnd::Success {
             step.fail(format!("{test} does not pass with its orderings whole"));
         }
         let end = run(&program, &test, Some(&mutant.name))?;
-        let word = if end == End::Failed {
+        let word = if end == ProgramEnd::Failure {
             "killed"
         } else {
             "SURVIVED"
         };
         println!("{:32} {:48} {word:>8}", mutant.name, mutant.test);
-        if end == End::Failed {
+        if end == ProgramEnd::Failure {
             step.counts.passed += 1;
         } else {
             step.counts.failed += 1;
@@ -105,7 +102,7 @@ fn parse(text: &str) -> Result<Vec<Mutant>> {
 }
 
 /// The names in `ord("name", …)` and `mutant("name")`, outside comments.
-fn names(source: &Source) -> Vec<String> {
+fn names(source: &RustFile) -> Vec<String> {
     let mut found = Vec::new();
     for (code, raw) in source.code.iter().zip(&source.raw) {
         for mark in MARKS {
@@ -172,40 +169,14 @@ fn resolve(name: &str, tests: &[String]) -> Result<String> {
     }
 }
 
-fn run(program: &Path, test: &str, mutant: Option<&str>) -> Result<End> {
+fn run(program: &Path, test: &str, mutant: Option<&str>) -> Result<ProgramEnd> {
     let mut command = Command::new(program);
     command.args(["--exact", test, "--test-threads", "1"]);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
     match mutant {
         Some(name) => command.env(VARIABLE, name),
         None => command.env_remove(VARIABLE),
     };
-    let mut child = command
-        .spawn()
-        .map_err(|error| format!("{}: {error}", program.display()))?;
-    wait(&mut child, LIMIT)
-}
-
-fn wait(child: &mut Child, limit: Duration) -> Result<End> {
-    let started = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
-            return Ok(if status.success() {
-                End::Passed
-            } else {
-                End::Failed
-            });
-        }
-        if started.elapsed() > limit {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Ok(End::TooLong);
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    Ok(watchdog::run(&mut command, LIMITS, false)?.end)
 }
 
 #[cfg(test)]
@@ -229,7 +200,7 @@ mod tests {
     #[test]
     fn names_stand_in_code_only() {
         let text = "// ord(\"comment\", Release)\nx.store(1, ord(\"real\", Release));\nword(\"other\");\nif mutant(\"step\") {}\n";
-        assert_eq!(names(&Source::new("a.rs".into(), text)), ["real", "step"]);
+        assert_eq!(names(&RustFile::new("a.rs".into(), text)), ["real", "step"]);
     }
 
     #[test]

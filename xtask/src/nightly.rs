@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use crate::cargo_test::Tally;
-use crate::report::Step;
+use crate::cargo_test::CargoTally;
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, features, tool};
 
@@ -46,7 +46,7 @@ pub(crate) const SANITIZED: [&str; 4] = ["roving", "roving-flow", "roving-gpu", 
 /// Runs the tests of those crates, or only some, under a sanitizer, without any suppression.
 pub(crate) fn sanitize(
     workspace: &Workspace,
-    step: &mut Step,
+    step: &mut CheckStep,
     sanitizer: &Sanitizer,
     only: &[String],
 ) -> Result<()> {
@@ -78,7 +78,7 @@ pub(crate) fn sanitize(
             .env("CARGO_PROFILE_TEST_OPT_LEVEL", "1")
             .env("CARGO_TARGET_DIR", workspace.target.join(sanitizer.name));
         let seen = tool::watch(&mut command)?;
-        Tally::read(&seen.lines).judge(&seen, step);
+        CargoTally::read(&seen.lines).judge(&seen, step);
         let title = sanitizer.title;
         let is_report = |line: &&String| {
             line.contains(&format!("WARNING: {title}"))
@@ -103,7 +103,7 @@ const PAIRS_MINUTES: &str = "10";
 /// failure with a name.
 fn pairs(
     workspace: &Workspace,
-    step: &mut Step,
+    step: &mut CheckStep,
     sanitizer: &Sanitizer,
     triple: &str,
 ) -> Result<()> {
@@ -162,7 +162,7 @@ fn is_here(component: &str) -> bool {
 }
 
 /// Whether the nightly toolchain has this component; if not, the check is skipped.
-pub(crate) fn has(step: &mut Step, component: &str) -> bool {
+pub(crate) fn has(step: &mut CheckStep, component: &str) -> bool {
     let found = is_here(component);
     if !found {
         step.skip(format!(

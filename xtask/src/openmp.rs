@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::kept::Kept;
-use crate::report::{self, Report, Step};
+use crate::kept::LastRuns;
+use crate::report::{self, CheckReport, CheckStep};
 use crate::workspace::Workspace;
 use crate::{Result, install, results, tool};
 
@@ -24,7 +24,7 @@ const PICTURE: &str = "openmp/in.ppm";
 
 /// How often, and with how many threads.
 #[derive(clap::Args)]
-pub(crate) struct Plan {
+pub(crate) struct RoundPlan {
     /// How often each runs with both, in turn
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
@@ -41,7 +41,7 @@ fn processors() -> usize {
 }
 
 /// How a program comes to be, and runs.
-enum How {
+enum ProgramRecipe {
     /// A function of `learn.py` with this name, if Python has the module.
     Python(&'static str, &'static str),
     /// `gm convert`, with these words between the picture and the output.
@@ -55,12 +55,12 @@ enum How {
         &'static [&'static str],
     ),
 }
-use How::{Built, Picture, Python, Script};
+use ProgramRecipe::{Built, Picture, Python, Script};
 
 const C: &[&str] = &["gcc"];
 const FORTRAN: &[&str] = &["gfortran", "gfortran-14", "gfortran-13", "gfortran-12"];
 
-const PROGRAMS: [(&str, How); 16] = [
+const PROGRAMS: [(&str, ProgramRecipe); 16] = [
     ("scikit-learn k-means", Python("sklearn", "k_means")),
     ("scikit-learn boosting", Python("sklearn", "boosting")),
     ("scikit-learn neighbours", Python("sklearn", "neighbours")),
@@ -83,35 +83,35 @@ const PROGRAMS: [(&str, How); 16] = [
 ];
 
 /// A program that is there: its version, its words, and its threads.
-struct Ready {
+struct ReadyProgram {
     version: String,
     words: Vec<String>,
     threads: usize,
 }
 
 /// The outcome of a run.
-struct Run {
+struct TimedRun {
     bytes: Vec<u8>,
     seconds: f64,
     of_processors: f64,
 }
 
 /// A row for each program and number of threads.
-fn table(workspace: &Workspace) -> Kept {
-    Kept::at(workspace, TABLE, HEAD, 2..4)
+fn table(workspace: &Workspace) -> LastRuns {
+    LastRuns::at(workspace, TABLE, HEAD, 2..4)
 }
 
 /// The verb, as the one step.
-pub(crate) fn verb(workspace: &Workspace, report: &mut Report, plan: &Plan) {
+pub(crate) fn verb(workspace: &Workspace, report: &mut CheckReport, plan: &RoundPlan) {
     report.step("openmp", |step| check(workspace, step, plan));
 }
 
-fn check(workspace: &Workspace, step: &mut Step, plan: &Plan) -> Result<()> {
+fn check(workspace: &Workspace, step: &mut CheckStep, plan: &RoundPlan) -> Result<()> {
     let prefix = workspace.target.join("openmp/prefix");
     install::install(workspace, &prefix, true)?;
     let ours = prefix.join("lib/libroving_omp.so");
     write(&workspace.target.join(PICTURE), &picture())?;
-    let meant = |(name, _): &&(&str, How)| name.contains(&plan.only);
+    let meant = |(name, _): &&(&str, ProgramRecipe)| name.contains(&plan.only);
     for (name, how) in PROGRAMS.iter().filter(meant) {
         // What does not run with libgomp either is no fault of ours.
         let ready = ready(workspace, how, plan.threads);
@@ -128,7 +128,7 @@ fn check(workspace: &Workspace, step: &mut Step, plan: &Plan) -> Result<()> {
             Ok(true) => match compared(&ready, &ours, plan.rounds) {
                 Err(why) => step.fail(format!("{name}: {why}")),
                 Ok(fields) => {
-                    let Ready {
+                    let ReadyProgram {
                         version, threads, ..
                     } = &ready;
                     let row = format!("{name},{threads},{version},{fields}");
@@ -163,7 +163,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// The program, if all that it needs is there; or the name of what is missing.
-fn ready(workspace: &Workspace, how: &How, threads: usize) -> Result<Ready> {
+fn ready(workspace: &Workspace, how: &ProgramRecipe, threads: usize) -> Result<ReadyProgram> {
     let source = |name: &str| workspace.root.join(SOURCES).join(name);
     let text = |path: PathBuf| path.display().to_string();
     let (version, words) = match how {
@@ -222,7 +222,7 @@ fn ready(workspace: &Workspace, how: &How, threads: usize) -> Result<Ready> {
             (format!("{compiler} {version}"), vec![text(program)])
         }
     };
-    Ok(Ready {
+    Ok(ReadyProgram {
         version,
         words,
         threads,
@@ -238,7 +238,7 @@ fn first(program: &str, words: &[&str]) -> Option<String> {
 }
 
 /// Whether the program comes to call OpenMP, and the dynamic linker gives it ours.
-fn is_ours(workspace: &Workspace, ready: &Ready, ours: &Path) -> Result<bool> {
+fn is_ours(workspace: &Workspace, ready: &ReadyProgram, ours: &Path) -> Result<bool> {
     let told = |error: std::io::Error| error.to_string();
     let folder = workspace.target.join("openmp/linker");
     if folder.exists() {
@@ -271,7 +271,7 @@ fn is_bound(told: &str) -> bool {
     })
 }
 
-fn command(ready: &Ready, ours: Option<&Path>) -> Command {
+fn command(ready: &ReadyProgram, ours: Option<&Path>) -> Command {
     let mut command = Command::new("timeout");
     command.args([SECONDS, "env"]);
     command.arg(format!("OMP_NUM_THREADS={}", ready.threads));
@@ -285,7 +285,7 @@ fn command(ready: &Ready, ours: Option<&Path>) -> Command {
     command
 }
 
-fn run(ready: &Ready, ours: Option<&Path>) -> Result<Run> {
+fn run(ready: &ReadyProgram, ours: Option<&Path>) -> Result<TimedRun> {
     let (before, began) = (report::used(), Instant::now());
     let output = command(ready, ours)
         .output()
@@ -295,7 +295,7 @@ fn run(ready: &Ready, ours: Option<&Path>) -> Result<Run> {
         let which = if ours.is_some() { "ours" } else { "libgomp" };
         return Err(format!("with {which}: {}", output.status));
     }
-    Ok(Run {
+    Ok(TimedRun {
         bytes: output.stdout,
         seconds,
         of_processors: report::since(before).ok_or("the system tells no times of processors")?,
@@ -303,7 +303,7 @@ fn run(ready: &Ready, ours: Option<&Path>) -> Result<Run> {
 }
 
 /// The fields of a row that say how both compare.
-fn compared(ready: &Ready, ours: &Path, rounds: u32) -> Result<String> {
+fn compared(ready: &ReadyProgram, ours: &Path, rounds: u32) -> Result<String> {
     let mut runs = Vec::new();
     for _ in 0..rounds {
         runs.push((run(ready, None)?, run(ready, Some(ours))?));
@@ -313,7 +313,10 @@ fn compared(ready: &Ready, ours: &Path, rounds: u32) -> Result<String> {
     let repeats = yes(runs.iter().all(|(theirs, _)| theirs.bytes == first));
     let same = yes(runs.iter().all(|(_, ours)| ours.bytes == first));
     let mut row = format!("{repeats},{same}");
-    for of in [|run: &Run| run.seconds, |run: &Run| run.of_processors] {
+    for of in [
+        |run: &TimedRun| run.seconds,
+        |run: &TimedRun| run.of_processors,
+    ] {
         let theirs = median(runs.iter().map(|pair| of(&pair.0)));
         let ours = median(runs.iter().map(|pair| of(&pair.1)));
         let ratio = median(runs.iter().map(|pair| of(&pair.1) / of(&pair.0)));

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::cargo_test::Tally;
-use crate::report::{Counts, Step};
-use crate::watchdog::{self, End, Limits, Seen};
+use crate::cargo_test::CargoTally;
+use crate::report::{CheckStep, TestCounts};
+use crate::watchdog::{self, Limits, ProgramEnd, WatchedOutput};
 use crate::{Result, tool};
 
 /// No test of Rayon or of the packages downstream is silent for so long, even on a busy machine.
@@ -37,7 +37,7 @@ const HANGS_MAX: usize = 3;
 
 /// A built test program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Program {
+pub(crate) struct TestProgram {
     /// Its root file, from its package.
     pub(crate) name: String,
     /// Folder of its package.
@@ -45,7 +45,7 @@ pub(crate) struct Program {
     path: PathBuf,
 }
 
-impl Program {
+impl TestProgram {
     /// Whether it belongs to the package in this folder.
     pub(crate) fn is_in(&self, folder: &Path) -> bool {
         self.folder == folder
@@ -54,21 +54,21 @@ impl Program {
 
 /// A test that did not pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct FailedTest {
     pub(crate) test: String,
     pub(crate) why: &'static str,
 }
 
 /// The outcome of a program, or of several.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outcome {
-    pub(crate) counts: Counts,
-    pub(crate) failures: Vec<Failure>,
+pub(crate) struct TestOutcome {
+    pub(crate) counts: TestCounts,
+    pub(crate) failures: Vec<FailedTest>,
     pub(crate) took: Duration,
 }
 
-impl Outcome {
-    pub(crate) fn add(&mut self, other: Outcome) {
+impl TestOutcome {
+    pub(crate) fn add(&mut self, other: TestOutcome) {
         self.counts.add(other.counts);
         self.failures.extend(other.failures);
         self.took += other.took;
@@ -76,16 +76,16 @@ impl Outcome {
 
     fn fails(&mut self, test: &str, why: &'static str) {
         self.counts.failed += 1;
-        self.failures.push(Failure {
+        self.failures.push(FailedTest {
             test: test.to_owned(),
             why,
         });
     }
 
     /// Puts counts and failures into a step.
-    pub(crate) fn judge(&self, part: &str, step: &mut Step) {
+    pub(crate) fn judge(&self, part: &str, step: &mut CheckStep) {
         step.counts.add(self.counts);
-        for Failure { test, why } in &self.failures {
+        for FailedTest { test, why } in &self.failures {
             step.fail(format!("{part}: {test} {why}"));
         }
         if self.counts.passed == 0 {
@@ -95,8 +95,8 @@ impl Outcome {
 }
 
 /// A line about the time and the counts.
-pub(crate) fn told(outcome: &Outcome) -> String {
-    let Counts {
+pub(crate) fn told(outcome: &TestOutcome) -> String {
+    let TestCounts {
         passed,
         failed,
         skipped,
@@ -108,19 +108,19 @@ pub(crate) fn told(outcome: &Outcome) -> String {
 /// Runs `cargo test --no-run` as the command says, and gives what it built, and what cargo said.
 ///
 /// A patch that cargo does not use is an error: the tests would prove nothing.
-pub(crate) fn build(command: &mut Command) -> Result<(Vec<Program>, Vec<String>)> {
+pub(crate) fn build(command: &mut Command) -> Result<(Vec<TestProgram>, Vec<String>)> {
     command.args(["--no-run", "--message-format=json-render-diagnostics"]);
     let seen = watchdog::run(command, BUILD, false)?;
     if let Some(line) = unused_patch(seen.lines()) {
         return Err(line);
     }
-    if seen.end != End::Success {
+    if seen.end != ProgramEnd::Success {
         for line in &seen.err {
             println!("{line}");
         }
         return Err(unbuilt(&tool::shown(command), &seen));
     }
-    let programs: Vec<Program> = seen.out.iter().filter_map(|line| program(line)).collect();
+    let programs: Vec<TestProgram> = seen.out.iter().filter_map(|line| program(line)).collect();
     if programs.is_empty() {
         return Err("cargo built no test program".into());
     }
@@ -128,7 +128,7 @@ pub(crate) fn build(command: &mut Command) -> Result<(Vec<Program>, Vec<String>)
 }
 
 /// Why that command has built nothing, and what to do.
-fn unbuilt(command: &str, seen: &Seen) -> String {
+fn unbuilt(command: &str, seen: &WatchedOutput) -> String {
     if let Some(how) = seen.end.overdue() {
         return format!(
             "`{command}` {how}, so it was ended as one that hangs; what it has built is kept: run it \
@@ -151,7 +151,7 @@ pub(crate) fn unused_patch<'a>(mut lines: impl Iterator<Item = &'a String>) -> O
 }
 
 /// A message of cargo about a test program.
-fn program(line: &str) -> Option<Program> {
+fn program(line: &str) -> Option<TestProgram> {
     let value: Value = serde_json::from_str(line).ok()?;
     if value["reason"] != "compiler-artifact" || value["profile"]["test"] != true {
         return None;
@@ -159,7 +159,7 @@ fn program(line: &str) -> Option<Program> {
     let folder = Path::new(value["manifest_path"].as_str()?).parent()?;
     let file = Path::new(value["target"]["src_path"].as_str()?);
     let name = file.strip_prefix(folder).unwrap_or(file);
-    Some(Program {
+    Some(TestProgram {
         name: name.to_string_lossy().replace('\\', "/"),
         folder: folder.to_owned(),
         path: PathBuf::from(value["executable"].as_str()?),
@@ -168,17 +168,17 @@ fn program(line: &str) -> Option<Program> {
 
 /// Runs a program with these words for libtest. Tests that were not finished when it hung or died
 /// are run again, each alone, so that the one to blame has a name.
-pub(crate) fn run(program: &Program, words: &[&str], show: bool) -> Result<Outcome> {
+pub(crate) fn run(program: &TestProgram, words: &[&str], show: bool) -> Result<TestOutcome> {
     run_within(program, words, show, [RUN, ALONE])
 }
 
 /// The limits are those of the whole program, and of one test alone.
 fn run_within(
-    program: &Program,
+    program: &TestProgram,
     words: &[&str],
     show: bool,
     [whole, alone]: [Limits; 2],
-) -> Result<Outcome> {
+) -> Result<TestOutcome> {
     let seen = watchdog::run(&mut command(program, words), whole, show)?;
     let results = Results::read(&seen.out);
     let mut outcome = results.outcome(&seen);
@@ -218,7 +218,7 @@ fn run_within(
 }
 
 /// The program as cargo would start it.
-pub(crate) fn command(program: &Program, words: &[&str]) -> Command {
+pub(crate) fn command(program: &TestProgram, words: &[&str]) -> Command {
     let mut command = Command::new(&program.path);
     command
         .args(words)
@@ -227,10 +227,10 @@ pub(crate) fn command(program: &Program, words: &[&str]) -> Command {
     command
 }
 
-fn ending(seen: &Seen) -> String {
+fn ending(seen: &WatchedOutput) -> String {
     match (seen.end.overdue(), seen.end) {
         (Some(how), _) => format!("{how}: ended"),
-        (None, End::Success) => "left without a result".into(),
+        (None, ProgramEnd::Success) => "left without a result".into(),
         (None, _) => format!(
             "died; its last words: {}",
             seen.err.last().map(String::as_str).unwrap_or("none")
@@ -239,7 +239,7 @@ fn ending(seen: &Seen) -> String {
 }
 
 /// The names of the tests that these words choose; none where the program is not one of libtest.
-fn listed(program: &Program, words: &[&str]) -> Result<Vec<String>> {
+fn listed(program: &TestProgram, words: &[&str]) -> Result<Vec<String>> {
     let words = [words, &["--list", "--format", "terse"]].concat();
     let seen = watchdog::run(&mut command(program, &words), ALONE, false)?;
     let names = seen
@@ -250,7 +250,7 @@ fn listed(program: &Program, words: &[&str]) -> Result<Vec<String>> {
 }
 
 /// The documentation tests of a package, as the command says.
-pub(crate) fn run_docs(command: &mut Command, show: bool) -> Result<Outcome> {
+pub(crate) fn run_docs(command: &mut Command, show: bool) -> Result<TestOutcome> {
     let seen = watchdog::run(command, RUN, show)?;
     if let Some(line) = unused_patch(seen.lines()) {
         return Err(line);
@@ -276,7 +276,7 @@ pub(crate) fn run_docs(command: &mut Command, show: bool) -> Result<Outcome> {
 /// The results that libtest printed, test by test.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Results {
-    lines: Vec<(String, Verdict)>,
+    lines: Vec<(String, TestVerdict)>,
     /// Tests that were still running after a minute.
     warned: Vec<String>,
     /// Its last line was seen.
@@ -284,7 +284,7 @@ struct Results {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum TestVerdict {
     Passed,
     Failed,
     Ignored,
@@ -323,26 +323,26 @@ impl Results {
         self.warned.iter().filter(open).map(String::as_str)
     }
 
-    fn outcome(&self, seen: &Seen) -> Outcome {
-        let mut outcome = Outcome {
+    fn outcome(&self, seen: &WatchedOutput) -> TestOutcome {
+        let mut outcome = TestOutcome {
             took: seen.took,
-            ..Outcome::default()
+            ..TestOutcome::default()
         };
         for (name, verdict) in &self.lines {
             match verdict {
-                Verdict::Passed => outcome.counts.passed += 1,
-                Verdict::Ignored => outcome.counts.skipped += 1,
-                Verdict::Failed => outcome.fails(name, "failed"),
+                TestVerdict::Passed => outcome.counts.passed += 1,
+                TestVerdict::Ignored => outcome.counts.skipped += 1,
+                TestVerdict::Failed => outcome.fails(name, "failed"),
             }
         }
         if self.ended {
             // The sums of libtest itself; lines may have been broken by what a test wrote.
-            outcome.counts = Tally::read(&seen.out).sum();
+            outcome.counts = CargoTally::read(&seen.out).sum();
             let unnamed = outcome
                 .counts
                 .failed
                 .saturating_sub(outcome.failures.len() as u64);
-            outcome.failures.extend((0..unnamed).map(|_| Failure {
+            outcome.failures.extend((0..unnamed).map(|_| FailedTest {
                 test: "a test without a name".into(),
                 why: "failed",
             }));
@@ -351,11 +351,11 @@ impl Results {
     }
 }
 
-fn verdict(word: &str) -> Option<Verdict> {
+fn verdict(word: &str) -> Option<TestVerdict> {
     match word.split([' ', ',', '(']).next()? {
-        "ok" => Some(Verdict::Passed),
-        "FAILED" => Some(Verdict::Failed),
-        "ignored" => Some(Verdict::Ignored),
+        "ok" => Some(TestVerdict::Passed),
+        "FAILED" => Some(TestVerdict::Failed),
+        "ignored" => Some(TestVerdict::Ignored),
         _ => None,
     }
 }
@@ -375,8 +375,8 @@ mod tests {
         text.lines().map(str::to_owned).collect()
     }
 
-    fn seen(text: &str, end: End) -> Seen {
-        Seen {
+    fn seen(text: &str, end: ProgramEnd) -> WatchedOutput {
+        WatchedOutput {
             end,
             out: lines(text),
             err: Vec::new(),
@@ -385,8 +385,8 @@ mod tests {
         }
     }
 
-    fn counts(passed: u64, failed: u64, skipped: u64) -> Counts {
-        Counts {
+    fn counts(passed: u64, failed: u64, skipped: u64) -> TestCounts {
+        TestCounts {
             passed,
             failed,
             skipped,
@@ -402,10 +402,10 @@ mod tests {
         let results = Results::read(&lines(WHOLE));
         assert!(results.ended);
         assert_eq!(results.finished().collect::<Vec<_>>(), ["a", "b", "c", "d"]);
-        let outcome = results.outcome(&seen(WHOLE, End::Failure));
+        let outcome = results.outcome(&seen(WHOLE, ProgramEnd::Failure));
         assert_eq!(outcome.counts, counts(2, 1, 1));
         assert_eq!(outcome.failures[0].test, "d");
-        let mut step = Step::default();
+        let mut step = CheckStep::default();
         outcome.judge("part", &mut step);
         assert_eq!(step.complaints, ["part: d failed"]);
     }
@@ -418,7 +418,7 @@ mod tests {
         let results = Results::read(&lines(text));
         assert!(!results.ended);
         assert_eq!(results.slow().collect::<Vec<_>>(), ["b"]);
-        let outcome = results.outcome(&seen(text, End::Silent(Duration::ZERO)));
+        let outcome = results.outcome(&seen(text, ProgramEnd::Silent(Duration::ZERO)));
         assert_eq!(outcome.counts, counts(2, 0, 0));
     }
 
@@ -437,7 +437,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn tests_that_hang_or_end_their_program_are_told_apart() {
-        let program = Program {
+        let program = TestProgram {
             name: "fake".into(),
             folder: ".".into(),
             path: "sh".into(),
@@ -463,11 +463,11 @@ mod tests {
 
     #[test]
     fn a_build_that_fails_says_what_was_run_and_why() {
-        let mut built = seen("", End::TooLong(Duration::from_secs(7)));
+        let mut built = seen("", ProgramEnd::TooLong(Duration::from_secs(7)));
         let told = unbuilt("cargo test --no-run", &built);
         assert!(told.starts_with("`cargo test --no-run` still ran after 7 s"));
         assert!(told.contains("run it by itself"), "{told}");
-        built.end = End::Failure;
+        built.end = ProgramEnd::Failure;
         built.err = lines("warning: a\nerror: b\nerror: c");
         let told = unbuilt("cargo", &built);
         assert_eq!(told, "`cargo` does not build: error: b");
@@ -475,8 +475,8 @@ mod tests {
 
     #[test]
     fn a_part_in_which_nothing_passed_fails() {
-        let mut step = Step::default();
-        Outcome::default().judge("empty", &mut step);
+        let mut step = CheckStep::default();
+        TestOutcome::default().judge("empty", &mut step);
         assert_eq!(step.complaints, ["empty: no test passed"]);
     }
 
@@ -484,7 +484,7 @@ mod tests {
     fn a_failure_whose_line_was_broken_is_still_named() {
         let text =
             "test a ... noise\ntest result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured";
-        let outcome = Results::read(&lines(text)).outcome(&seen(text, End::Failure));
+        let outcome = Results::read(&lines(text)).outcome(&seen(text, ProgramEnd::Failure));
         assert_eq!(outcome.counts.failed, 1);
         assert_eq!(outcome.failures.len(), 1);
     }

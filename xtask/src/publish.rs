@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::report::Step;
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, tool};
 
@@ -37,7 +37,7 @@ const SAID: [&str; 8] = [
 /// For our own tools only, and so in no package.
 const OURS: [&str; 4] = ["tests/", "examples/", "loom.txt", "mutants.txt"];
 
-pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     for package in &workspace.packages {
         let path = package.dir.join("Cargo.toml");
         let manifest = std::fs::read_to_string(&path)
@@ -116,7 +116,7 @@ fn judge(
     name: &str,
     folder: &str,
     archive: &Path,
-    step: &mut Step,
+    step: &mut CheckStep,
 ) -> Result<()> {
     let listed = tool::output(Command::new("tar").arg("-tzf").arg(archive))?;
     let prefix = format!("{folder}/");

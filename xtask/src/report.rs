@@ -7,14 +7,14 @@ use crate::Result;
 
 /// Tests counted by one check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct TestCounts {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
     pub(crate) skipped: u64,
 }
 
-impl Counts {
-    pub(crate) fn add(&mut self, other: Counts) {
+impl TestCounts {
+    pub(crate) fn add(&mut self, other: TestCounts) {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped += other.skipped;
@@ -23,15 +23,15 @@ impl Counts {
 
 /// One check while it runs: its tests, and why it failed or was left out.
 #[derive(Debug, Default)]
-pub(crate) struct Step {
-    pub(crate) counts: Counts,
+pub(crate) struct CheckStep {
+    pub(crate) counts: TestCounts,
     pub(crate) complaints: Vec<String>,
     pub(crate) skips: Vec<String>,
     /// It was not run, since it has passed on the same files: how many tests, and when.
     pub(crate) kept: Option<(u64, String)>,
 }
 
-impl Step {
+impl CheckStep {
     /// The check fails, with this reason.
     pub(crate) fn fail(&mut self, reason: impl Into<String>) {
         self.complaints.push(reason.into());
@@ -48,7 +48,7 @@ impl Step {
     }
 
     /// Its tests. A check that failed without a failed test counts as one failed test.
-    fn judged(&self) -> Counts {
+    fn judged(&self) -> TestCounts {
         let mut counts = self.counts;
         if counts.failed == 0 && !self.complaints.is_empty() {
             counts.failed = 1;
@@ -61,7 +61,7 @@ impl Step {
         match (self.complaints.is_empty(), self.skips.is_empty()) {
             _ if self.kept.is_some() => "kept",
             (false, _) => "FAILED",
-            (true, false) if self.counts == Counts::default() => "skipped",
+            (true, false) if self.counts == TestCounts::default() => "skipped",
             (true, _) => "ok",
         }
     }
@@ -69,19 +69,19 @@ impl Step {
 
 /// One check that has ended.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct EndedStep {
     pub(crate) name: String,
     pub(crate) took: Duration,
     /// Seconds of processors that its programs used, where the system tells.
     pub(crate) used: Option<f64>,
-    pub(crate) step: Step,
+    pub(crate) step: CheckStep,
 }
 
 /// All checks of one call.
-pub(crate) struct Report {
+pub(crate) struct CheckReport {
     started: Instant,
     used: Option<f64>,
-    lines: Vec<Line>,
+    lines: Vec<EndedStep>,
 }
 
 /// Seconds of processors that the programs used that this one has started and seen end. Linux
@@ -108,9 +108,9 @@ fn shown(used: Option<f64>) -> String {
         .unwrap_or_default()
 }
 
-impl Report {
+impl CheckReport {
     pub(crate) fn new() -> Self {
-        Report {
+        CheckReport {
             started: Instant::now(),
             used: used(),
             lines: Vec::new(),
@@ -118,10 +118,10 @@ impl Report {
     }
 
     /// Runs one check. An error inside it fails this check and no other.
-    pub(crate) fn step(&mut self, name: &str, check: impl FnOnce(&mut Step) -> Result<()>) {
+    pub(crate) fn step(&mut self, name: &str, check: impl FnOnce(&mut CheckStep) -> Result<()>) {
         println!("\n== {name}");
         let (started, before) = (Instant::now(), used());
-        let mut step = Step::default();
+        let mut step = CheckStep::default();
         if let Err(message) = check(&mut step) {
             step.fail(message);
         }
@@ -137,7 +137,7 @@ impl Report {
                       and tools that it uses has changed; `--anew` runs it"
             );
         }
-        self.lines.push(Line {
+        self.lines.push(EndedStep {
             name: name.to_owned(),
             took: started.elapsed(),
             used: since(before),
@@ -146,18 +146,18 @@ impl Report {
     }
 
     /// The checks that have ended.
-    pub(crate) fn lines(&self) -> &[Line] {
+    pub(crate) fn lines(&self) -> &[EndedStep] {
         &self.lines
     }
 
     /// Adds checks that another process has run.
-    pub(crate) fn hear(&mut self, lines: Vec<Line>) {
+    pub(crate) fn hear(&mut self, lines: Vec<EndedStep>) {
         self.lines.extend(lines);
     }
 
     /// The sum, in which a part that was left out is a skipped test.
-    pub(crate) fn sum(&self) -> Counts {
-        let mut sum = Counts::default();
+    pub(crate) fn sum(&self) -> TestCounts {
+        let mut sum = TestCounts::default();
         for line in &self.lines {
             let mut counts = line.step.judged();
             counts.skipped += line.step.skips.len() as u64;
@@ -188,10 +188,10 @@ impl Report {
     /// The last check in one line, to be kept: outcome, tests that passed, failed and were ignored,
     /// parts left out, seconds.
     pub(crate) fn last(&self) -> String {
-        let Some(Line { took, step, .. }) = self.lines.last() else {
+        let Some(EndedStep { took, step, .. }) = self.lines.last() else {
             return String::new();
         };
-        let Counts {
+        let TestCounts {
             passed,
             failed,
             skipped,
@@ -207,7 +207,7 @@ impl Report {
     fn table(&self) -> String {
         let mut table = String::new();
         for line in &self.lines {
-            let Line {
+            let EndedStep {
                 name,
                 took,
                 used,
@@ -216,8 +216,8 @@ impl Report {
             let verdict = step.outcome();
             let seconds = took.as_secs_f64();
             let _ = write!(table, "{verdict:8}{name:14}{seconds:7.1} s{}", shown(*used));
-            if step.counts != Counts::default() {
-                let Counts {
+            if step.counts != TestCounts::default() {
+                let TestCounts {
                     passed,
                     failed,
                     skipped,
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_failed_check_without_failed_tests_counts_as_one() {
-        let mut report = Report::new();
+        let mut report = CheckReport::new();
         report.step("fmt", |step| {
             step.fail("not formatted");
             step.fail("twice");
@@ -270,7 +270,7 @@ mod tests {
         report.step("broken", |_| Err("no such program".into()));
         assert_eq!(
             report.sum(),
-            Counts {
+            TestCounts {
                 passed: 0,
                 failed: 2,
                 skipped: 0
@@ -287,9 +287,9 @@ mod tests {
 
     #[test]
     fn tests_and_skips_are_summed() {
-        let mut report = Report::new();
+        let mut report = CheckReport::new();
         report.step("test", |step| {
-            step.counts = Counts {
+            step.counts = TestCounts {
                 passed: 7,
                 failed: 1,
                 skipped: 2,
@@ -303,7 +303,7 @@ mod tests {
         });
         assert_eq!(
             report.sum(),
-            Counts {
+            TestCounts {
                 passed: 7,
                 failed: 1,
                 skipped: 3

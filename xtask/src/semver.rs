@@ -5,7 +5,7 @@
 
 use std::process::Command;
 
-use crate::report::Step;
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, publish, tool};
 
@@ -20,7 +20,7 @@ enum Baseline {
     Untagged(String),
 }
 
-pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     if !tool::works(TOOL, &["semver-checks", "--version"]) {
         let mut install = workspace.cargo(&["install", TOOL, "--locked"]);
         install.env("CARGO_TARGET_DIR", workspace.target.join("semver-tool"));

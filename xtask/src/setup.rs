@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::report::Step;
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, emulated, features, tool};
 
@@ -83,7 +83,7 @@ const WANTED: [Wanted; 12] = [
 ];
 
 /// Installs what is missing where it may, and says plainly what stays missing.
-pub(crate) fn prepare(workspace: &Workspace, step: &mut Step, no_install: bool) -> Result<()> {
+pub(crate) fn prepare(workspace: &Workspace, step: &mut CheckStep, no_install: bool) -> Result<()> {
     toolchain(workspace, step, no_install);
     let missing: Vec<&Wanted> = WANTED.iter().filter(|wanted| !(wanted.present)()).collect();
     if missing.is_empty() {
@@ -107,7 +107,7 @@ pub(crate) fn prepare(workspace: &Workspace, step: &mut Step, no_install: bool) 
 }
 
 /// rustfmt and clippy: without them two checks cannot be done, so their lack is a failure.
-fn toolchain(workspace: &Workspace, step: &mut Step, no_install: bool) {
+fn toolchain(workspace: &Workspace, step: &mut CheckStep, no_install: bool) {
     for component in ["rustfmt", "clippy"] {
         let sub = if component == "rustfmt" {
             "fmt"

@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::cargo_test::{Tally, is_warning};
-use crate::programs::{self, Program};
-use crate::report::Step;
-use crate::watchdog::{self, End, Limits, Seen};
-use crate::workspace::{Target, Workspace};
+use crate::cargo_test::{CargoTally, is_warning};
+use crate::programs::{self, TestProgram};
+use crate::report::CheckStep;
+use crate::watchdog::{self, Limits, ProgramEnd, WatchedOutput};
+use crate::workspace::{BuildTarget, Workspace};
 use crate::{Result, features, lint, tool};
 
 /// No test is silent for so long, even on a busy machine: those that might hang end themselves, and
@@ -34,13 +34,13 @@ const SLOWEST: usize = 12;
 const ABSENCE: [&str; 2] = ["cfg!(feature", "not(feature"];
 
 /// One program, and what came of it.
-struct Ran {
+struct RanProgram {
     name: String,
-    seen: Result<Seen>,
+    seen: Result<WatchedOutput>,
 }
 
 /// All tests with all features, the documentation's among them; then those about absent features.
-pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     if !features::has_vulkan() {
         step.skip("no software driver of Vulkan (mesa-vulkan-drivers): its tests find no device");
     }
@@ -55,7 +55,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     run(workspace, step, &mut workspace.cargo(&all), &[])?;
     let mut docs = workspace.cargo(&all);
     let seen = tool::watch(docs.args(["--doc", "--no-fail-fast"]))?;
-    Tally::read(&seen.lines).judge(&seen, step);
+    CargoTally::read(&seen.lines).judge(&seen, step);
     absence(workspace, step)
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
 const ALL_CASES: &str = "ROVING_DEEP";
 
 /// All tests with all features and with all their cases.
-pub(crate) fn all_cases(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn all_cases(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     let with = features::buildable(workspace);
     let mut command = workspace.cargo(&["test", "--workspace", "--features", &with]);
     run(workspace, step, &mut command, &[(ALL_CASES, "1")])
@@ -71,13 +71,13 @@ pub(crate) fn all_cases(workspace: &Workspace, step: &mut Step) -> Result<()> {
 
 /// Lints and tests without any optional feature, and those of the whole lab without devices and
 /// ranks.
-pub(crate) fn plain(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn plain(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     lint::lint(workspace, step, &["--workspace", "--all-targets"])?;
     let all = ["test", "--workspace"];
     run(workspace, step, &mut workspace.cargo(&all), &[])?;
     let mut docs = workspace.cargo(&all);
     let seen = tool::watch(docs.args(["--doc", "--no-fail-fast"]))?;
-    Tally::read(&seen.lines).judge(&seen, step);
+    CargoTally::read(&seen.lines).judge(&seen, step);
     let lab = ["test", "-p", "roving-lab", "--features", features::LAB];
     run(workspace, step, &mut workspace.cargo(&lab), &[])
 }
@@ -110,7 +110,7 @@ pub(crate) fn binary(workspace: &Workspace, name: &str) -> Result<PathBuf> {
 
 /// The tests of the packages that have features, without them: those inside each library, and the
 /// programs whose source asks whether a feature is on. Where diagnostics can be left out, they are.
-fn absence(workspace: &Workspace, step: &mut Step) -> Result<()> {
+fn absence(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     let mut asking = 0;
     for (silent, without) in [(false, &[][..]), (true, &["--no-default-features"])] {
         let mut command = workspace.cargo(&["test", "--lib"]);
@@ -141,7 +141,7 @@ fn absence(workspace: &Workspace, step: &mut Step) -> Result<()> {
 }
 
 /// Whether a test program asks whether a feature is on.
-fn asks(target: &Target) -> Result<bool> {
+fn asks(target: &BuildTarget) -> Result<bool> {
     let text = fs::read_to_string(&target.file)
         .map_err(|error| format!("{}: {error}", target.file.display()))?;
     Ok(ABSENCE.iter().any(|words| text.contains(words)))
@@ -150,7 +150,7 @@ fn asks(target: &Target) -> Result<bool> {
 /// Builds the test programs of that call of cargo and runs them.
 fn run(
     workspace: &Workspace,
-    step: &mut Step,
+    step: &mut CheckStep,
     command: &mut Command,
     with: &[(&str, &str)],
 ) -> Result<()> {
@@ -163,13 +163,13 @@ fn run(
     let number = programs.len();
     println!("{number} test programs are built");
     let mut ran = in_lanes(workspace, programs, with);
-    for Ran { name, seen } in &ran {
+    for RanProgram { name, seen } in &ran {
         match seen {
             Ok(seen) => judge(name, seen, step),
             Err(message) => step.fail(format!("{name}: {message}")),
         }
     }
-    let took = |ran: &Ran| ran.seen.as_ref().map_or(Duration::ZERO, |seen| seen.took);
+    let took = |ran: &RanProgram| ran.seen.as_ref().map_or(Duration::ZERO, |seen| seen.took);
     ran.sort_by_key(|one| std::cmp::Reverse(took(one)));
     println!("the slowest:");
     for one in ran.iter().take(SLOWEST) {
@@ -179,7 +179,11 @@ fn run(
 }
 
 /// Runs the programs, as many at a time as there are processors.
-fn in_lanes(workspace: &Workspace, programs: Vec<Program>, with: &[(&str, &str)]) -> Vec<Ran> {
+fn in_lanes(
+    workspace: &Workspace,
+    programs: Vec<TestProgram>,
+    with: &[(&str, &str)],
+) -> Vec<RanProgram> {
     let lanes = thread::available_parallelism().map_or(2, |lanes| lanes.get().max(2));
     let (queue, all) = (Mutex::new(VecDeque::from(programs)), Mutex::new(Vec::new()));
     let next = || {
@@ -201,7 +205,7 @@ fn in_lanes(workspace: &Workspace, programs: Vec<Program>, with: &[(&str, &str)]
     all.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn one(workspace: &Workspace, program: &Program, with: &[(&str, &str)]) -> Ran {
+fn one(workspace: &Workspace, program: &TestProgram, with: &[(&str, &str)]) -> RanProgram {
     let mut command = programs::command(program, &[]);
     command.envs(with.iter().copied());
     // Mesa warns where it has no such folder.
@@ -209,19 +213,19 @@ fn one(workspace: &Workspace, program: &Program, with: &[(&str, &str)]) -> Ran {
         command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
     }
     let folder = workspace.short(&program.folder);
-    Ran {
+    RanProgram {
         name: format!("{folder}/{}", program.name),
         seen: watchdog::run(&mut command, LIMITS, false),
     }
 }
 
 /// One line for what went well, all lines for what did not.
-fn say(ran: &Ran) {
+fn say(ran: &RanProgram) {
     let name = &ran.name;
     let text = match &ran.seen {
         Err(message) => format!("FAILED  {name}: {message}"),
         Ok(seen) => {
-            let mut own = Step::default();
+            let mut own = CheckStep::default();
             judge(name, seen, &mut own);
             let mut text = String::new();
             if !own.complaints.is_empty() {
@@ -247,15 +251,15 @@ fn say(ran: &Ran) {
 
 /// Puts into the step what came of a program: failed tests by name, a hang, an end without a
 /// result, no test.
-fn judge(name: &str, seen: &Seen, step: &mut Step) {
-    let tally = Tally::read(&seen.out);
+fn judge(name: &str, seen: &WatchedOutput, step: &mut CheckStep) {
+    let tally = CargoTally::read(&seen.out);
     let sum = tally.sum();
     step.counts.add(sum);
     let has_ended = tally.groups.iter().any(|group| group.ended);
     if sum.failed > 0 {
         let failed = tally.failed.join(", ");
         step.fail(format!("{name}: {} failed: {failed}", sum.failed));
-    } else if !has_ended || seen.end != End::Success {
+    } else if !has_ended || seen.end != ProgramEnd::Success {
         let how = seen.end.overdue().unwrap_or_else(|| {
             let status = seen.status.map(|status| format!(" ({status})"));
             format!("ended without a result{}", status.unwrap_or_default())
@@ -271,15 +275,15 @@ fn judge(name: &str, seen: &Seen, step: &mut Step) {
 mod tests {
     use super::*;
 
-    fn complaints(out: &str, end: End) -> Vec<String> {
-        let seen = Seen {
+    fn complaints(out: &str, end: ProgramEnd) -> Vec<String> {
+        let seen = WatchedOutput {
             end,
             out: out.lines().map(str::to_owned).collect(),
             err: vec!["last words".into()],
             took: Duration::ZERO,
             status: None,
         };
-        let mut step = Step::default();
+        let mut step = CheckStep::default();
         judge("p", &seen, &mut step);
         step.complaints.to_vec()
     }
@@ -289,15 +293,18 @@ mod tests {
         let result = |passed, failed| {
             format!("test result: x. {passed} passed; {failed} failed; 0 ignored; 0 measured")
         };
-        assert!(complaints(&result(3, 0), End::Success).is_empty());
-        assert_eq!(complaints(&result(0, 0), End::Success), ["p ran no test"]);
+        assert!(complaints(&result(3, 0), ProgramEnd::Success).is_empty());
+        assert_eq!(
+            complaints(&result(0, 0), ProgramEnd::Success),
+            ["p ran no test"]
+        );
         let failed = format!("test a ... FAILED\n{}", result(1, 1));
-        assert_eq!(complaints(&failed, End::Failure), ["p: 1 failed: a"]);
+        assert_eq!(complaints(&failed, ProgramEnd::Failure), ["p: 1 failed: a"]);
         for (out, end) in [
-            ("test a ... ok", End::Failure),
-            ("test a ... ok", End::Success),
-            (&result(1, 0), End::Failure),
-            ("", End::Silent(Duration::ZERO)),
+            ("test a ... ok", ProgramEnd::Failure),
+            ("test a ... ok", ProgramEnd::Success),
+            (&result(1, 0), ProgramEnd::Failure),
+            ("", ProgramEnd::Silent(Duration::ZERO)),
         ] {
             let found = complaints(out, end);
             assert!(found[0].contains("last words"), "{found:?}");

@@ -3,14 +3,14 @@
 use std::process::Command;
 
 use crate::lint::plain;
-use crate::report::Step;
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, features, publish, rayon, tool};
 
 /// Everything compiles for another system.
 pub(crate) fn cross(
     workspace: &Workspace,
-    step: &mut Step,
+    step: &mut CheckStep,
     triple: &str,
     no_install: bool,
 ) -> Result<()> {
@@ -42,7 +42,7 @@ pub(crate) const TARGETS: [&str; 8] = [
 /// The runtime alone compiles for each of them.
 pub(crate) fn targets(
     workspace: &Workspace,
-    step: &mut Step,
+    step: &mut CheckStep,
     no_install: bool,
     triples: &[&str],
 ) -> Result<()> {
@@ -59,7 +59,7 @@ pub(crate) fn targets(
 }
 
 /// Whether the `rust-std` of another system is here or can be had; if not, the check is skipped.
-pub(crate) fn may_build_for(triple: &str, step: &mut Step, no_install: bool) -> Result<bool> {
+pub(crate) fn may_build_for(triple: &str, step: &mut CheckStep, no_install: bool) -> Result<bool> {
     if !has_target(triple)? && !no_install && tool::works("rustup", &["--version"]) {
         let _ = tool::watch(Command::new("rustup").args(["target", "add", triple]));
     }
@@ -79,7 +79,7 @@ fn has_target(triple: &str) -> Result<bool> {
 }
 
 /// The oldest Rust that the manifests promise, where that toolchain is here or can be had.
-pub(crate) fn msrv(workspace: &Workspace, step: &mut Step, no_install: bool) -> Result<()> {
+pub(crate) fn msrv(workspace: &Workspace, step: &mut CheckStep, no_install: bool) -> Result<()> {
     let manifest = std::fs::read_to_string(workspace.root.join("Cargo.toml"))
         .map_err(|error| format!("Cargo.toml: {error}"))?;
     let version = manifest

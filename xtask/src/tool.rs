@@ -6,25 +6,25 @@ use std::process::{Command, Stdio};
 use crate::Result;
 
 /// The output of a watched program, and how it ended.
-pub(crate) struct Seen {
+pub(crate) struct ToolOutput {
     pub(crate) ok: bool,
     /// Standard output and standard error, in the order in which they were written.
     pub(crate) lines: Vec<String>,
 }
 
 /// Runs a program, shows its output as it comes, and keeps it.
-pub(crate) fn watch(command: &mut Command) -> Result<Seen> {
+pub(crate) fn watch(command: &mut Command) -> Result<ToolOutput> {
     println!("$ {}", shown(command));
     heard(command, |line| println!("{line}"))
 }
 
 /// Runs a program and keeps its output without showing it.
-pub(crate) fn quiet(command: &mut Command) -> Result<Seen> {
+pub(crate) fn quiet(command: &mut Command) -> Result<ToolOutput> {
     heard(command, |_| ())
 }
 
 /// Runs a program, keeps its output and tells each line as it comes.
-pub(crate) fn heard(command: &mut Command, mut hear: impl FnMut(&str)) -> Result<Seen> {
+pub(crate) fn heard(command: &mut Command, mut hear: impl FnMut(&str)) -> Result<ToolOutput> {
     let name = shown(command);
     let (reader, writer) =
         std::io::pipe().map_err(|error| format!("cannot make a pipe: {error}"))?;
@@ -53,7 +53,7 @@ pub(crate) fn heard(command: &mut Command, mut hear: impl FnMut(&str)) -> Result
         raw.clear();
     }
     let status = child.wait().map_err(|error| format!("`{name}`: {error}"))?;
-    Ok(Seen {
+    Ok(ToolOutput {
         ok: status.success(),
         lines,
     })

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::report::Step;
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, suite, tool};
 
@@ -13,14 +13,14 @@ const QUICK: [&str; 4] = ["programs", "--quick", "--minutes", "0.25"];
 
 /// Random programs for some seconds, as the tests have built them: not optimised, with all
 /// assertions. What they found is written below `target`.
-pub(crate) fn quick(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn quick(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     let out = workspace.target.join("torture-quick");
     let mut command = Command::new(suite::binary(workspace, "torture")?);
     command.current_dir(&workspace.root);
     judge(command.args(QUICK), step, &out)
 }
 
-fn judge(command: &mut Command, step: &mut Step, out: &Path) -> Result<()> {
+fn judge(command: &mut Command, step: &mut CheckStep, out: &Path) -> Result<()> {
     let seen = tool::watch(command.arg("--out").arg(out))?;
     let broken: Vec<&String> = seen
         .lines
@@ -37,7 +37,7 @@ fn judge(command: &mut Command, step: &mut Step, out: &Path) -> Result<()> {
 }
 
 /// The programs, optimised, for as long as is said. What they found is kept.
-pub(crate) fn long(workspace: &Workspace, step: &mut Step, minutes: f64) -> Result<()> {
+pub(crate) fn long(workspace: &Workspace, step: &mut CheckStep, minutes: f64) -> Result<()> {
     let minutes = minutes.to_string();
     let mut command = workspace.cargo(&["run", "--profile", "torture", "-p", "roving-torture"]);
     command.args(["--", "all", "--minutes", &minutes]);

@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::report::Step;
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, tool};
 
@@ -41,8 +41,8 @@ const VARIABLES: [&str; 7] = [
 pub(crate) fn once(
     workspace: &Workspace,
     name: &str,
-    step: &mut Step,
-    check: impl FnOnce(&mut Step) -> Result<()>,
+    step: &mut CheckStep,
+    check: impl FnOnce(&mut CheckStep) -> Result<()>,
 ) -> Result<()> {
     let path = workspace.target.join(FOLDER).join(name);
     once_for(path, || inputs(workspace), step, check)
@@ -51,8 +51,8 @@ pub(crate) fn once(
 fn once_for(
     path: PathBuf,
     inputs: impl Fn() -> Option<String>,
-    step: &mut Step,
-    check: impl FnOnce(&mut Step) -> Result<()>,
+    step: &mut CheckStep,
+    check: impl FnOnce(&mut CheckStep) -> Result<()>,
 ) -> Result<()> {
     let before = inputs();
     let last = fs::read_to_string(&path).unwrap_or_default();
@@ -118,9 +118,13 @@ mod tests {
     use super::*;
 
     /// Runs a check of three tests with that file and those inputs.
-    fn run(path: &std::path::Path, inputs: &str, ends: fn(&mut Step) -> Result<()>) -> Step {
-        let mut step = Step::default();
-        let check = |step: &mut Step| {
+    fn run(
+        path: &std::path::Path,
+        inputs: &str,
+        ends: fn(&mut CheckStep) -> Result<()>,
+    ) -> CheckStep {
+        let mut step = CheckStep::default();
+        let check = |step: &mut CheckStep| {
             step.counts.passed = 3;
             ends(step)
         };
@@ -133,7 +137,7 @@ mod tests {
     fn a_check_is_kept_only_if_it_passed_whole_on_the_same() {
         let folder = std::env::temp_dir().join(format!("roving-unchanged-{}", std::process::id()));
         let path = folder.join("below").join("loom");
-        let fine = |_: &mut Step| Ok(());
+        let fine = |_: &mut CheckStep| Ok(());
         let was_kept = |inputs| {
             let step = run(&path, inputs, |_| Ok(()));
             assert_eq!(step.kept.is_some(), step.counts.passed == 0);
@@ -144,15 +148,15 @@ mod tests {
         assert_eq!(was_kept("b"), None, "other files");
         assert_eq!(was_kept("a"), None, "only the last run is known");
         for ends in [
-            |step: &mut Step| {
+            |step: &mut CheckStep| {
                 step.fail("a test");
                 Ok(())
             },
-            |step: &mut Step| {
+            |step: &mut CheckStep| {
                 step.skip("no nightly");
                 Ok(())
             },
-            |_: &mut Step| Err("no such program".into()),
+            |_: &mut CheckStep| Err("no such program".into()),
         ] {
             run(&path, "c", ends);
             assert_eq!(was_kept("c"), None);
@@ -174,7 +178,7 @@ mod tests {
         once_for(
             folder.join("loom"),
             inputs,
-            &mut Step::default(),
+            &mut CheckStep::default(),
             |_| Ok(()),
         )
         .unwrap();

@@ -4,8 +4,8 @@
 //! library are atomics and futexes, which they do not see, so they report an error for each access
 //! under a `std::sync::Mutex` of the simplest program. ThreadSanitizer and loom do that work.
 
-use crate::cargo_test::Tally;
-use crate::report::Step;
+use crate::cargo_test::CargoTally;
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, tool};
 
@@ -21,7 +21,7 @@ const SMALL: [&str; 8] = [
     "task_woken",
 ];
 
-pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     if !tool::works("valgrind", &["--version"]) {
         step.skip("valgrind is not installed: apt-get install valgrind");
         return Ok(());
@@ -36,7 +36,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
         .args(["--", "--test-threads=1"])
         .env(runner_variable()?, words);
     let seen = tool::watch(&mut command)?;
-    Tally::read(&seen.lines).judge(&seen, step);
+    CargoTally::read(&seen.lines).judge(&seen, step);
     Ok(())
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Limits {
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ProgramEnd {
     Success,
     /// With another status, or by a signal.
     Failure,
@@ -29,21 +29,21 @@ pub(crate) enum End {
     TooLong(Duration),
 }
 
-impl End {
+impl ProgramEnd {
     /// The limit that it met, in words, if it was ended for that.
     pub(crate) fn overdue(self) -> Option<String> {
         match self {
-            End::Silent(limit) => Some(format!("was silent for {} s", limit.as_secs())),
-            End::TooLong(limit) => Some(format!("still ran after {} s", limit.as_secs())),
-            End::Success | End::Failure => None,
+            ProgramEnd::Silent(limit) => Some(format!("was silent for {} s", limit.as_secs())),
+            ProgramEnd::TooLong(limit) => Some(format!("still ran after {} s", limit.as_secs())),
+            ProgramEnd::Success | ProgramEnd::Failure => None,
         }
     }
 }
 
 /// The output of a program, and how it ended.
 #[derive(Debug)]
-pub(crate) struct Seen {
-    pub(crate) end: End,
+pub(crate) struct WatchedOutput {
+    pub(crate) end: ProgramEnd,
     /// Standard output; a last line without its end is in here too.
     pub(crate) out: Vec<String>,
     /// Standard error.
@@ -53,9 +53,9 @@ pub(crate) struct Seen {
     pub(crate) status: Option<ExitStatus>,
 }
 
-impl Seen {
+impl WatchedOutput {
     pub(crate) fn hung(&self) -> bool {
-        matches!(self.end, End::Silent(_) | End::TooLong(_))
+        matches!(self.end, ProgramEnd::Silent(_) | ProgramEnd::TooLong(_))
     }
 
     /// Both streams, the errors last.
@@ -72,12 +72,12 @@ enum Stream {
 
 /// One stream, cut into lines as it comes.
 #[derive(Default)]
-struct Lines {
+struct LineCutter {
     whole: Vec<String>,
     rest: Vec<u8>,
 }
 
-impl Lines {
+impl LineCutter {
     /// Adds what was read; gives the number of lines that became whole.
     fn push(&mut self, bytes: &[u8]) -> usize {
         let before = self.whole.len();
@@ -106,7 +106,7 @@ impl Lines {
 }
 
 /// Runs a program within its limits; `show` prints its output as it comes.
-pub(crate) fn run(command: &mut Command, limits: Limits, show: bool) -> Result<Seen> {
+pub(crate) fn run(command: &mut Command, limits: Limits, show: bool) -> Result<WatchedOutput> {
     let name = command.get_program().to_string_lossy().into_owned();
     command
         .stdin(Stdio::null())
@@ -122,7 +122,7 @@ pub(crate) fn run(command: &mut Command, limits: Limits, show: bool) -> Result<S
     let (sender, receiver) = mpsc::channel();
     forward(child.stdout.take(), Stream::Out, sender.clone());
     forward(child.stderr.take(), Stream::Err, sender);
-    let (mut out, mut err) = (Lines::default(), Lines::default());
+    let (mut out, mut err) = (LineCutter::default(), LineCutter::default());
     let mut spoke = Instant::now();
     let mut stopped = None;
     loop {
@@ -157,10 +157,10 @@ pub(crate) fn run(command: &mut Command, limits: Limits, show: bool) -> Result<S
     let status = child.wait().map_err(|error| format!("`{name}`: {error}"))?;
     let end = match stopped {
         Some(end) => end,
-        None if status.success() => End::Success,
-        None => End::Failure,
+        None if status.success() => ProgramEnd::Success,
+        None => ProgramEnd::Failure,
     };
-    Ok(Seen {
+    Ok(WatchedOutput {
         end,
         out: out.finish(),
         err: err.finish(),
@@ -172,11 +172,11 @@ pub(crate) fn run(command: &mut Command, limits: Limits, show: bool) -> Result<S
 /// How long the pipes of an ended program are read on.
 const GRACE: Duration = Duration::from_secs(5);
 
-fn overdue(started: Instant, spoke: Instant, limits: Limits) -> Option<End> {
+fn overdue(started: Instant, spoke: Instant, limits: Limits) -> Option<ProgramEnd> {
     if spoke.elapsed() > limits.silent {
-        Some(End::Silent(limits.silent))
+        Some(ProgramEnd::Silent(limits.silent))
     } else if started.elapsed() > limits.whole {
-        Some(End::TooLong(limits.whole))
+        Some(ProgramEnd::TooLong(limits.whole))
     } else {
         None
     }
@@ -255,10 +255,10 @@ mod tests {
         let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
         let long = limits(60_000, 60_000);
         let seen = run(Command::new(&rustc).arg("--version"), long, false).unwrap();
-        assert_eq!(seen.end, End::Success);
+        assert_eq!(seen.end, ProgramEnd::Success);
         assert!(seen.out[0].starts_with("rustc ") && seen.err.is_empty());
         let seen = run(Command::new(&rustc).arg("--no-such-option"), long, false).unwrap();
-        assert_eq!(seen.end, End::Failure);
+        assert_eq!(seen.end, ProgramEnd::Failure);
         assert!(!seen.hung() && !seen.err.is_empty());
     }
 
@@ -274,7 +274,7 @@ mod tests {
         let text = "sleep 600 & echo $!; printf two; wait";
         let silent_after = |seconds: u64| {
             let seen = run(&mut shell(text), limits(1000 * seconds, 600_000), false).unwrap();
-            assert_eq!(seen.end, End::Silent(Duration::from_secs(seconds)));
+            assert_eq!(seen.end, ProgramEnd::Silent(Duration::from_secs(seconds)));
             seen
         };
         // Where it had no core before it came to speak, it gets more time.
@@ -294,12 +294,12 @@ mod tests {
             limits(60_000, 400),
             false,
         );
-        assert!(matches!(talk.unwrap().end, End::TooLong(_)));
+        assert!(matches!(talk.unwrap().end, ProgramEnd::TooLong(_)));
     }
 
     #[test]
     fn lines_may_come_in_pieces() {
-        let mut lines = Lines::default();
+        let mut lines = LineCutter::default();
         assert_eq!(lines.push(b"te"), 0);
         assert_eq!(lines.push(b"st\r\nnext\nla"), 2);
         assert_eq!(lines.finish(), ["test", "next", "la"]);

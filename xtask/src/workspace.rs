@@ -15,7 +15,7 @@ pub(crate) struct Package {
     pub(crate) dir: PathBuf,
     /// Names of all packages that it names, by kind.
     pub(crate) needs: Vec<Need>,
-    pub(crate) targets: Vec<Target>,
+    pub(crate) targets: Vec<BuildTarget>,
     /// Those that can be switched on, `default` among them.
     pub(crate) features: Vec<String>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Need {
 
 /// One thing that cargo builds from a package.
 #[derive(Clone, Debug)]
-pub(crate) struct Target {
+pub(crate) struct BuildTarget {
     pub(crate) name: String,
     /// `lib`, `bin`, `test`, `example`, `bench`, `custom-build`
     pub(crate) kind: String,
@@ -117,7 +117,7 @@ fn package(value: &Value) -> Package {
         name: text(&need["name"]),
         dev: need["kind"] == "dev",
     });
-    let targets = list(&value["targets"]).iter().map(|target| Target {
+    let targets = list(&value["targets"]).iter().map(|target| BuildTarget {
         name: text(&target["name"]),
         kind: text(&target["kind"][0]),
         file: PathBuf::from(text(&target["src_path"])),

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::killers::Built;
-use super::{KILLERS, Mutant, Sources};
+use super::chosen::{KILLERS, Mutant, Sources};
+use super::killers::MutatedProgram;
 use crate::workspace::Workspace;
 use crate::{Result, loom, tool};
 
@@ -40,7 +40,7 @@ pub(super) fn build(
     tree: &Path,
     sources: &Sources,
     mutants: &mut Vec<Mutant>,
-) -> Result<Vec<Built>> {
+) -> Result<Vec<MutatedProgram>> {
     for _ in 0..BUILDS_MAX {
         write(sources, tree, mutants)?;
         let mut programs = Vec::new();
@@ -62,7 +62,7 @@ pub(super) fn build(
                 if let Some(path) = value["executable"].as_str()
                     && (ours || !explores)
                 {
-                    programs.push(Built {
+                    programs.push(MutatedProgram {
                         package: package.to_owned(),
                         path: PathBuf::from(path),
                         explores,

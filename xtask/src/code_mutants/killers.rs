@@ -10,10 +10,10 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{EXPLORERS, Mutant, Plan};
+use super::chosen::{EXPLORERS, Mutant, SamplePlan};
 use crate::Result;
 use crate::loom;
-use crate::watchdog::{self, End, Limits};
+use crate::watchdog::{self, Limits, ProgramEnd};
 
 /// Read by each changed program: the number of the mutant, or the path of the file to which the
 /// numbers of the lines go that it comes to.
@@ -29,7 +29,7 @@ const EXPLORES_MUTANT_FOR: Duration = Duration::from_secs(120);
 const LANES: usize = 6;
 
 /// A program of tests as it was built.
-pub(super) struct Built {
+pub(super) struct MutatedProgram {
     pub(super) package: String,
     pub(super) path: PathBuf,
     /// Its tests are those that a model checker runs.
@@ -38,14 +38,14 @@ pub(super) struct Built {
 
 /// A test program, how long it runs without a mutant, and the mutants that it comes to.
 pub(super) struct Killer {
-    built: Built,
+    built: MutatedProgram,
     time: Duration,
     reached: BTreeSet<usize>,
 }
 
 /// The end of a mutant: the program that killed it, or whether any came to its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum MutantFate {
     Killed(String),
     Survived,
     Unreached,
@@ -54,7 +54,7 @@ pub(super) enum Fate {
 /// Runs each program without a mutant: one that fails, or takes longer than that, is left out. The
 /// fastest come first, and those that explore last.
 pub(super) fn baseline(
-    programs: Vec<Built>,
+    programs: Vec<MutatedProgram>,
     limit: Duration,
     folder: &Path,
 ) -> Result<Vec<Killer>> {
@@ -66,7 +66,7 @@ pub(super) fn baseline(
         let time = start.elapsed();
         println!("{:.1} s: {}", time.as_secs_f64(), built.path.display());
         match end {
-            End::Success => {
+            ProgramEnd::Success => {
                 let reached = reached(&built, 4 * limit, &folder.join("reached"))?;
                 killers.push(Killer {
                     built,
@@ -86,7 +86,7 @@ pub(super) fn baseline(
 }
 
 /// The lines that a program comes to.
-fn reached(built: &Built, limit: Duration, file: &Path) -> Result<BTreeSet<usize>> {
+fn reached(built: &MutatedProgram, limit: Duration, file: &Path) -> Result<BTreeSet<usize>> {
     let _ = fs::remove_file(file);
     // Whether its tests pass while it writes does not matter.
     let _ = run_with(built, &file.to_string_lossy(), None, limit)?;
@@ -94,17 +94,21 @@ fn reached(built: &Built, limit: Duration, file: &Path) -> Result<BTreeSet<usize
     Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
 }
 
-fn run(built: &Built, mutant: Option<(usize, &Mutant)>, limit: Duration) -> Result<End> {
+fn run(
+    built: &MutatedProgram,
+    mutant: Option<(usize, &Mutant)>,
+    limit: Duration,
+) -> Result<ProgramEnd> {
     let number = mutant.map_or_else(String::new, |(number, _)| number.to_string());
     run_with(built, &number, mutant.map(|(_, mutant)| mutant), limit)
 }
 
 fn run_with(
-    built: &Built,
+    built: &MutatedProgram,
     variable: &str,
     mutant: Option<&Mutant>,
     limit: Duration,
-) -> Result<End> {
+) -> Result<ProgramEnd> {
     let limits = Limits {
         silent: limit,
         whole: limit,
@@ -131,7 +135,7 @@ fn words(mutant: &Mutant) -> &'static [&'static str] {
 }
 
 /// Those that are asked for, or as many as are, by the seed.
-pub(super) fn draw(mutants: &[Mutant], plan: &Plan) -> Vec<usize> {
+pub(super) fn draw(mutants: &[Mutant], plan: &SamplePlan) -> Vec<usize> {
     let mixed = |number: usize| {
         let mut word = (number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ plan.seed;
         word = (word ^ (word >> 31)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -154,7 +158,7 @@ pub(super) fn run_all(
     mutants: &[Mutant],
     chosen: &[usize],
     minutes: f64,
-) -> BTreeMap<usize, Fate> {
+) -> BTreeMap<usize, MutantFate> {
     let over = Instant::now() + Duration::from_secs_f64(60.0 * minutes);
     let queue = Mutex::new(VecDeque::from(chosen.to_vec()));
     let fates = Mutex::new(BTreeMap::new());
@@ -170,9 +174,9 @@ pub(super) fn run_all(
                     let name = mutants[number].name();
                     let line = mutants[number].site.line + 1;
                     match &fate {
-                        Fate::Killed(by) => println!("killed    {name} ({line}), by {by}"),
-                        Fate::Survived => println!("SURVIVED  {name} ({line})"),
-                        Fate::Unreached => println!("UNREACHED {name} ({line})"),
+                        MutantFate::Killed(by) => println!("killed    {name} ({line}), by {by}"),
+                        MutantFate::Survived => println!("SURVIVED  {name} ({line})"),
+                        MutantFate::Unreached => println!("UNREACHED {name} ({line})"),
                     }
                     let mut fates = fates.lock().unwrap_or_else(PoisonError::into_inner);
                     fates.insert(number, fate);
@@ -183,8 +187,8 @@ pub(super) fn run_all(
     fates.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn fate_of(killers: &[Killer], mutant: &Mutant, number: usize) -> Fate {
-    let is_own = |built: &Built| {
+fn fate_of(killers: &[Killer], mutant: &Mutant, number: usize) -> MutantFate {
+    let is_own = |built: &MutatedProgram| {
         mutant
             .file
             .starts_with(&format!("crates/{}/", built.package))
@@ -194,13 +198,15 @@ fn fate_of(killers: &[Killer], mutant: &Mutant, number: usize) -> Fate {
         reached.contains(&number) && (!built.explores || is_own(built))
     };
     if !killers.iter().any(|killer| comes(&killer)) {
-        return Fate::Unreached;
+        return MutantFate::Unreached;
     }
     let killer = killers
         .iter()
         .filter(comes)
         .find(|killer| kills(killer, mutant, number));
-    killer.map_or(Fate::Survived, |killer| Fate::Killed(killer.name()))
+    killer.map_or(MutantFate::Survived, |killer| {
+        MutantFate::Killed(killer.name())
+    })
 }
 
 /// Whether the program fails with the mutant, and, just then, not without.
@@ -208,10 +214,10 @@ fn kills(killer: &Killer, mutant: &Mutant, number: usize) -> bool {
     let Killer { built, time, .. } = killer;
     if built.explores {
         let end = run(built, Some((number, mutant)), EXPLORES_MUTANT_FOR);
-        return matches!(end, Ok(End::Failure));
+        return matches!(end, Ok(ProgramEnd::Failure));
     }
     let limit = HANGS_AFTER.max(6 * *time);
-    let fails = |mutant| !matches!(run(built, mutant, limit), Ok(End::Success));
+    let fails = |mutant| !matches!(run(built, mutant, limit), Ok(ProgramEnd::Success));
     fails(Some((number, mutant))) && !fails(None)
 }
 

@@ -1,7 +1,7 @@
 //! The rules by which a line of code gets a mutant: they know lines as rustfmt writes them, and
 //! nothing of types. What does not compile is left out afterwards.
 
-use crate::reading::Source;
+use crate::reading::RustFile;
 
 /// A place at which the code can be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ const COMPARISONS: [(&str, &str); 8] = [
 
 /// One site for each line that has one: by the first rule that fits, beginning with another rule
 /// for each text, so that all rules are used, and a line that moves keeps its own.
-pub(crate) fn sites(source: &Source) -> Vec<Site> {
+pub(crate) fn sites(source: &RustFile) -> Vec<Site> {
     let tests = source.test_lines();
     let rules: [fn(&Lines<'_>, usize) -> Option<Site>; 4] =
         [condition, comparison, number, statement];
@@ -94,7 +94,7 @@ fn turn(code: &str) -> usize {
 }
 
 struct Lines<'s> {
-    source: &'s Source,
+    source: &'s RustFile,
 }
 
 impl Lines<'_> {
@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     fn changed(text: &str) -> Vec<(usize, String)> {
-        let source = Source::new("a.rs".into(), text);
+        let source = RustFile::new("a.rs".into(), text);
         let sites = sites(&source);
         sites
             .iter()

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cargo_test::is_warning;
-use crate::report::Step;
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, reading, tool};
 
@@ -24,8 +24,8 @@ const EXAMPLE: &str = "--example ";
 /// The package with the examples that are told of.
 const EXAMPLES: &str = "roving-examples";
 
-pub(super) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
-    let book = Book::read(&workspace.root)?;
+pub(super) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
+    let book = BookPages::read(&workspace.root)?;
     let found = book.faults();
     println!(
         "{} pages of the book are linked as they are",
@@ -38,7 +38,7 @@ pub(super) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
 }
 
 /// The pages and files below `docs/`, by their names from there, with `/`.
-struct Book {
+struct BookPages {
     summary: String,
     pages: Vec<(String, String)>,
     /// Pages that are not in the book, from the root.
@@ -47,8 +47,8 @@ struct Book {
     files: BTreeSet<String>,
 }
 
-impl Book {
-    fn read(root: &Path) -> Result<Book> {
+impl BookPages {
+    fn read(root: &Path) -> Result<BookPages> {
         let docs = root.join("docs");
         let text = |path: &Path| {
             std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
@@ -71,7 +71,7 @@ impl Book {
             let parts = path.ancestors().take_while(|part| *part != root);
             files.extend(parts.map(|part| short(root, part)));
         }
-        Ok(Book {
+        Ok(BookPages {
             summary: text(&docs.join(SUMMARY))?,
             pages,
             others,
@@ -239,7 +239,7 @@ fn called(text: &str) -> Vec<String> {
 
 /// With mdBook, if it is here, into the folder of build output; then each link of what it wrote is
 /// followed, since it is mdBook that says what a heading's anchor is.
-fn build(workspace: &Workspace, step: &mut Step) -> Result<()> {
+fn build(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     let mdbook = std::env::var("MDBOOK").unwrap_or_else(|_| "mdbook".into());
     if !tool::works(&mdbook, &["--version"]) {
         step.skip(
@@ -336,7 +336,7 @@ mod tests {
             "docs/pictures/p.svg",
             "examples/e.rs",
         ];
-        let book = Book {
+        let book = BookPages {
             summary: summary.to_owned(),
             pages: pages.map(|(name, text)| (name.into(), text.into())).into(),
             others: vec![("README.md".into(), OTHER.into())],

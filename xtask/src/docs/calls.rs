@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use crate::report::Step;
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, reading, suite, tool};
 
@@ -17,7 +17,7 @@ const WITH_WORKLOAD: [&str; 2] = ["run", "compare"];
 
 /// Asks the lab itself, built without optimisation: each command, flag and workload that a page
 /// names must be in its help or its list.
-pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     let program = suite::binary(workspace, "roving")?;
     let mut lab = Lab {
         list: ask(&program, &["list"])?,

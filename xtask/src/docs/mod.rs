@@ -13,8 +13,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::cargo_test::Tally;
-use crate::report::Step;
+use crate::cargo_test::CargoTally;
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, features, reading, tool};
 
@@ -29,7 +29,7 @@ const LIBRARIES: [&str; 7] = [
     "roving_partition",
 ];
 
-pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     let libraries = build(workspace, step)?;
     let deps = libraries[0]
         .parent()
@@ -45,9 +45,9 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
         let mut command = rustdoc(&page, &libraries, &deps);
         command.current_dir(&workspace.root);
         let seen = tool::watch(&mut command)?;
-        let tally = Tally::read(&seen.lines);
+        let tally = CargoTally::read(&seen.lines);
         let ran = tally.sum();
-        let mut own = Step::default();
+        let mut own = CheckStep::default();
         tally.judge(&seen, &mut own);
         step.counts.add(ran);
         let short = workspace.short(&page);
@@ -92,7 +92,7 @@ fn rustdoc(page: &Path, libraries: &[PathBuf], deps: &Path) -> Command {
 /// Builds the libraries and returns the paths of their `.rlib` files. They are those that the tests
 /// use, so that nothing is built twice: with the same features, and with a small test beside them,
 /// for which cargo takes the tests' own dependencies into account.
-fn build(workspace: &Workspace, step: &mut Step) -> Result<Vec<PathBuf>> {
+fn build(workspace: &Workspace, step: &mut CheckStep) -> Result<Vec<PathBuf>> {
     let words = ["build", "--workspace", "--lib", "--test", "smoke"];
     let mut command = workspace.cargo(&words);
     command.args(["--features", &features::buildable(workspace)]);

@@ -23,8 +23,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::c;
-use crate::report::Step;
-use crate::watchdog::{self, End, Limits};
+use crate::report::CheckStep;
+use crate::watchdog::{self, Limits, ProgramEnd};
 use crate::workspace::Workspace;
 use crate::{Result, reading};
 
@@ -41,7 +41,7 @@ const LINKED: [&str; 5] = ["README.md", "docs", "crates", "examples", "Cargo.tom
 
 /// One command of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Told {
+struct PageCommand {
     line: usize,
     /// As the page has it.
     command: String,
@@ -52,7 +52,7 @@ struct Told {
 }
 
 /// Runs what all pages tell their readers to type.
-pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     if !cfg!(unix) {
         step.skip("shell commands of pages are run where there is a shell");
         return Ok(());
@@ -140,7 +140,7 @@ fn run(
     if c::install(workspace, folder, command)? {
         return Ok(None);
     }
-    let line = match Call::in_command(command) {
+    let line = match CargoRun::in_command(command) {
         None => command.to_owned(),
         Some(Err(why)) => return Ok(Some(why)),
         Some(Ok(call)) => {
@@ -173,7 +173,7 @@ fn run(
         group: true,
     };
     let seen = watchdog::run(&mut shell, limits, false)?;
-    if seen.end != End::Success {
+    if seen.end != ProgramEnd::Success {
         let said: Vec<&String> = seen.lines().collect();
         let last = said.iter().rev().find(|line| !line.trim().is_empty());
         let last = last.map_or("nothing", |line| line.as_str());
@@ -216,7 +216,7 @@ fn without_figures(line: &str) -> String {
 
 /// A call of `cargo run`, and what stands before and behind it.
 #[derive(Debug, PartialEq, Eq)]
-struct Call {
+struct CargoRun {
     before: String,
     package: String,
     example: Option<String>,
@@ -230,9 +230,9 @@ const FEATURES: [&str; 5] = ["full", "rivals", "top", "gpu", "dist"];
 /// Flags of `cargo run` that change how fast a program is, and not what it does.
 const HOW_FAST: [&str; 2] = ["--release", "--quiet"];
 
-impl Call {
+impl CargoRun {
     /// The call in a command, if it has one; or why it cannot be run as it is.
-    fn in_command(command: &str) -> Option<std::result::Result<Call, String>> {
+    fn in_command(command: &str) -> Option<std::result::Result<CargoRun, String>> {
         let (before, rest) = command.split_once("cargo run")?;
         // A comment of the shell is none of cargo's words.
         let rest = rest.split(" #").next().unwrap_or_default();
@@ -272,7 +272,7 @@ impl Call {
             Some(_) => "roving-examples",
             None => "roving-lab",
         };
-        Some(Ok(Call {
+        Some(Ok(CargoRun {
             before: before.to_owned(),
             package: package.unwrap_or_else(|| lab.to_owned()),
             example,
@@ -314,8 +314,8 @@ impl Call {
     }
 
     /// Whether a substitution keeps the program, and of the lab the command.
-    fn same_as(&self, other: &Call) -> bool {
-        let command = |call: &Call| {
+    fn same_as(&self, other: &CargoRun) -> bool {
+        let command = |call: &CargoRun| {
             // Without a command the lab searches a tree, as `run uts` does.
             let mut words = call.behind.split_whitespace();
             let first = words.next().unwrap_or("run");
@@ -326,7 +326,7 @@ impl Call {
 }
 
 /// The commands of a page; or the line and the fault of a mark.
-fn told(text: &str) -> std::result::Result<Vec<Told>, String> {
+fn told(text: &str) -> std::result::Result<Vec<PageCommand>, String> {
     let lines: Vec<&str> = text.lines().collect();
     let numbered = || lines.iter().enumerate().map(|(at, line)| (at + 1, *line));
     let fences = reading::fences(numbered());
@@ -369,7 +369,7 @@ fn told(text: &str) -> std::result::Result<Vec<Told>, String> {
                     "{line}: `{instead}` calls another program than the page"
                 ));
             }
-            found.push(Told {
+            found.push(PageCommand {
                 line,
                 command,
                 deed,
@@ -396,7 +396,7 @@ fn hidden(fence: &reading::Fence) -> Option<&str> {
 
 /// Whether a substitution calls another program, where both call one of ours.
 fn is_another(command: &str, instead: &str) -> bool {
-    let calls = Call::in_command(command).zip(Call::in_command(instead));
+    let calls = CargoRun::in_command(command).zip(CargoRun::in_command(instead));
     matches!(calls, Some((Ok(one), Ok(other))) if !one.same_as(&other))
 }
 
@@ -520,7 +520,7 @@ mod tests {
     #[test]
     fn a_call_of_cargo_becomes_a_call_of_the_program() {
         let line = |command: &str| {
-            let call = Call::in_command(command).unwrap()?;
+            let call = CargoRun::in_command(command).unwrap()?;
             Ok::<_, String>((call.build_words().join(" "), call.line(Path::new("/t"))))
         };
         let lab = "build -q -p roving-lab";
@@ -552,7 +552,7 @@ mod tests {
         );
         let (words, _) = line("cargo run --features gpu -- run").unwrap();
         assert_eq!(words, format!("{lab} --features full"));
-        assert!(Call::in_command("ls").is_none());
+        assert!(CargoRun::in_command("ls").is_none());
     }
 
     #[test]

@@ -9,8 +9,8 @@ use std::process::Command;
 
 use super::registry::{self, CORE, Lack};
 use super::suite::CORE_VERSION;
-use crate::programs::{self, Failure, Outcome};
-use crate::report::{Counts, Step};
+use crate::programs::{self, FailedTest, TestOutcome};
+use crate::report::{CheckStep, TestCounts};
 use crate::workspace::Workspace;
 use crate::{Result, tool};
 
@@ -94,7 +94,7 @@ pub(super) const PACKAGES: [Package; 7] = [
 ];
 
 /// Where a package's tests run.
-pub(super) struct Place<'a> {
+pub(super) struct PackageCopy<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) package: &'a Package,
     /// The copy of its sources.
@@ -103,17 +103,17 @@ pub(super) struct Place<'a> {
 }
 
 /// A package with both of its outcomes.
-struct Row {
+struct ComparedPackage {
     package: &'static Package,
-    stock: Outcome,
-    ours: Outcome,
+    stock: TestOutcome,
+    ours: TestOutcome,
     /// Tests that fail where no pool can be built.
     parallel: Option<u64>,
 }
 
 pub(crate) fn check(
     workspace: &Workspace,
-    step: &mut Step,
+    step: &mut CheckStep,
     only: Option<&str>,
     prove: bool,
 ) -> Result<()> {
@@ -153,11 +153,11 @@ fn both(
     package: &'static Package,
     core: &Path,
     prove: bool,
-) -> std::result::Result<Row, Lack> {
+) -> std::result::Result<ComparedPackage, Lack> {
     let folder = workspace.target.join("downstream").join(package.name);
     let wanted = [(CORE, CORE_VERSION), (package.name, package.version)];
     let found = registry::fetch(workspace, &folder.join("fetch"), &wanted)?;
-    let place = Place {
+    let place = PackageCopy {
         workspace,
         package,
         source: folder.join("source"),
@@ -174,7 +174,7 @@ fn both(
     };
     let gone = std::fs::remove_dir_all(&place.target);
     gone.map_err(|error| format!("{}: {error}", place.target.display()))?;
-    Ok(Row {
+    Ok(ComparedPackage {
         package,
         stock,
         ours,
@@ -182,7 +182,7 @@ fn both(
     })
 }
 
-impl Place<'_> {
+impl PackageCopy<'_> {
     pub(super) fn copy(&self, from: &Path) -> Result<()> {
         registry::copy(from, &self.source)?;
         let path = self.source.join("Cargo.toml");
@@ -212,9 +212,9 @@ impl Place<'_> {
     }
 
     /// Builds and runs the tests with one rayon-core, and says what came of it.
-    fn run(&self, with: &str, core: Option<&Path>) -> Result<Outcome> {
+    fn run(&self, with: &str, core: Option<&Path>) -> Result<TestOutcome> {
         let outcome = self.outcome(core)?;
-        for Failure { test, why } in &outcome.failures {
+        for FailedTest { test, why } in &outcome.failures {
             println!("{with}: {test} {why}");
         }
         println!("{with:6}{}", programs::told(&outcome));
@@ -222,14 +222,14 @@ impl Place<'_> {
     }
 
     /// The outcome of all test programs; each failure names its program.
-    pub(super) fn outcome(&self, core: Option<&Path>) -> Result<Outcome> {
+    pub(super) fn outcome(&self, core: Option<&Path>) -> Result<TestOutcome> {
         let mut command = self.cargo(&["test"]);
         command.args(self.package.words);
         if let Some(core) = core {
             registry::require_patch(self.workspace, &self.source, core)?;
             command.args(registry::patch(core));
         }
-        let mut outcome = Outcome::default();
+        let mut outcome = TestOutcome::default();
         for program in &programs::build(&mut command)?.0 {
             let mut one = programs::run(program, self.package.choice, false)?;
             for failure in &mut one.failures {
@@ -241,7 +241,7 @@ impl Place<'_> {
     }
 
     /// The number of tests that pass with stock Rayon, and fail with one that cannot build a pool.
-    fn prove(&self, stock: &Outcome, from: &Path, core: &Path) -> Result<u64> {
+    fn prove(&self, stock: &TestOutcome, from: &Path, core: &Path) -> Result<u64> {
         registry::copy(from, core)?;
         let path = core.join("src/registry.rs");
         registry::write(&path, &poolless(&registry::read(&path)?)?)?;
@@ -281,19 +281,22 @@ fn poolless(text: &str) -> Result<String> {
 }
 
 /// The tests that fail in one outcome, and not in the other.
-fn only_there<'a>(one: &'a Outcome, other: &'a Outcome) -> impl Iterator<Item = &'a Failure> {
-    let known = |failure: &Failure| other.failures.iter().any(|one| one.test == failure.test);
+fn only_there<'a>(
+    one: &'a TestOutcome,
+    other: &'a TestOutcome,
+) -> impl Iterator<Item = &'a FailedTest> {
+    let known = |failure: &FailedTest| other.failures.iter().any(|one| one.test == failure.test);
     one.failures.iter().filter(move |failure| !known(failure))
 }
 
 /// Judges a program: only tests that fail with ours and not with stock Rayon count.
-fn judge(row: &Row, step: &mut Step) {
+fn judge(row: &ComparedPackage, step: &mut CheckStep) {
     let name = row.package.name;
-    let total = |outcome: &Outcome| {
+    let total = |outcome: &TestOutcome| {
         let counts = outcome.counts;
         counts.passed + counts.failed + counts.skipped
     };
-    let mut counts = Counts {
+    let mut counts = TestCounts {
         failed: 0,
         ..row.ours.counts
     };
@@ -321,7 +324,7 @@ fn judge(row: &Row, step: &mut Step) {
     }
 }
 
-fn table(rows: &[Row]) -> Vec<String> {
+fn table(rows: &[ComparedPackage]) -> Vec<String> {
     let mut lines = Vec::new();
     for row in rows {
         let package = format!("{} {}", row.package.name, row.package.version);
@@ -338,25 +341,25 @@ fn table(rows: &[Row]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn outcome(passed: u64, failed: &[&str]) -> Outcome {
-        let failures = failed.iter().map(|test| Failure {
+    fn outcome(passed: u64, failed: &[&str]) -> TestOutcome {
+        let failures = failed.iter().map(|test| FailedTest {
             test: (*test).to_owned(),
             why: "failed",
         });
-        Outcome {
-            counts: Counts {
+        TestOutcome {
+            counts: TestCounts {
                 passed,
                 failed: failed.len() as u64,
                 skipped: 0,
             },
             failures: failures.collect(),
-            ..Outcome::default()
+            ..TestOutcome::default()
         }
     }
 
-    fn judged(stock: Outcome, ours: Outcome, parallel: Option<u64>) -> Step {
-        let mut step = Step::default();
-        let row = Row {
+    fn judged(stock: TestOutcome, ours: TestOutcome, parallel: Option<u64>) -> CheckStep {
+        let mut step = CheckStep::default();
+        let row = ComparedPackage {
             package: &PACKAGES[0],
             stock,
             ours,

@@ -14,7 +14,7 @@ use super::registry;
 use super::rewrite;
 use super::suite::{RAYON_VERSION, flat, print, workspace_path};
 use crate::programs;
-use crate::report::Step;
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, reading};
 
@@ -33,7 +33,7 @@ struct LeftOut {
 }
 
 /// Runs the suite in release: some tests go through ranges of 10²⁷ numbers.
-pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     let root = workspace.target.join("rayon-suite");
     let found = registry::fetch(workspace, &root.join("fetch"), &[("rayon", RAYON_VERSION)]);
     let sources = match found {
@@ -206,7 +206,7 @@ fn without_blocks(docs: &str, lines: &[&str]) -> String {
     kept
 }
 
-fn run(workspace: &Workspace, package: &Path, step: &mut Step) -> Result<()> {
+fn run(workspace: &Workspace, package: &Path, step: &mut CheckStep) -> Result<()> {
     let cargo = |words: &[&str]| -> Command {
         let mut command = workspace.cargo(words);
         let target: PathBuf = workspace.target.join("rayon-suite/iter-target");

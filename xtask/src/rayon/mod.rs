@@ -11,7 +11,7 @@ mod suite;
 use std::path::PathBuf;
 
 use crate::Result;
-use crate::report::Step;
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 
 pub(crate) use downstream::check as downstream;
@@ -23,7 +23,7 @@ pub(crate) use suite::check as suite;
 /// Other people's packages, with our rayon-core or with `roving-iter` in Rayon's place.
 pub(crate) fn packages(
     workspace: &Workspace,
-    step: &mut Step,
+    step: &mut CheckStep,
     only: Option<&str>,
     prove: bool,
     iter: bool,

@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use super::registry;
-use crate::cargo_test::Tally;
-use crate::report::Step;
+use crate::cargo_test::CargoTally;
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, lint, tool};
 
@@ -29,7 +29,7 @@ pub(crate) fn workspaces(workspace: &Workspace) -> Result<Vec<Workspace>> {
 }
 
 /// Lints, tests and documentation of the drop-in.
-pub(crate) fn core(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn core(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     let core = super::core_folder(workspace)?;
     let mut all = workspaces(workspace)?;
     all.retain(|one| one.root == core);
@@ -37,11 +37,11 @@ pub(crate) fn core(workspace: &Workspace, step: &mut Step) -> Result<()> {
 }
 
 /// Lints, tests and documentation of each of them. The drop-in must have tests.
-pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     check_these(workspace, step, &workspaces(workspace)?)
 }
 
-fn check_these(workspace: &Workspace, step: &mut Step, all: &[Workspace]) -> Result<()> {
+fn check_these(workspace: &Workspace, step: &mut CheckStep, all: &[Workspace]) -> Result<()> {
     let core = super::core_folder(workspace)?;
     if !all.iter().any(|one| one.root == core) {
         step.fail(format!("{} is not checked", workspace.short(&core)));
@@ -49,7 +49,7 @@ fn check_these(workspace: &Workspace, step: &mut Step, all: &[Workspace]) -> Res
     for one in all {
         let name = workspace.short(&one.root);
         println!("\n{name}");
-        let mut own = Step::default();
+        let mut own = CheckStep::default();
         lint::lint(
             one,
             &mut own,
@@ -58,7 +58,7 @@ fn check_these(workspace: &Workspace, step: &mut Step, all: &[Workspace]) -> Res
         if has_tests(&one.root)? {
             let mut command = one.cargo(&["test", "--workspace", "--no-fail-fast"]);
             let seen = tool::watch(&mut command)?;
-            Tally::read(&seen.lines).judge(&seen, &mut own);
+            CargoTally::read(&seen.lines).judge(&seen, &mut own);
         } else if one.root == core {
             own.fail("has no test");
         }

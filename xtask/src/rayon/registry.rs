@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::programs::unused_patch;
-use crate::report::Step;
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, tool};
 
@@ -23,7 +23,7 @@ pub(crate) enum Lack {
 
 impl Lack {
     /// Skips the step, or fails it.
-    pub(super) fn judge(self, step: &mut Step) -> Result<()> {
+    pub(super) fn judge(self, step: &mut CheckStep) -> Result<()> {
         match self {
             Lack::Offline(reason) => {
                 step.skip(reason);

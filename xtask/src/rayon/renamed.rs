@@ -5,12 +5,12 @@
 //! more; half of them are to compile and to pass. `docs/results/iter-downstream.csv` keeps what
 //! each came to when it was last run.
 
-use super::downstream::{PACKAGES, Package, Place};
+use super::downstream::{PACKAGES, Package, PackageCopy};
 use super::registry::{self, Lack};
 use crate::Result;
-use crate::kept::Kept;
-use crate::programs::{self, Failure, Outcome};
-use crate::report::Step;
+use crate::kept::LastRuns;
+use crate::programs::{self, FailedTest, TestOutcome};
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 
 /// The packages besides those of the drop-in.
@@ -88,13 +88,14 @@ const HEAD: &str = "date,commit_date,package,version,kind,\
                     stock_passed,stock_failed,passed,failed,verdict";
 
 /// A row for each package.
-fn kept(workspace: &Workspace) -> Kept {
-    Kept::at(workspace, TABLE, HEAD, 2..3)
+fn kept(workspace: &Workspace) -> LastRuns {
+    LastRuns::at(workspace, TABLE, HEAD, 2..3)
 }
 
 /// The row of a package, without its dates.
-fn row(package: &Package, stock: &Outcome, ours: &Result<Outcome>, told: &str) -> String {
-    let counts = |outcome: &Outcome| format!("{},{}", outcome.counts.passed, outcome.counts.failed);
+fn row(package: &Package, stock: &TestOutcome, ours: &Result<TestOutcome>, told: &str) -> String {
+    let counts =
+        |outcome: &TestOutcome| format!("{},{}", outcome.counts.passed, outcome.counts.failed);
     let Package {
         name,
         version,
@@ -119,7 +120,7 @@ fn all() -> impl Iterator<Item = &'static Package> {
     PACKAGES.iter().chain(&MORE)
 }
 
-pub(crate) fn check(workspace: &Workspace, step: &mut Step, only: Option<&str>) -> Result<()> {
+pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep, only: Option<&str>) -> Result<()> {
     let (mut passed, mut tried) = (0, 0);
     let mut table = Vec::new();
     for package in all().filter(|one| only.is_none_or(|name| name == one.name)) {
@@ -190,7 +191,7 @@ fn remove(workspace: &Workspace) -> Result<()> {
 fn both(
     workspace: &Workspace,
     package: &'static Package,
-) -> std::result::Result<(Outcome, Result<Outcome>), Lack> {
+) -> std::result::Result<(TestOutcome, Result<TestOutcome>), Lack> {
     let root = workspace.target.join("downstream/renamed");
     let folder = root.join(package.name);
     // Something with a library must come first.
@@ -199,7 +200,7 @@ fn both(
         (package.name, package.version),
     ];
     let found = registry::fetch(workspace, &folder.join("fetch"), &wanted)?;
-    let place = Place {
+    let place = PackageCopy {
         workspace,
         package,
         source: folder.join("source"),
@@ -248,13 +249,13 @@ fn renamed(manifest: &str, path: &str) -> Option<String> {
 }
 
 /// Whether all passes, but for what fails with stock Rayon as well.
-fn verdict(stock: &Outcome, ours: &Result<Outcome>) -> Result<()> {
+fn verdict(stock: &TestOutcome, ours: &Result<TestOutcome>) -> Result<()> {
     let ours = ours.as_ref().map_err(Clone::clone)?;
-    let known = |failure: &Failure| stock.failures.iter().any(|one| one.test == failure.test);
+    let known = |failure: &FailedTest| stock.failures.iter().any(|one| one.test == failure.test);
     if let Some(failure) = ours.failures.iter().find(|failure| !known(failure)) {
         return Err(format!("{} {}", failure.test, failure.why));
     }
-    let total = |outcome: &Outcome| {
+    let total = |outcome: &TestOutcome| {
         let counts = outcome.counts;
         counts.passed + counts.failed + counts.skipped
     };
@@ -272,7 +273,7 @@ fn verdict(stock: &Outcome, ours: &Result<Outcome>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Counts;
+    use crate::report::TestCounts;
 
     #[test]
     fn a_dependency_is_renamed_wherever_it_stands() {
@@ -291,20 +292,20 @@ mod tests {
 
     #[test]
     fn what_fails_with_stock_rayon_too_is_no_fault() {
-        let outcome = |passed, failed: &[&str]| Outcome {
-            counts: Counts {
+        let outcome = |passed, failed: &[&str]| TestOutcome {
+            counts: TestCounts {
                 passed,
                 failed: failed.len() as u64,
                 skipped: 0,
             },
             failures: failed
                 .iter()
-                .map(|test| Failure {
+                .map(|test| FailedTest {
                     test: (*test).to_owned(),
                     why: "failed",
                 })
                 .collect(),
-            ..Outcome::default()
+            ..TestOutcome::default()
         };
         let stock = outcome(3, &["a"]);
         assert!(verdict(&stock, &Ok(outcome(3, &["a"]))).is_ok());
@@ -332,7 +333,7 @@ mod tests {
         there.sort_unstable();
         wanted.sort_unstable();
         assert_eq!(there, wanted);
-        let outcome = Outcome::default();
+        let outcome = TestOutcome::default();
         let told = row(&MORE[0], &outcome, &Err("no".into()), "a, b");
         assert_eq!(told, "boomphf,0.6.0,hashing: minimal perfect,0,0,0,0,a; b");
     }

@@ -10,8 +10,8 @@ use std::process::Command;
 
 use super::registry::{self, CORE};
 use super::rewrite::{self, LEFT_OUT};
-use crate::programs::{self, Outcome};
-use crate::report::Step;
+use crate::programs::{self, TestOutcome};
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, reading, tool};
 
@@ -39,7 +39,7 @@ struct Written {
 
 /// Runs the suite; with `stock` against rayon-core as it comes from crates.io, which tells a fault
 /// of ours from one of the machine.
-pub(crate) fn check(workspace: &Workspace, step: &mut Step, stock: bool) -> Result<()> {
+pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep, stock: bool) -> Result<()> {
     let root = workspace.target.join("rayon-suite");
     let packages = [("rayon", RAYON_VERSION), (CORE, CORE_VERSION)];
     let found = registry::fetch(workspace, &root.join("fetch"), &packages);
@@ -134,7 +134,7 @@ impl Suite<'_> {
         }
     }
 
-    fn run(&self, written: &Written, step: &mut Step) -> Result<()> {
+    fn run(&self, written: &Written, step: &mut CheckStep) -> Result<()> {
         let mut build = self.cargo(&["test", "--workspace", "--tests", "--no-fail-fast"]);
         let (mut built, _) = programs::build(&mut build)?;
         built.sort_by_key(|program| self.part(program));
@@ -182,7 +182,7 @@ impl Suite<'_> {
     }
 
     /// The package and the file of a program.
-    fn part(&self, program: &programs::Program) -> String {
+    fn part(&self, program: &programs::TestProgram) -> String {
         let package = if program.is_in(&self.root.join(OWN)) {
             CORE
         } else {
@@ -237,9 +237,9 @@ pub(super) fn workspace_path(file: &Path, root: &Path) -> String {
     short.to_string_lossy().replace('\\', "/")
 }
 
-pub(super) fn print(table: &[(String, Outcome)], step: &mut Step) {
+pub(super) fn print(table: &[(String, TestOutcome)], step: &mut CheckStep) {
     println!();
-    let mut sum = Outcome::default();
+    let mut sum = TestOutcome::default();
     for (name, outcome) in table {
         println!("{name:40}{}", programs::told(outcome));
         outcome.judge(name, step);
@@ -259,7 +259,7 @@ fn left_out() {
 }
 
 /// The public items of ours against those of the release, where cargo-semver-checks is installed.
-fn api(workspace: &Workspace, step: &mut Step) -> Result<()> {
+fn api(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     if !tool::works("cargo-semver-checks", &["semver-checks", "--version"]) {
         step.skip(
             "the public items are not compared: cargo-semver-checks is not installed, and to install it takes \

@@ -10,7 +10,7 @@ use crate::Result;
 
 pub(crate) use fences::{Fence, fences};
 pub(crate) use figures::{Quoted, fields, quoted};
-pub(crate) use source::Source;
+pub(crate) use source::RustFile;
 
 /// Whether a file is part of a crate's tests.
 pub(crate) fn is_for_tests(path: &Path) -> bool {
@@ -22,10 +22,10 @@ pub(crate) fn is_for_tests(path: &Path) -> bool {
 }
 
 /// The Rust files below a folder.
-pub(crate) fn sources(folder: &Path) -> Result<Vec<Source>> {
+pub(crate) fn sources(folder: &Path) -> Result<Vec<RustFile>> {
     files(folder, &["rs"])
         .iter()
-        .map(|path| Source::read(path))
+        .map(|path| RustFile::read(path))
         .collect()
 }
 

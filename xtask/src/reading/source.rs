@@ -6,7 +6,7 @@ use crate::Result;
 
 /// A Rust file, line by line. `code` and `comment` are as long as `raw`, so columns agree.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct RustFile {
     pub(crate) path: PathBuf,
     pub(crate) raw: Vec<String>,
     /// Comments are spaces; what stands in string and character literals is `"`.
@@ -16,7 +16,7 @@ pub(crate) struct Source {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum LexState {
     Code,
     Line,
     Block(u32),
@@ -25,7 +25,7 @@ enum State {
     Raw(usize),
 }
 
-impl Source {
+impl RustFile {
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| format!("{}: {error}", path.display()))?;
@@ -36,15 +36,15 @@ impl Source {
         let bytes = text.as_bytes();
         let mut code = bytes.to_vec();
         let mut comment = vec![b' '; bytes.len()];
-        let mut state = State::Code;
+        let mut state = LexState::Code;
         let mut at = 0;
         while at < bytes.len() {
             let step = match state {
-                State::Code => enter(bytes, at, &mut code, &mut state),
-                State::Line | State::Block(_) => {
+                LexState::Code => enter(bytes, at, &mut code, &mut state),
+                LexState::Line | LexState::Block(_) => {
                     comment_byte(bytes, at, &mut code, &mut comment, &mut state)
                 }
-                State::Text | State::Raw(_) => text_byte(bytes, at, &mut code, &mut state),
+                LexState::Text | LexState::Raw(_) => text_byte(bytes, at, &mut code, &mut state),
             };
             at += step;
         }
@@ -60,7 +60,7 @@ impl Source {
                 .map(str::to_owned)
                 .collect()
         };
-        Source {
+        RustFile {
             path,
             raw: lines(bytes),
             code: lines(&code),
@@ -119,10 +119,10 @@ impl Source {
 }
 
 /// One byte of code: stay, or enter a comment or a literal. Returns how far to go on.
-fn enter(bytes: &[u8], at: usize, code: &mut [u8], state: &mut State) -> usize {
+fn enter(bytes: &[u8], at: usize, code: &mut [u8], state: &mut LexState) -> usize {
     let rest = &bytes[at..];
     if rest.starts_with(b"//") {
-        *state = State::Line;
+        *state = LexState::Line;
         let marker = rest
             .iter()
             .take_while(|byte| matches!(byte, b'/' | b'!'))
@@ -131,19 +131,19 @@ fn enter(bytes: &[u8], at: usize, code: &mut [u8], state: &mut State) -> usize {
         return marker;
     }
     if rest.starts_with(b"/*") {
-        *state = State::Block(1);
+        *state = LexState::Block(1);
         code[at..at + 2].fill(b' ');
         return 2;
     }
     let after_name = at > 0 && is_name(bytes[at - 1]);
     if rest[0] == b'"' {
-        *state = State::Text;
+        *state = LexState::Text;
         return 1;
     }
     if let (b'r' | b'b' | b'c', false) = (rest[0], after_name)
         && let Some((length, hashes)) = raw_start(rest)
     {
-        *state = State::Raw(hashes);
+        *state = LexState::Raw(hashes);
         return length;
     }
     if rest[0] == b'\''
@@ -196,25 +196,25 @@ fn comment_byte(
     at: usize,
     code: &mut [u8],
     comment: &mut [u8],
-    state: &mut State,
+    state: &mut LexState,
 ) -> usize {
     let rest = &bytes[at..];
     match *state {
-        State::Line if rest[0] == b'\n' => {
-            *state = State::Code;
+        LexState::Line if rest[0] == b'\n' => {
+            *state = LexState::Code;
             return 1;
         }
-        State::Block(depth) if rest.starts_with(b"*/") => {
+        LexState::Block(depth) if rest.starts_with(b"*/") => {
             *state = if depth == 1 {
-                State::Code
+                LexState::Code
             } else {
-                State::Block(depth - 1)
+                LexState::Block(depth - 1)
             };
             code[at..at + 2].fill(b' ');
             return 2;
         }
-        State::Block(depth) if rest.starts_with(b"/*") => {
-            *state = State::Block(depth + 1);
+        LexState::Block(depth) if rest.starts_with(b"/*") => {
+            *state = LexState::Block(depth + 1);
             code[at..at + 2].fill(b' ');
             return 2;
         }
@@ -225,18 +225,18 @@ fn comment_byte(
     1
 }
 
-fn text_byte(bytes: &[u8], at: usize, code: &mut [u8], state: &mut State) -> usize {
+fn text_byte(bytes: &[u8], at: usize, code: &mut [u8], state: &mut LexState) -> usize {
     let rest = &bytes[at..];
     match *state {
-        State::Raw(hashes) => {
+        LexState::Raw(hashes) => {
             let end = rest[0] == b'"' && rest[1..].iter().take(hashes).all(|byte| *byte == b'#');
             if end && rest.len() > hashes {
-                *state = State::Code;
+                *state = LexState::Code;
                 return 1 + hashes;
             }
         }
         _ if rest[0] == b'"' => {
-            *state = State::Code;
+            *state = LexState::Code;
             return 1;
         }
         _ if rest[0] == b'\\' && rest.len() > 1 => {
@@ -253,8 +253,8 @@ fn text_byte(bytes: &[u8], at: usize, code: &mut [u8], state: &mut State) -> usi
 mod tests {
     use super::*;
 
-    fn source(text: &str) -> Source {
-        Source::new("a.rs".into(), text)
+    fn source(text: &str) -> RustFile {
+        RustFile::new("a.rs".into(), text)
     }
 
     #[test]

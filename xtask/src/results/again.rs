@@ -14,7 +14,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::reading::fields;
-use crate::report::Step;
+use crate::report::CheckStep;
 use crate::workspace::Workspace;
 use crate::{Result, reading, tool};
 
@@ -37,7 +37,7 @@ fn rounds(file: &str) -> &'static str {
 }
 
 /// Measures, and prints what README.md says beside what was found.
-pub(crate) fn measure(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn measure(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     let read = |name: &str| {
         let path = workspace.root.join(name);
         std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
@@ -76,7 +76,7 @@ pub(crate) fn measure(workspace: &Workspace, step: &mut Step) -> Result<()> {
         tool::quiet(&mut quick)?;
     }
     let started = Instant::now();
-    let mut seen = Seen::default();
+    let mut seen = MeasuredValues::default();
     while let Some(file) = seen.next(&quoted, &files, ALL.saturating_sub(started.elapsed())) {
         if let Some(why) = seen.once(workspace, file)? {
             step.fail(why);
@@ -104,7 +104,7 @@ fn lab(workspace: &Workspace, words: &[&str], folder: &str) -> Command {
 
 /// All values found so far.
 #[derive(Default)]
-struct Seen {
+struct MeasuredValues {
     /// How long the last process of a file took.
     took: BTreeMap<String, Duration>,
     /// The values of each claim.
@@ -112,7 +112,7 @@ struct Seen {
     processor: String,
 }
 
-impl Seen {
+impl MeasuredValues {
     /// The file to measure next, within the time that is left: those with too few values first, and
     /// of these the one that takes the least time; none when there is time for no other.
     fn next<'f>(&self, quoted: &[Quoted], files: &[&'f str], left: Duration) -> Option<&'f str> {
@@ -390,12 +390,12 @@ mod tests {
             file: file.into(),
         };
         let quoted = [row("short"), row("long")];
-        let mut seen = Seen::default();
+        let mut seen = MeasuredValues::default();
         seen.took.insert("short".into(), Duration::from_secs(1));
         seen.took.insert("long".into(), Duration::from_secs(100));
         seen.values.insert("short".into(), vec![1.0; ENOUGH]);
         seen.values.insert("long".into(), vec![1.0]);
-        let next = |seen: &Seen, left| {
+        let next = |seen: &MeasuredValues, left| {
             seen.next(&quoted, &["short", "long"], Duration::from_secs(left))
                 .map(str::to_owned)
         };

@@ -2,7 +2,7 @@
 //! and lines of at most 100 columns.
 
 use super::finding::Finding;
-use crate::reading::Source;
+use crate::reading::RustFile;
 
 /// A doc comment that begins so cannot be read without its neighbours, or has no subject. Rustdoc
 /// shows its first sentence alone.
@@ -14,11 +14,11 @@ const ELSEWHERE: [&str; 4] = ["as above", "as before", "as there", "the same"];
 /// The most columns of a line with a comment alone.
 const COLUMNS_MAX: usize = 100;
 
-pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
+pub(crate) fn check(sources: &[RustFile]) -> Vec<Finding> {
     sources.iter().flat_map(of_file).collect()
 }
 
-fn of_file(source: &Source) -> Vec<Finding> {
+fn of_file(source: &RustFile) -> Vec<Finding> {
     let mut found = Vec::new();
     let (mut before, mut is_example) = (None, false);
     for (line, raw) in source.raw.iter().enumerate() {
@@ -44,7 +44,7 @@ fn of_file(source: &Source) -> Vec<Finding> {
 }
 
 /// The comment of a line that holds nothing else.
-fn alone<'s>(source: &Source, line: usize, raw: &'s str) -> Option<&'s str> {
+fn alone<'s>(source: &RustFile, line: usize, raw: &'s str) -> Option<&'s str> {
     let text = raw.trim_start();
     (text.starts_with("//") && source.code[line].trim().is_empty()).then_some(text)
 }
@@ -55,7 +55,7 @@ fn doc_marker(text: &str) -> Option<&'static str> {
         .find(|marker| text.starts_with(marker) && !text.starts_with("////"))
 }
 
-fn opening(source: &Source, line: usize, text: &str) -> Option<Finding> {
+fn opening(source: &RustFile, line: usize, text: &str) -> Option<Finding> {
     let opening = OPENINGS.iter().find(|opening| {
         let rest = text.strip_prefix(**opening);
         rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
@@ -65,7 +65,7 @@ fn opening(source: &Source, line: usize, text: &str) -> Option<Finding> {
     Some(Finding::new(&source.path, line + 1, text))
 }
 
-fn safety(source: &Source, line: usize, text: &str) -> Option<Finding> {
+fn safety(source: &RustFile, line: usize, text: &str) -> Option<Finding> {
     let reason = text
         .trim_start_matches(['/', '!', ' '])
         .strip_prefix("SAFETY:")?
@@ -78,7 +78,7 @@ fn safety(source: &Source, line: usize, text: &str) -> Option<Finding> {
 }
 
 /// Rows of tables and addresses cannot be broken.
-fn width(source: &Source, line: usize, raw: &str) -> Option<Finding> {
+fn width(source: &RustFile, line: usize, raw: &str) -> Option<Finding> {
     let columns = raw.chars().count();
     let text = raw.trim_start().trim_start_matches(['/', '!', ' ']);
     let is_whole = text.starts_with('|') || !text.trim_start_matches(['-', '*', ' ']).contains(' ');
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     fn texts(text: &str) -> Vec<String> {
-        let findings = of_file(&Source::new("a.rs".into(), text));
+        let findings = of_file(&RustFile::new("a.rs".into(), text));
         findings.into_iter().map(|finding| finding.text).collect()
     }
 

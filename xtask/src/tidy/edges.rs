@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::finding::Finding;
-use crate::reading::Source;
+use crate::reading::RustFile;
 
 /// How far above an atomic access its `// Ordering:` comment may stand.
 pub(crate) const COMMENT_LINES_MAX: usize = 10;
@@ -12,7 +12,7 @@ pub(crate) const COMMENT_LINES_MAX: usize = 10;
 const ORDERINGS: [&str; 5] = ["Relaxed", "Acquire", "Release", "AcqRel", "SeqCst"];
 
 /// Each access outside tests has its comment; a strong one names its edge.
-pub(crate) fn check_accesses(source: &Source) -> Vec<Finding> {
+pub(crate) fn check_accesses(source: &RustFile) -> Vec<Finding> {
     let tests = source.test_lines();
     let blocks = blocks(source);
     let mut found = Vec::new();
@@ -32,8 +32,13 @@ pub(crate) fn check_accesses(source: &Source) -> Vec<Finding> {
     found
 }
 
-fn judge(source: &Source, blocks: &[Block], line: usize, named: &[&str]) -> Option<Finding> {
-    let near = |block: &&Block| {
+fn judge(
+    source: &RustFile,
+    blocks: &[CommentBlock],
+    line: usize,
+    named: &[&str],
+) -> Option<Finding> {
+    let near = |block: &&CommentBlock| {
         block.first <= line && line.saturating_sub(block.last) <= COMMENT_LINES_MAX
     };
     let comment = blocks
@@ -55,7 +60,7 @@ fn judge(source: &Source, blocks: &[Block], line: usize, named: &[&str]) -> Opti
 }
 
 /// Atomics come in by one door.
-pub(crate) fn check_door(source: &Source) -> Vec<Finding> {
+pub(crate) fn check_door(source: &RustFile) -> Vec<Finding> {
     let tests = source.test_lines();
     let mut found = Vec::new();
     for (line, code) in source
@@ -82,7 +87,7 @@ pub(crate) fn check_door(source: &Source) -> Vec<Finding> {
 type Places = BTreeMap<String, Vec<(PathBuf, usize)>>;
 
 /// All edges of one crate: each is declared once, and has at least two ends.
-pub(crate) fn check_edges(sources: &[Source]) -> Vec<Finding> {
+pub(crate) fn check_edges(sources: &[RustFile]) -> Vec<Finding> {
     let mut declared = Places::new();
     let mut named = Places::new();
     let mut found = Vec::new();
@@ -130,15 +135,15 @@ pub(crate) fn check_edges(sources: &[Source]) -> Vec<Finding> {
 }
 
 /// Comment lines that follow each other, as one text.
-struct Block {
+struct CommentBlock {
     first: usize,
     last: usize,
     text: String,
 }
 
 /// The blocks of plain comments; those of the documentation only where they speak of edges.
-fn blocks(source: &Source) -> Vec<Block> {
-    let mut blocks: Vec<Block> = Vec::new();
+fn blocks(source: &RustFile) -> Vec<CommentBlock> {
+    let mut blocks: Vec<CommentBlock> = Vec::new();
     for (line, comment) in source.comment.iter().enumerate() {
         let text = comment.trim();
         if text.is_empty() {
@@ -151,7 +156,7 @@ fn blocks(source: &Source) -> Vec<Block> {
                 block.text.push(' ');
                 block.text.push_str(text);
             }
-            _ => blocks.push(Block {
+            _ => blocks.push(CommentBlock {
                 first: line,
                 last: line,
                 text: text.to_owned(),
@@ -215,7 +220,7 @@ fn has_name(code: &str, name: &str) -> bool {
 }
 
 /// Whether the file defines an item or a field of the last name in this path.
-fn defines(source: &Source, item: &str) -> bool {
+fn defines(source: &RustFile, item: &str) -> bool {
     let last = item
         .rsplit("::")
         .next()
@@ -245,8 +250,8 @@ fn defines(source: &Source, item: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn source(text: &str) -> Source {
-        Source::new("a.rs".into(), text)
+    fn source(text: &str) -> RustFile {
+        RustFile::new("a.rs".into(), text)
     }
 
     fn edges(text: &str) -> Vec<String> {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::finding::Finding;
 use super::quoted;
-use crate::reading::Source;
+use crate::reading::RustFile;
 
 /// The words that follow `pub ` in the declaration of an item.
 const KINDS: [&str; 6] = ["fn", "struct", "enum", "trait", "type", "const"];
@@ -22,8 +22,8 @@ const KINDS: [&str; 6] = ["fn", "struct", "enum", "trait", "type", "const"];
 const QUALIFIERS: [&str; 3] = ["const fn", "async fn", "unsafe fn"];
 
 /// A public item or method, with its own examples.
-struct Told<'s> {
-    source: &'s Source,
+struct PublicItem<'s> {
+    source: &'s RustFile,
     line: usize,
     name: String,
     /// The type of a method.
@@ -35,16 +35,16 @@ struct Told<'s> {
 }
 
 /// An inherent `impl` or a trait, in which methods stand.
-struct Owner {
+struct MethodOwner {
     name: String,
     is_trait: bool,
     is_hidden: bool,
 }
 
 /// The items and methods without an example, of the crate whose sources are below `folder`.
-pub(crate) fn check(folder: &Path, sources: &[Source]) -> Vec<Finding> {
+pub(crate) fn check(folder: &Path, sources: &[RustFile]) -> Vec<Finding> {
     let public = public(folder, sources);
-    let all: Vec<Told<'_>> = sources.iter().flat_map(told).collect();
+    let all: Vec<PublicItem<'_>> = sources.iter().flat_map(told).collect();
     let mut of_type: BTreeMap<&str, String> = BTreeMap::new();
     let mut of_file: BTreeMap<&Path, String> = BTreeMap::new();
     for one in &all {
@@ -104,13 +104,13 @@ struct Public {
 }
 
 /// The public items of a crate, each with its module: `join`, `task::fork`.
-pub(crate) fn paths(folder: &Path, sources: &[Source]) -> BTreeSet<String> {
+pub(crate) fn paths(folder: &Path, sources: &[RustFile]) -> BTreeSet<String> {
     public(folder, sources).paths
 }
 
 /// The names that the root and its public modules export, and those modules. A module is public
 /// where it is declared `pub mod`, or where a public module uses it from a private one.
-fn public(folder: &Path, sources: &[Source]) -> Public {
+fn public(folder: &Path, sources: &[RustFile]) -> Public {
     let mut public = Public::default();
     let mut open = vec![(folder.join("lib.rs"), folder.to_owned(), String::new())];
     while let Some((path, below, module)) = open.pop() {
@@ -156,7 +156,7 @@ fn files_of(place: &Path) -> [PathBuf; 2] {
 }
 
 /// Whether the module above declares one of that name to be public.
-fn is_declared(place: &Path, name: &str, sources: &[Source]) -> bool {
+fn is_declared(place: &Path, name: &str, sources: &[RustFile]) -> bool {
     let above = place.parent().unwrap_or(Path::new(""));
     let [file, folder] = files_of(above);
     let declaring = [file, folder, above.join("lib.rs")];
@@ -166,12 +166,12 @@ fn is_declared(place: &Path, name: &str, sources: &[Source]) -> bool {
 }
 
 /// The public items and methods of a file, by the indentation that `rustfmt` gives them.
-fn told(source: &Source) -> Vec<Told<'_>> {
+fn told(source: &RustFile) -> Vec<PublicItem<'_>> {
     let tests = source.test_lines();
     let mut found = Vec::new();
     let mut docs: Vec<&str> = Vec::new();
     let mut is_hidden = false;
-    let mut of: Option<Owner> = None;
+    let mut of: Option<MethodOwner> = None;
     let mut in_attribute = false;
     for (at, raw) in source.raw.iter().enumerate() {
         let code = source.code[at].as_str();
@@ -202,10 +202,10 @@ fn told(source: &Source) -> Vec<Told<'_>> {
         };
         if is_top {
             let owner = owner(source, at);
-            of = owner.map(|of| Owner { is_hidden, ..of });
+            of = owner.map(|of| MethodOwner { is_hidden, ..of });
         }
         if let (Some((name, of)), false) = (declared, tests[at]) {
-            found.push(Told {
+            found.push(PublicItem {
                 source,
                 line: at + 1,
                 name,
@@ -244,9 +244,9 @@ fn is_of_a_name(letter: char) -> bool {
 }
 
 /// The type of an inherent `impl`, or the trait, that opens at a line.
-fn owner(source: &Source, at: usize) -> Option<Owner> {
+fn owner(source: &RustFile, at: usize) -> Option<MethodOwner> {
     let code = &source.code[at];
-    let owner = |name, is_trait| Owner {
+    let owner = |name, is_trait| MethodOwner {
         name,
         is_trait,
         is_hidden: false,
@@ -275,7 +275,7 @@ fn owner(source: &Source, at: usize) -> Option<Owner> {
 }
 
 /// The type that a function returns which is declared at a line.
-fn returns(source: &Source, at: usize) -> String {
+fn returns(source: &RustFile, at: usize) -> String {
     let head: Vec<&str> = source.code[at..]
         .iter()
         .take(16)
@@ -289,7 +289,7 @@ fn returns(source: &Source, at: usize) -> String {
 }
 
 /// The documentation of the file itself.
-fn front(source: &Source) -> Vec<&str> {
+fn front(source: &RustFile) -> Vec<&str> {
     let lines = source.raw.iter();
     lines.filter_map(|line| line.strip_prefix("//!")).collect()
 }
@@ -340,9 +340,9 @@ mod tests {
     use super::*;
 
     fn found(files: &[(&str, &str)]) -> Vec<String> {
-        let sources: Vec<Source> = files
+        let sources: Vec<RustFile> = files
             .iter()
-            .map(|(path, text)| Source::new(Path::new("src").join(path), text))
+            .map(|(path, text)| RustFile::new(Path::new("src").join(path), text))
             .collect();
         let found = check(Path::new("src"), &sources);
         found.iter().map(ToString::to_string).collect()
@@ -368,7 +368,7 @@ mod tests {
             ("c.rs", "pub fn f() {}"),
         ];
         assert_eq!(found(&all), Vec::<String>::new());
-        let sources = all.map(|(path, text)| Source::new(Path::new("src").join(path), text));
+        let sources = all.map(|(path, text)| RustFile::new(Path::new("src").join(path), text));
         let paths: Vec<String> = paths(Path::new("src"), &sources).into_iter().collect();
         assert_eq!(paths, ["Joined", "Pool", "b", "b::One", "join"]);
     }
@@ -384,7 +384,7 @@ mod tests {
             ("room/one/one.rs", "pub fn hidden() {}\n"),
             ("room/b.rs", "//! Text.\npub struct Two;\n"),
         ];
-        let sources = all.map(|(path, text)| Source::new(Path::new("src").join(path), text));
+        let sources = all.map(|(path, text)| RustFile::new(Path::new("src").join(path), text));
         let paths: Vec<String> = paths(Path::new("src"), &sources).into_iter().collect();
         assert_eq!(paths, ["b", "b::Two", "one"]);
         let expected = [

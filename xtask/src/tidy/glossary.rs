@@ -65,18 +65,18 @@ pub(crate) fn check(path: &Path, glossary: &str, pages: &[(PathBuf, String)]) ->
     found
 }
 
-struct Entry<'t> {
+struct GlossaryEntry<'t> {
     word: &'t str,
     line: usize,
     text: String,
 }
 
-fn entries(glossary: &str) -> Vec<Entry<'_>> {
-    let mut entries: Vec<Entry<'_>> = Vec::new();
+fn entries(glossary: &str) -> Vec<GlossaryEntry<'_>> {
+    let mut entries: Vec<GlossaryEntry<'_>> = Vec::new();
     for (line, text) in glossary.lines().enumerate() {
         if let Some(word) = text.strip_prefix("## ") {
             let text = String::new();
-            entries.push(Entry { word, line, text });
+            entries.push(GlossaryEntry { word, line, text });
         } else if let Some(entry) = entries.last_mut() {
             entry.text.push_str(text.trim());
             entry.text.push(' ');
@@ -85,7 +85,7 @@ fn entries(glossary: &str) -> Vec<Entry<'_>> {
     entries
 }
 
-fn shape(path: &Path, entries: &[Entry<'_>]) -> Vec<Finding> {
+fn shape(path: &Path, entries: &[GlossaryEntry<'_>]) -> Vec<Finding> {
     let mut found = Vec::new();
     if entries.len() > ENTRIES_MAX {
         let text = format!(

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::finding::Finding;
 use super::imports::Imports;
 use super::rooms::{Rooms, circles_of_rooms, circles_within};
-use crate::reading::{Source, is_for_tests};
+use crate::reading::{RustFile, is_for_tests};
 
 /// Types whose methods are counted, and how many each may have.
 const GODS: [(&str, usize); 2] = [("Worker", 30), ("Registry", 25)];
@@ -74,7 +74,7 @@ pub(crate) fn told(
 }
 
 /// The methods of the types that know too much, and the places left out for loom.
-pub(crate) fn of_roving(sources: &[Source]) -> String {
+pub(crate) fn of_roving(sources: &[RustFile]) -> String {
     let product = || sources.iter().filter(|source| !is_for_tests(&source.path));
     let methods = GODS.map(|(name, _)| {
         let counts: Vec<usize> = product().map(|source| methods(source, name)).collect();
@@ -99,10 +99,10 @@ pub(crate) fn of_roving(sources: &[Source]) -> String {
 /// A type of `roving` that has grown too large; each line that asks what kind of pool it is about,
 /// for a kind is told what has happened or what is to be done, and does it its way; and each that
 /// is left out for loom.
-pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
+pub(crate) fn check(sources: &[RustFile]) -> Vec<Finding> {
     let product = || sources.iter().filter(|source| !is_for_tests(&source.path));
     let grown = GODS.into_iter().filter_map(|(name, most)| {
-        let count = |source: &&Source| methods(source, name);
+        let count = |source: &&RustFile| methods(source, name);
         let count_all: usize = product().map(|source| count(&source)).sum();
         let largest = product().max_by_key(count).filter(|_| count_all > most)?;
         let text = format!(
@@ -125,19 +125,19 @@ pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
 }
 
 /// The files of a library in which no kind of pool has its place.
-fn outside_of_kinds(sources: &[Source]) -> impl Iterator<Item = &Source> {
+fn outside_of_kinds(sources: &[RustFile]) -> impl Iterator<Item = &RustFile> {
     let product = sources.iter().filter(|source| !is_for_tests(&source.path));
     product.filter(|source| !is_one_of(source, &OF_KINDS))
 }
 
-fn is_one_of(source: &Source, files: &[&str]) -> bool {
+fn is_one_of(source: &RustFile, files: &[&str]) -> bool {
     let path = source.path.to_string_lossy().replace('\\', "/");
     files.iter().any(|file| path.contains(file))
 }
 
 /// The lines outside of the kinds of pool that ask which it is, each with its index: those that
 /// compare it, and those that call a function of a kind which takes nothing and answers yes or no.
-fn asking(sources: &[Source]) -> Vec<(&Source, usize)> {
+fn asking(sources: &[RustFile]) -> Vec<(&RustFile, usize)> {
     let kinds = sources.iter().filter(|source| is_one_of(source, &TOLD));
     let questions: Vec<String> = kinds
         .flat_map(|source| &source.code)
@@ -164,7 +164,7 @@ fn asking(sources: &[Source]) -> Vec<(&Source, usize)> {
 }
 
 /// The functions in the `impl` blocks of a type itself in a file, by the indentation of `rustfmt`.
-fn methods(source: &Source, name: &str) -> usize {
+fn methods(source: &RustFile, name: &str) -> usize {
     let mut inside = false;
     let mut count = 0;
     for code in &source.code {
@@ -182,7 +182,9 @@ fn methods(source: &Source, name: &str) -> usize {
 }
 
 /// The names of types that are defined often, in all crates, each with its count.
-pub(crate) fn often_defined<'s>(sources: impl Iterator<Item = &'s Source>) -> Vec<(String, usize)> {
+pub(crate) fn often_defined<'s>(
+    sources: impl Iterator<Item = &'s RustFile>,
+) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for source in sources.filter(|source| !is_for_tests(&source.path)) {
         let tests = source.test_lines();
@@ -212,13 +214,13 @@ pub(crate) fn often_defined<'s>(sources: impl Iterator<Item = &'s Source>) -> Ve
 mod tests {
     use super::*;
 
-    fn source(text: &str) -> Source {
-        Source::new("src/a.rs".into(), text)
+    fn source(text: &str) -> RustFile {
+        RustFile::new("src/a.rs".into(), text)
     }
 
     #[test]
     fn kinds_are_told_and_not_asked() {
-        let at = |path: &str, text| Source::new(path.into(), text);
+        let at = |path: &str, text| RustFile::new(path.into(), text);
         let kinds = "trait PoolKind {\n    fn makes_do(&self) -> bool {\n        true\n    }\n    fn close(&self, pool: &Registry) -> bool;\n}\n";
         let good = at("src/workers/pool_kind.rs", kinds);
         assert_eq!(check(&[good]), []);
@@ -247,7 +249,7 @@ mod tests {
     #[test]
     fn what_is_left_out_for_loom_is_found_but_at_the_door() {
         let text = "fn f() {}\n#[cfg(all(test, not(loom)))]\nmod tests;\n";
-        let at = |path: &str| Source::new(path.into(), text);
+        let at = |path: &str| RustFile::new(path.into(), text);
         assert_eq!(check(&[at("src/machine/prim.rs")]), []);
         let found = check(&[at("src/workers/mod.rs")]);
         let lines: Vec<usize> = found.iter().map(|found| found.line).collect();

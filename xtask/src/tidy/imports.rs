@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::quoted;
-use crate::reading::{Source, is_for_tests};
+use crate::reading::{RustFile, is_for_tests};
 
 /// From file to file, below the crate's `src`, and the names taken.
 pub(crate) type Imports = BTreeMap<(String, String), BTreeSet<String>>;
@@ -33,24 +33,24 @@ struct Module {
     file: String,
     defines: BTreeSet<String>,
     children: BTreeSet<String>,
-    uses: Vec<Use>,
+    uses: Vec<UsedName>,
     /// The paths in the code itself.
     paths: Vec<Place>,
 }
 
 /// One name of a `use`.
-struct Use {
+struct UsedName {
     name: String,
     path: Place,
     is_public: bool,
 }
 
 /// The modules of a crate.
-struct Tree(BTreeMap<Place, Module>);
+struct ModuleTree(BTreeMap<Place, Module>);
 
 /// The imports of the crate whose sources stand below `folder`. Programs name their library
 /// `library`.
-pub(crate) fn imports(folder: &Path, library: &str, sources: &[Source]) -> Imports {
+pub(crate) fn imports(folder: &Path, library: &str, sources: &[RustFile]) -> Imports {
     let product = sources.iter().filter(|source| !is_for_tests(&source.path));
     let root = match sources.iter().any(|one| one.path == folder.join("lib.rs")) {
         true => "lib",
@@ -61,7 +61,7 @@ pub(crate) fn imports(folder: &Path, library: &str, sources: &[Source]) -> Impor
         let file = file.to_string_lossy().replace('\\', "/");
         (place_of(&file, root), Module::read(file, source))
     });
-    let tree = Tree(modules.collect());
+    let tree = ModuleTree(modules.collect());
     let mut found = Imports::new();
     for (place, module) in &tree.0 {
         let used = module.uses.iter().map(|one| (&one.path, one.is_public));
@@ -100,7 +100,7 @@ fn place_of(file: &str, root: &str) -> Place {
 }
 
 impl Module {
-    fn read(file: String, source: &Source) -> Module {
+    fn read(file: String, source: &RustFile) -> Module {
         let tests = source.test_lines();
         let lines = source.code.iter().zip(tests);
         let lines: Vec<&str> = lines
@@ -112,7 +112,7 @@ impl Module {
             let line = rest[..from].rsplit('\n').next().unwrap_or_default();
             let is_public = line.trim_start().starts_with("pub");
             let leaves = quoted::leaves(rest[tree..to].trim(), &[]);
-            uses.extend(leaves.into_iter().map(|(name, path)| Use {
+            uses.extend(leaves.into_iter().map(|(name, path)| UsedName {
                 name,
                 path,
                 is_public,
@@ -192,7 +192,7 @@ fn paths(text: &str) -> Vec<Place> {
     found
 }
 
-impl Tree {
+impl ModuleTree {
     /// A path of a module, from the root. `None` for one that leads out of the crate.
     fn absolute(&self, module: &[String], path: &[String], library: &str) -> Option<Place> {
         let (first, rest) = path.split_first()?;
@@ -292,9 +292,9 @@ mod tests {
     use super::*;
 
     fn of(files: &[(&str, &str)]) -> Vec<String> {
-        let sources: Vec<Source> = files
+        let sources: Vec<RustFile> = files
             .iter()
-            .map(|(path, text)| Source::new(Path::new("src").join(path), text))
+            .map(|(path, text)| RustFile::new(Path::new("src").join(path), text))
             .collect();
         let found = imports(Path::new("src"), "x", &sources);
         let told = found.iter().map(|((from, to), names)| {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::finding::Finding;
-use crate::reading::Source;
+use crate::reading::RustFile;
 
 /// The rows of a crate that differ from its documentation, and the items without a row.
 pub(crate) fn check(
@@ -15,7 +15,7 @@ pub(crate) fn check(
     page: &str,
     name: &str,
     exported: &BTreeSet<String>,
-    sources: &[Source],
+    sources: &[RustFile],
 ) -> Vec<Finding> {
     let told: Vec<String> = sources.iter().flat_map(openings).collect();
     let rows = rows(page, name);
@@ -52,7 +52,7 @@ fn rows<'p>(page: &'p str, name: &str) -> Vec<(usize, &'p str, &'p str)> {
 }
 
 /// The first paragraph of each documentation comment, as one line.
-fn openings(source: &Source) -> Vec<String> {
+fn openings(source: &RustFile) -> Vec<String> {
     let mut found = Vec::new();
     let mut open: Option<Vec<&str>> = None;
     for line in source.raw.iter().map(|line| line.trim()) {
@@ -101,7 +101,7 @@ mod tests {
 
     fn found(page: &str) -> Vec<String> {
         let exported = ["join", "scope"].map(str::to_owned).into();
-        let sources = [Source::new("a.rs".into(), SOURCE)];
+        let sources = [RustFile::new("a.rs".into(), SOURCE)];
         let found = check(Path::new("items.md"), page, "roving", &exported, &sources);
         found.into_iter().map(|finding| finding.text).collect()
     }

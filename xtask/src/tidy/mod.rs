@@ -29,37 +29,37 @@ use std::path::{Path, PathBuf};
 
 use clap::CommandFactory as _;
 
-use crate::reading::{Source, files, is_for_tests, read, sources};
-use crate::report::Step;
+use crate::reading::{RustFile, files, is_for_tests, read, sources};
+use crate::report::CheckStep;
 use crate::workspace::{Package, Workspace};
 use crate::{Result, rayon, results};
 
 use finding::Finding;
 
 /// Files that a rule leaves out, with the reason. Printed at each run.
-const EXEMPT: [(Rule, &str, &str); 5] = [
+const EXEMPT: [(RuleFamily, &str, &str); 5] = [
     (
-        Rule::Lengths,
+        RuleFamily::Lengths,
         "crates/roving-iter/src/iter/parallel.rs",
         "a trait cannot be divided, and each of its methods has an example",
     ),
     (
-        Rule::Edges,
+        RuleFamily::Edges,
         "xtask/",
         "it shares nothing between threads, and describes the notation",
     ),
     (
-        Rule::Orderings,
+        RuleFamily::Orderings,
         "crates/roving/src/machine/prim",
         "it is the door to the atomics",
     ),
     (
-        Rule::Orderings,
+        RuleFamily::Orderings,
         "crates/roving-flow/src/machine/prim.rs",
         "it is the door to the atomics",
     ),
     (
-        Rule::Words,
+        RuleFamily::Words,
         "xtask/src/tidy/words.rs",
         "it is the list of banned words",
     ),
@@ -81,14 +81,14 @@ const LISTED: [&str; 9] = [
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rule {
+enum RuleFamily {
     Edges,
     Lengths,
     Orderings,
     Words,
 }
 
-pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
+pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     println!(
         "at most {} lines of code a function, {} lines a file, {} lines from an access to its comment",
         size::FUNCTION_LINES_MAX,
@@ -103,11 +103,11 @@ pub(crate) fn check(workspace: &Workspace, step: &mut Step) -> Result<()> {
     let known = known(workspace)?;
     let sources = sources(&workspace.root)?;
     for source in &sources {
-        if !exempt(workspace, Rule::Lengths, &source.path) {
+        if !exempt(workspace, RuleFamily::Lengths, &source.path) {
             found.extend(size::check(source));
         }
         found.extend(pages::check_source(source, &known));
-        if !exempt(workspace, Rule::Words, &source.path) {
+        if !exempt(workspace, RuleFamily::Words, &source.path) {
             found.extend(words::check(source));
         }
     }
@@ -272,7 +272,7 @@ fn entries(folder: &Path) -> Vec<String> {
 fn check_package(workspace: &Workspace, package: &Package) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
     let sources = sources(&package.dir.join("src"))?;
-    let root = |source: &&Source| {
+    let root = |source: &&RustFile| {
         let roots = package
             .targets
             .iter()
@@ -283,12 +283,14 @@ fn check_package(workspace: &Workspace, package: &Package) -> Result<Vec<Finding
         Some(root) => found.extend(unsafety::check(root, &sources)),
         None => return Err(format!("{} has no root file", package.name)),
     }
-    if !exempt(workspace, Rule::Edges, &package.dir.join("src")) {
+    if !exempt(workspace, RuleFamily::Edges, &package.dir.join("src")) {
         found.extend(edges::check_edges(&sources));
     }
     if ORDERED.contains(&package.name.as_str()) {
         for source in &sources {
-            if !is_for_tests(&source.path) && !exempt(workspace, Rule::Orderings, &source.path) {
+            if !is_for_tests(&source.path)
+                && !exempt(workspace, RuleFamily::Orderings, &source.path)
+            {
                 found.extend(edges::check_accesses(source));
                 found.extend(edges::check_door(source));
             }
@@ -323,7 +325,7 @@ fn check_shared(workspace: &Workspace, known: &pages::Known) -> Result<Vec<Findi
         let mut declared = shared::Declared::new();
         let folder = package.dir.join("src");
         for source in &sources(&folder)? {
-            let is_left_out = exempt(workspace, Rule::Orderings, &source.path);
+            let is_left_out = exempt(workspace, RuleFamily::Orderings, &source.path);
             if !is_left_out && !is_for_tests(&source.path) {
                 let file = below(&folder, &source.path);
                 declared.insert(file, shared::declared(source));
@@ -350,7 +352,7 @@ fn below(folder: &Path, path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn exempt(workspace: &Workspace, rule: Rule, path: &Path) -> bool {
+fn exempt(workspace: &Workspace, rule: RuleFamily, path: &Path) -> bool {
     let short = workspace.short(path);
     EXEMPT
         .iter()
@@ -398,7 +400,7 @@ fn known(workspace: &Workspace) -> Result<pages::Known> {
             }
         }
     }
-    let verbs = crate::Cli::command();
+    let verbs = crate::CommandLine::command();
     Ok(pages::Known {
         root: workspace.root.clone(),
         crates: workspace

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::finding::Finding;
-use crate::reading::{Fence, Source, fences};
+use crate::reading::{Fence, RustFile, fences};
 
 /// Names like those of our crates that mean something else.
 // Where `roving compare` writes, and our async tasks as it names them.
@@ -101,7 +101,7 @@ fn answers(path: &Path, text: &str) -> Vec<Finding> {
 }
 
 /// The documentation comments of a Rust file.
-pub(crate) fn check_source(source: &Source, known: &Known) -> Vec<Finding> {
+pub(crate) fn check_source(source: &RustFile, known: &Known) -> Vec<Finding> {
     let docs: Vec<(usize, &str)> = source
         .raw
         .iter()
@@ -356,7 +356,7 @@ mod tests {
                 &known,
             );
             let text = format!("//! [a]({OURS}{link})\n");
-            let source = check_source(&Source::new("/w/a.rs".into(), &text), &known);
+            let source = check_source(&RustFile::new("/w/a.rs".into(), &text), &known);
             assert_eq!(page.len(), source.len(), "{link}");
             page.len()
         };
@@ -384,7 +384,7 @@ mod tests {
         for bad in ["```ignore\n```", "```rust,no_run\n```", "```console\n```"] {
             assert_eq!(page(bad).len(), 1, "{bad}");
         }
-        let source = Source::new(
+        let source = RustFile::new(
             "/w/a.rs".into(),
             "/// ```ignore\n/// x\n/// ```\nfn a() {}\n",
         );
@@ -395,11 +395,11 @@ mod tests {
     fn documentation_comments_are_read() {
         let at = PathBuf::from("/w/crates/roving/src/lib.rs");
         let good = "//! See `stack/slot.rs`.\n// Not a page: `gone.rs`\n";
-        assert!(check_source(&Source::new(at.clone(), good), &known()).is_empty());
+        assert!(check_source(&RustFile::new(at.clone(), good), &known()).is_empty());
         let text = "const A: &str = \"\\\n/// See `gone.rs`.\n\";\n";
-        assert!(check_source(&Source::new(at.clone(), text), &known()).is_empty());
+        assert!(check_source(&RustFile::new(at.clone(), text), &known()).is_empty());
         let bad = "/// See `stack/gone.rs`.\nfn a() {}\n";
-        assert_eq!(check_source(&Source::new(at, bad), &known()).len(), 1);
+        assert_eq!(check_source(&RustFile::new(at, bad), &known()).len(), 1);
     }
 
     #[test]

@@ -188,7 +188,7 @@ fn quoted(cell: &str) -> Vec<&str> {
 mod tests {
     use super::super::imports::imports;
     use super::*;
-    use crate::reading::Source;
+    use crate::reading::RustFile;
 
     const PAGE: &str = "# A\n## Inside `x`\n\n| floor | room | what |\n|---|---|---|\n\
         | 1 | `low/` | a |\n| 2 | `high/` | b |\n| 2 | `beside/` | c |\n\n\
@@ -209,7 +209,7 @@ mod tests {
             ),
             ("beside.rs", beside),
         ];
-        let sources = files.map(|(path, text)| Source::new(Path::new("src").join(path), text));
+        let sources = files.map(|(path, text)| RustFile::new(Path::new("src").join(path), text));
         imports(Path::new("src"), "x", &sources)
     }
 
@@ -264,7 +264,7 @@ mod tests {
             ("high/mod.rs", ""),
             ("beside.rs", ""),
         ];
-        let sources = files.map(|(path, text)| Source::new(Path::new("src").join(path), text));
+        let sources = files.map(|(path, text)| RustFile::new(Path::new("src").join(path), text));
         let imports = imports(Path::new("src"), "x", &sources);
         let page = PAGE.replace("| `low/a.rs` → `high/mod.rs` | `Told` |\n", "");
         let bare = "A.md:8: a circle without a reason: low/a.rs low/b.rs";

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::finding::Finding;
 use crate::loom;
-use crate::reading::Source;
+use crate::reading::RustFile;
 
 /// The page's heading above the lists; below it, one heading for each crate.
 const HEADING: &str = "## Every shared word";
@@ -23,7 +23,7 @@ const WITHOUT_LOOM: [&str; 7] = [
 ];
 
 /// A row: the file below the crate's `src`, the words, and what the last cell says.
-struct Row<'t> {
+struct SharedWordRow<'t> {
     line: usize,
     file: String,
     words: Vec<&'t str>,
@@ -61,7 +61,7 @@ pub(super) fn declared_in_header(text: &str) -> BTreeSet<String> {
 
 /// The atomics that a file declares, outside of its tests: fields as `Type::field`, the other types
 /// and statics by name.
-pub(super) fn declared(source: &Source) -> BTreeSet<String> {
+pub(super) fn declared(source: &RustFile) -> BTreeSet<String> {
     let tests = source.test_lines();
     let mut found = BTreeSet::new();
     // The struct whose fields these lines are, and the depth of its braces.
@@ -130,8 +130,8 @@ fn quoted(cell: &str) -> Vec<&str> {
 }
 
 /// The rows of each crate's list.
-fn rows(page: &str) -> BTreeMap<&str, Vec<Row<'_>>> {
-    let mut found: BTreeMap<&str, Vec<Row<'_>>> = BTreeMap::new();
+fn rows(page: &str) -> BTreeMap<&str, Vec<SharedWordRow<'_>>> {
+    let mut found: BTreeMap<&str, Vec<SharedWordRow<'_>>> = BTreeMap::new();
     let (mut inside, mut package) = (false, None);
     for (number, line) in page.lines().enumerate() {
         if line.starts_with("## ") {
@@ -143,7 +143,7 @@ fn rows(page: &str) -> BTreeMap<&str, Vec<Row<'_>>> {
         if let (true, Some(package), [file, words, _, test]) = (inside, package, &cells[..])
             && let [file] = quoted(file)[..]
         {
-            found.entry(package).or_default().push(Row {
+            found.entry(package).or_default().push(SharedWordRow {
                 line: number + 1,
                 file: file.to_owned(),
                 words: quoted(words),
@@ -231,7 +231,7 @@ mod tests {
 ";
 
     fn found(list: &str) -> Vec<String> {
-        let source = Source::new("a.rs".into(), CODE);
+        let source = RustFile::new("a.rs".into(), CODE);
         let page = format!("# Page\n{HEADING}\n### `roving`\n{list}");
         let functions = ["loom_a".to_owned(), "plain".to_owned()].into();
         let declared = [("a.rs".to_owned(), declared(&source))].into();
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn the_atomics_of_a_file_are_found() {
-        let source = Source::new("a.rs".into(), CODE);
+        let source = RustFile::new("a.rs".into(), CODE);
         let declared: Vec<String> = declared(&source).into_iter().collect();
         assert_eq!(declared, ["ON", "Two::one", "Word"]);
     }

@@ -1,14 +1,14 @@
 //! How long a function and a file may be.
 
 use super::finding::Finding;
-use crate::reading::Source;
+use crate::reading::RustFile;
 
 /// Lines of code in a function, without comments and blank lines.
 pub(crate) const FUNCTION_LINES_MAX: usize = 70;
 /// Lines in a file, all of them.
 pub(crate) const FILE_LINES_MAX: usize = 600;
 
-pub(crate) fn check(source: &Source) -> Vec<Finding> {
+pub(crate) fn check(source: &RustFile) -> Vec<Finding> {
     let mut found = Vec::new();
     let length = source.raw.len();
     if length > FILE_LINES_MAX {
@@ -33,7 +33,7 @@ pub(crate) fn check(source: &Source) -> Vec<Finding> {
 }
 
 /// The line (from 0) and the name of each function.
-fn functions(source: &Source) -> Vec<(usize, String)> {
+fn functions(source: &RustFile) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (line, code) in source.code.iter().enumerate() {
         for (at, _) in code.match_indices("fn ") {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     fn check_text(text: &str) -> Vec<String> {
-        check(&Source::new("a.rs".into(), text))
+        check(&RustFile::new("a.rs".into(), text))
             .into_iter()
             .map(|finding| finding.text)
             .collect()

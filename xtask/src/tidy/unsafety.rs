@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::finding::Finding;
-use crate::reading::Source;
+use crate::reading::RustFile;
 
 /// `root` is the crate's `lib.rs` or `main.rs`; `sources` are all files below its folder.
-pub(crate) fn check(root: &Source, sources: &[Source]) -> Vec<Finding> {
+pub(crate) fn check(root: &RustFile, sources: &[RustFile]) -> Vec<Finding> {
     let mut found = Vec::new();
     let strict = ["#![deny(unsafe_code", "#![forbid(unsafe_code"];
     if !root
@@ -57,7 +57,7 @@ pub(crate) fn check(root: &Source, sources: &[Source]) -> Vec<Finding> {
 }
 
 /// The line (from 0) of the first `unsafe` in code.
-fn first_unsafe(source: &Source) -> Option<usize> {
+fn first_unsafe(source: &RustFile) -> Option<usize> {
     source.code.iter().position(|code| {
         code.split(|c: char| !c.is_alphanumeric() && c != '_')
             .any(|word| word == "unsafe")
@@ -65,13 +65,13 @@ fn first_unsafe(source: &Source) -> Option<usize> {
 }
 
 /// A module, with all below it, or a file, that may hold unsafe code.
-struct Entry {
+struct UnsafeAllowance {
     name: String,
     reason: String,
     line: usize,
 }
 
-impl Entry {
+impl UnsafeAllowance {
     fn covers(&self, file: &str) -> bool {
         let base = self.name.trim_end_matches(".rs").replace("::", "/");
         file == format!("{base}.rs") || file.starts_with(&format!("{base}/"))
@@ -80,7 +80,7 @@ impl Entry {
 
 /// The list under the heading with the word *unsafe*: rows of a table or points of a list, the
 /// names in backticks first, then the reason.
-fn list(root: &Source) -> Vec<Entry> {
+fn list(root: &RustFile) -> Vec<UnsafeAllowance> {
     let mut listed = Vec::new();
     let mut inside = false;
     for (line, comment) in root.comment.iter().enumerate() {
@@ -99,7 +99,7 @@ fn list(root: &Source) -> Vec<Entry> {
         };
         let reason = reason.trim_matches([':', ' ', '-', '|']).to_owned();
         for name in names.split(['`', ',', ' ']).filter(|name| !name.is_empty()) {
-            listed.push(Entry {
+            listed.push(UnsafeAllowance {
                 name: name.to_owned(),
                 reason: reason.clone(),
                 line: line + 1,
@@ -111,7 +111,7 @@ fn list(root: &Source) -> Vec<Entry> {
 
 /// Every allowance of unsafe code carries its reason: in the attribute, behind it, or in the list
 /// when it allows a listed module.
-fn reasons(folder: &Path, source: &Source, listed: &[Entry]) -> Vec<Finding> {
+fn reasons(folder: &Path, source: &RustFile, listed: &[UnsafeAllowance]) -> Vec<Finding> {
     let mut found = Vec::new();
     let below = source.path.strip_prefix(folder).unwrap_or(&source.path);
     let below = below.with_extension("");
@@ -151,10 +151,10 @@ mod tests {
         //!   x\n#![deny(unsafe_code)]\n";
 
     fn found(root: &str, files: &[(&str, &str)]) -> Vec<String> {
-        let root = Source::new("src/lib.rs".into(), root);
-        let sources: Vec<Source> = files
+        let root = RustFile::new("src/lib.rs".into(), root);
+        let sources: Vec<RustFile> = files
             .iter()
-            .map(|(name, text)| Source::new(Path::new("src").join(name), text))
+            .map(|(name, text)| RustFile::new(Path::new("src").join(name), text))
             .collect();
         check(&root, &sources)
             .into_iter()

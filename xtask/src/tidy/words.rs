@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::finding::Finding;
-use crate::reading::Source;
+use crate::reading::RustFile;
 
 /// Banned words, each with the word to use. Lower case; found at word boundaries.
 const BANNED: [(&str, &str); 15] = [
@@ -29,7 +29,7 @@ const QUALIFIERS: [&str; 5] = ["max_", "min_", "total_", "mean_", "median_"];
 const UNITS: [&str; 6] = ["_ns", "_us", "_ms", "_s", "_bytes", "_kib"];
 
 /// Comments and names of a Rust file.
-pub(crate) fn check(source: &Source) -> Vec<Finding> {
+pub(crate) fn check(source: &RustFile) -> Vec<Finding> {
     let mut found = Vec::new();
     for (line, comment) in source.comment.iter().enumerate() {
         found.extend(banned(&source.path, line + 1, comment));
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn count(text: &str) -> usize {
-        check(&Source::new("a.rs".into(), text)).len()
+        check(&RustFile::new("a.rs".into(), text)).len()
     }
 
     #[test]
