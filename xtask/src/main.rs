@@ -3,41 +3,19 @@
 //! `test` is the command of the README. The verbs and their rules stand in CONTRIBUTING.md.
 #![forbid(unsafe_code)]
 
-mod beside;
-mod cargo_test;
-mod ceilings;
+mod cargo;
 mod checks;
-mod code_mutants;
-mod deep;
 mod docs;
-mod emulated;
-mod features;
-mod fuzz;
-mod install;
-mod kept;
-mod lint;
-mod loom;
-mod miri;
+mod instruments;
 mod mutants;
-mod nightly;
 mod openmp;
-mod programs;
-mod publish;
 mod rayon;
 mod reading;
 mod report;
 mod results;
-mod semver;
-mod setup;
+mod shipping;
 mod suite;
-mod targets;
 mod tidy;
-mod tool;
-mod torture;
-mod unchanged;
-mod valgrind;
-mod watchdog;
-mod workspace;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -45,9 +23,14 @@ use std::process::ExitCode;
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
-use crate::beside::CheckOptions;
+use crate::cargo::workspace::Workspace;
+use crate::checks::beside::{self, CheckOptions};
+use crate::checks::deep;
+use crate::instruments::{ceilings, emulated, miri, nightly, valgrind};
+use crate::mutants::{code, loom, orderings};
 use crate::report::CheckReport;
-use crate::workspace::Workspace;
+use crate::shipping::install;
+use crate::suite::{fuzz, torture};
 
 /// The result of a chore; its error is one line for a person.
 type Result<T> = std::result::Result<T, String>;
@@ -95,7 +78,7 @@ enum Verb {
     /// Weaken one ordering at a time; the named loom test must fail
     Mutants,
     /// Change one line of code at a time; a test must fail. Names the survivors
-    CodeMutants(code_mutants::SamplePlan),
+    CodeMutants(code::SamplePlan),
     /// ThreadSanitizer on the runtime and the crates built on it (nightly with rust-src)
     Tsan {
         /// Only these crates
@@ -229,8 +212,8 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
             report.step("commands", |step| docs::commands(workspace, step));
         }
         Verb::Loom => report.step("loom", |step| loom::check(workspace, step)),
-        Verb::Mutants => report.step("mutants", |step| mutants::check(workspace, step)),
-        Verb::CodeMutants(plan) => code_mutants::verb(workspace, &mut report, plan),
+        Verb::Mutants => report.step("mutants", |step| orderings::check(workspace, step)),
+        Verb::CodeMutants(plan) => code::verb(workspace, &mut report, plan),
         Verb::Tsan { packages } => report.step("tsan", |step| {
             nightly::sanitize(workspace, step, &nightly::THREAD, &packages)
         }),

@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::kept::LastRuns;
+use crate::cargo::tool;
+use crate::cargo::workspace::Workspace;
 use crate::report::{self, CheckReport, CheckStep};
-use crate::workspace::Workspace;
-use crate::{Result, install, results, tool};
+use crate::results::last_runs::LastRuns;
+use crate::shipping::install;
+use crate::{Result, results};
 
 /// Where the sources lie that feed the libraries.
 const SOURCES: &str = "crates/roving-omp/examples/real";

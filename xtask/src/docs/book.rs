@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::cargo_test::is_warning;
+use crate::cargo::tally::is_warning;
+use crate::cargo::tool;
+use crate::cargo::workspace::Workspace;
 use crate::report::CheckStep;
-use crate::workspace::Workspace;
-use crate::{Result, reading, tool};
+use crate::{Result, reading};
 
 /// The table of contents.
 const SUMMARY: &str = "SUMMARY.md";

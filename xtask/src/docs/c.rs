@@ -3,8 +3,10 @@
 
 use std::path::Path;
 
-use crate::workspace::Workspace;
-use crate::{Result, install, tool};
+use crate::Result;
+use crate::cargo::tool;
+use crate::cargo::workspace::Workspace;
+use crate::shipping::install;
 
 const INSTALL: &str = "cargo xtask install --prefix ";
 /// The compilers, with what else a command may name, and how each says that it is there.

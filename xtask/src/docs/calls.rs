@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+use crate::cargo::tool;
+use crate::cargo::workspace::Workspace;
 use crate::report::CheckStep;
-use crate::workspace::Workspace;
-use crate::{Result, reading, suite, tool};
+use crate::{Result, reading, suite};
 
 /// How a page calls the lab: this, perhaps a profile and features, then [`WORDS`].
 const CALL: &str = "cargo run ";

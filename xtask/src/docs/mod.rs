@@ -13,10 +13,11 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::cargo_test::CargoTally;
+use crate::cargo::tally::CargoTally;
+use crate::cargo::workspace::Workspace;
+use crate::cargo::{features, tool};
 use crate::report::CheckStep;
-use crate::workspace::Workspace;
-use crate::{Result, features, reading, tool};
+use crate::{Result, reading};
 
 /// The libraries that pages may use, by the names of their crates.
 const LIBRARIES: [&str; 7] = [

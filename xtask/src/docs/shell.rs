@@ -23,9 +23,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::c;
+use crate::cargo::watchdog::{self, Limits, ProgramEnd};
+use crate::cargo::workspace::Workspace;
 use crate::report::CheckStep;
-use crate::watchdog::{self, Limits, ProgramEnd};
-use crate::workspace::Workspace;
 use crate::{Result, reading};
 
 /// The beginning of a comment that names commands to run instead.

@@ -9,10 +9,11 @@ use std::process::Command;
 
 use super::registry::{self, CORE, Lack};
 use super::suite::CORE_VERSION;
-use crate::programs::{self, FailedTest, TestOutcome};
+use crate::Result;
+use crate::cargo::tool;
+use crate::cargo::workspace::Workspace;
 use crate::report::{CheckStep, TestCounts};
-use crate::workspace::Workspace;
-use crate::{Result, tool};
+use crate::suite::programs::{self, FailedTest, TestOutcome};
 
 /// A package whose tests run code of Rayon's.
 pub(super) struct Package {

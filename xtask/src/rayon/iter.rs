@@ -13,9 +13,9 @@ use std::process::Command;
 use super::registry;
 use super::rewrite;
 use super::suite::{RAYON_VERSION, flat, print, workspace_path};
-use crate::programs;
+use crate::cargo::workspace::Workspace;
 use crate::report::CheckStep;
-use crate::workspace::Workspace;
+use crate::suite::programs;
 use crate::{Result, reading};
 
 /// The list of those left out, and why: file, test (or the line of a code block, or `*`), reason.

@@ -11,8 +11,8 @@ mod suite;
 use std::path::PathBuf;
 
 use crate::Result;
+use crate::cargo::workspace::Workspace;
 use crate::report::CheckStep;
-use crate::workspace::Workspace;
 
 pub(crate) use downstream::check as downstream;
 pub(crate) use iter::check as iter_suite;

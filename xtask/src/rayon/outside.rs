@@ -5,10 +5,11 @@
 use std::path::Path;
 
 use super::registry;
-use crate::cargo_test::CargoTally;
+use crate::Result;
+use crate::cargo::tally::CargoTally;
+use crate::cargo::workspace::Workspace;
+use crate::cargo::{lint, tool};
 use crate::report::CheckStep;
-use crate::workspace::Workspace;
-use crate::{Result, lint, tool};
 
 /// The folders that the root manifest leaves out, each of them a workspace.
 pub(crate) fn workspaces(workspace: &Workspace) -> Result<Vec<Workspace>> {

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::programs::unused_patch;
+use crate::Result;
+use crate::cargo::tool;
+use crate::cargo::workspace::Workspace;
 use crate::report::CheckStep;
-use crate::workspace::Workspace;
-use crate::{Result, tool};
+use crate::suite::programs::unused_patch;
 
 /// The package that the drop-in stands in for.
 pub(crate) const CORE: &str = "rayon-core";

@@ -8,10 +8,10 @@
 use super::downstream::{PACKAGES, Package, PackageCopy};
 use super::registry::{self, Lack};
 use crate::Result;
-use crate::kept::LastRuns;
-use crate::programs::{self, FailedTest, TestOutcome};
+use crate::cargo::workspace::Workspace;
 use crate::report::CheckStep;
-use crate::workspace::Workspace;
+use crate::results::last_runs::LastRuns;
+use crate::suite::programs::{self, FailedTest, TestOutcome};
 
 /// The packages besides those of the drop-in.
 const MORE: [Package; 10] = [

@@ -10,10 +10,11 @@ use std::process::Command;
 
 use super::registry::{self, CORE};
 use super::rewrite::{self, LEFT_OUT};
-use crate::programs::{self, TestOutcome};
+use crate::cargo::tool;
+use crate::cargo::workspace::Workspace;
 use crate::report::CheckStep;
-use crate::workspace::Workspace;
-use crate::{Result, reading, tool};
+use crate::suite::programs::{self, TestOutcome};
+use crate::{Result, reading};
 
 pub(super) const RAYON_VERSION: &str = "1.12.0";
 /// The version that ours stands in for.

@@ -13,10 +13,11 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::reading::fields;
+use crate::Result;
+use crate::cargo::tool;
+use crate::cargo::workspace::Workspace;
+use crate::reading::{self, fields};
 use crate::report::CheckStep;
-use crate::workspace::Workspace;
-use crate::{Result, reading, tool};
 
 /// How long all of it may take, without the build.
 const ALL: Duration = Duration::from_secs(600);

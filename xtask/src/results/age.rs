@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::process::Command;
 
 use crate::Result;
-use crate::workspace::Workspace;
+use crate::cargo::workspace::Workspace;
 
 /// The list of commits, in the folder of results.
 const COMMITS: &str = "docs/results/commits.csv";

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::finding::Finding;
-use crate::workspace::Workspace;
+use crate::cargo::workspace::Workspace;
 
 /// Runtimes that only the lab may name.
 const RIVALS: [&str; 10] = [
@@ -142,7 +142,7 @@ fn quoted(cell: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::{Need, Package};
+    use crate::cargo::workspace::{Need, Package};
 
     const PAGE: &str = "# A\n## Crates\n| crate | what | needs |\n|---|---|---|\n\
         | `roving` | runtime | nothing of ours |\n| `roving-lab` | lab | `roving` |\n## More\n| `x` | y | `z` |\n";

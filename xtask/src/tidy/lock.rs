@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use super::finding::Finding;
-use crate::workspace::Workspace;
-use crate::{Result, tool};
+use crate::Result;
+use crate::cargo::tool;
+use crate::cargo::workspace::Workspace;
 
 /// The crates that others depend on, and how many packages the lock file has at most: the program,
 /// the crate, and what that needs.

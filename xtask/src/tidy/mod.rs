@@ -29,9 +29,9 @@ use std::path::{Path, PathBuf};
 
 use clap::CommandFactory as _;
 
+use crate::cargo::workspace::{Package, Workspace};
 use crate::reading::{RustFile, files, is_for_tests, read, sources};
 use crate::report::CheckStep;
-use crate::workspace::{Package, Workspace};
 use crate::{Result, rayon, results};
 
 use finding::Finding;

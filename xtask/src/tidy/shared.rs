@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::finding::Finding;
-use crate::loom;
+use crate::mutants::loom;
 use crate::reading::RustFile;
 
 /// The page's heading above the lists; below it, one heading for each crate.

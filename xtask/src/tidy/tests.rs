@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::check_quoted;
-use crate::workspace::{Package, Workspace};
+use crate::cargo::workspace::{Package, Workspace};
 
 /// A sound repository: of everything that these rules read, a little.
 const SOUND: [(&str, &str); 7] = [

@@ -1,0 +1,78 @@
+//! Single cargo commands in which a warning is an error.
+
+use crate::Result;
+use crate::cargo::tally::is_warning;
+use crate::cargo::tool;
+use crate::cargo::workspace::Workspace;
+use crate::report::CheckStep;
+
+/// Lints these packages with these features; each warning is an error.
+pub(crate) fn lint(workspace: &Workspace, step: &mut CheckStep, of: &[&str]) -> Result<()> {
+    let deny = ["--", "-D", "warnings"];
+    plain(workspace, step, &[&["clippy"], of, &deny].concat())
+}
+
+/// One cargo command that must succeed without a warning.
+pub(crate) fn plain(workspace: &Workspace, step: &mut CheckStep, words: &[&str]) -> Result<()> {
+    judge(&tool::watch(&mut workspace.cargo(words))?, step);
+    Ok(())
+}
+
+fn judge(seen: &tool::ToolOutput, step: &mut CheckStep) {
+    if let Some(line) = seen.lines.iter().find(|line| is_warning(line)) {
+        step.fail(line.clone());
+    }
+    if !seen.ok {
+        let error = seen.lines.iter().find(|line| line.starts_with("error"));
+        step.fail(
+            error
+                .cloned()
+                .unwrap_or_else(|| "ended with an error".into()),
+        );
+    }
+}
+
+/// The public pages without a warning; then, so that no link to a private item is stale, all pages.
+pub(crate) fn rustdoc(
+    workspace: &Workspace,
+    step: &mut CheckStep,
+    features: &[&str],
+) -> Result<()> {
+    let words = [&["doc", "--workspace", "--no-deps"][..], features].concat();
+    let mut command = workspace.cargo(&words);
+    command.env("RUSTDOCFLAGS", "-D warnings");
+    judge(&tool::watch(&mut command)?, step);
+    let mut command = workspace.cargo(&words);
+    command.arg("--document-private-items");
+    let seen = tool::watch(&mut command)?;
+    for line in seen.lines.iter().filter(|line| is_stale_link(line)) {
+        step.fail(line.clone());
+    }
+    if !seen.ok {
+        step.fail("rustdoc failed on private items");
+    }
+    Ok(())
+}
+
+/// A warning of rustdoc about private pages, but for the two that say that a name of a function is
+/// also that of its private module: the public page has no such module.
+fn is_stale_link(line: &str) -> bool {
+    let counted = line.contains("generated") && line.contains("warning");
+    is_warning(line) && !line.contains(" is both a") && !counted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stale_links_are_told_from_double_names() {
+        assert!(is_stale_link("warning: unresolved link to `gone`"));
+        assert!(!is_stale_link(
+            "warning: `join` is both a function and a module"
+        ));
+        assert!(!is_stale_link(
+            "warning: `roving` (lib doc) generated 6 warnings"
+        ));
+    }
+}

@@ -1,0 +1,331 @@
+//! The tests of the workspace: built once, with every optional feature that can be built here;
+//! then, without them, those that are about their absence.
+//!
+//! Test programs run some at a time, since many of them wait for most of their time: for ranks, for
+//! child processes, for threads that are to fall asleep.
+
+pub(crate) mod fuzz;
+pub(crate) mod programs;
+pub(crate) mod torture;
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::Result;
+use crate::cargo::tally::{CargoTally, is_warning};
+use crate::cargo::watchdog::{self, Limits, ProgramEnd, WatchedOutput};
+use crate::cargo::workspace::{BuildTarget, Workspace};
+use crate::cargo::{features, lint, tool};
+use crate::report::CheckStep;
+use programs::TestProgram;
+
+/// No test is silent for so long, even on a busy machine: those that might hang end themselves, and
+/// say so, after five minutes.
+const LIMITS: Limits = Limits {
+    silent: Duration::from_secs(900),
+    whole: Duration::from_secs(3600),
+    group: true,
+};
+/// How many of the slowest programs are named at the end.
+const SLOWEST: usize = 12;
+/// Words of a source that does another thing where a feature is off.
+const ABSENCE: [&str; 2] = ["cfg!(feature", "not(feature"];
+
+/// One program, and what came of it.
+struct RanProgram {
+    name: String,
+    seen: Result<WatchedOutput>,
+}
+
+/// All tests with all features, the documentation's among them; then those about absent features.
+pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
+    if !features::has_vulkan() {
+        step.skip("no software driver of Vulkan (mesa-vulkan-drivers): its tests find no device");
+    }
+    if !features::has_mpi() {
+        step.skip("no MPI (libopenmpi-dev, openmpi-bin, libclang-dev, clang): ranks are threads");
+    }
+    if !tool::works("c++", &["--version"]) {
+        step.skip("no C++ compiler (g++): the fake CUDA driver has no kernels");
+    }
+    let with = features::buildable(workspace);
+    let all = ["test", "--workspace", "--features", &with];
+    run(workspace, step, &mut workspace.cargo(&all), &[])?;
+    let mut docs = workspace.cargo(&all);
+    let seen = tool::watch(docs.args(["--doc", "--no-fail-fast"]))?;
+    CargoTally::read(&seen.lines).judge(&seen, step);
+    absence(workspace, step)
+}
+
+/// Tests that by themselves try a part of their cases try all of them where this variable is set.
+const ALL_CASES: &str = "ROVING_DEEP";
+
+/// All tests with all features and with all their cases.
+pub(crate) fn all_cases(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
+    let with = features::buildable(workspace);
+    let mut command = workspace.cargo(&["test", "--workspace", "--features", &with]);
+    run(workspace, step, &mut command, &[(ALL_CASES, "1")])
+}
+
+/// Lints and tests without any optional feature, and those of the whole lab without devices and
+/// ranks.
+pub(crate) fn plain(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
+    lint::lint(workspace, step, &["--workspace", "--all-targets"])?;
+    let all = ["test", "--workspace"];
+    run(workspace, step, &mut workspace.cargo(&all), &[])?;
+    let mut docs = workspace.cargo(&all);
+    let seen = tool::watch(docs.args(["--doc", "--no-fail-fast"]))?;
+    CargoTally::read(&seen.lines).judge(&seen, step);
+    let lab = ["test", "-p", "roving-lab", "--features", features::LAB];
+    run(workspace, step, &mut workspace.cargo(&lab), &[])
+}
+
+/// A program of ours as the tests have built it: with the same features, and with a small test
+/// beside it, for which cargo takes the tests' own dependencies into account.
+pub(crate) fn binary(workspace: &Workspace, name: &str) -> Result<PathBuf> {
+    let with = features::buildable(workspace);
+    let words = [
+        "build",
+        "--workspace",
+        "--bin",
+        name,
+        "--test",
+        "smoke",
+        "--features",
+        &with,
+    ];
+    let mut command = workspace.cargo(&words);
+    let text = tool::output(command.arg("--message-format=json-render-diagnostics"))?;
+    let is_it =
+        |value: &Value| value["target"]["name"] == name && value["target"]["kind"][0] == "bin";
+    let messages = text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    let message = messages.into_iter().find(is_it);
+    let path = message.and_then(|value: Value| value["executable"].as_str().map(PathBuf::from));
+    path.ok_or_else(|| format!("cargo built no program `{name}`"))
+}
+
+/// The tests of the packages that have features, without them: those inside each library, and the
+/// programs whose source asks whether a feature is on. Where diagnostics can be left out, they are.
+fn absence(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
+    let mut asking = 0;
+    for (silent, without) in [(false, &[][..]), (true, &["--no-default-features"])] {
+        let mut command = workspace.cargo(&["test", "--lib"]);
+        command.args(without);
+        for package in &workspace.packages {
+            let has_some = silent || features::optional(package).next().is_some();
+            if features::can_be_silent(package) != silent || !has_some {
+                continue;
+            }
+            command.args(["-p", &package.name]);
+            for target in package
+                .targets
+                .iter()
+                .filter(|t| t.kind == "test" && !t.has_condition)
+            {
+                if asks(target)? {
+                    command.args(["--test", &target.name]);
+                    asking += 1;
+                }
+            }
+        }
+        run(workspace, step, &mut command, &[])?;
+    }
+    if asking == 0 {
+        step.fail("no test asks whether a feature is on");
+    }
+    Ok(())
+}
+
+/// Whether a test program asks whether a feature is on.
+fn asks(target: &BuildTarget) -> Result<bool> {
+    let text = fs::read_to_string(&target.file)
+        .map_err(|error| format!("{}: {error}", target.file.display()))?;
+    Ok(ABSENCE.iter().any(|words| text.contains(words)))
+}
+
+/// Builds the test programs of that call of cargo and runs them.
+fn run(
+    workspace: &Workspace,
+    step: &mut CheckStep,
+    command: &mut Command,
+    with: &[(&str, &str)],
+) -> Result<()> {
+    println!("$ {}", tool::shown(command));
+    let (programs, said) = programs::build(command)?;
+    let warnings: Vec<&String> = said.iter().filter(|line| is_warning(line)).collect();
+    if let Some(first) = warnings.first() {
+        step.fail(format!("{} warnings; the first: {first}", warnings.len()));
+    }
+    let number = programs.len();
+    println!("{number} test programs are built");
+    let mut ran = in_lanes(workspace, programs, with);
+    for RanProgram { name, seen } in &ran {
+        match seen {
+            Ok(seen) => judge(name, seen, step),
+            Err(message) => step.fail(format!("{name}: {message}")),
+        }
+    }
+    let took = |ran: &RanProgram| ran.seen.as_ref().map_or(Duration::ZERO, |seen| seen.took);
+    ran.sort_by_key(|one| std::cmp::Reverse(took(one)));
+    println!("the slowest:");
+    for one in ran.iter().take(SLOWEST) {
+        println!("{:7.1} s  {}", took(one).as_secs_f64(), one.name);
+    }
+    Ok(())
+}
+
+/// Runs the programs, as many at a time as there are processors.
+fn in_lanes(
+    workspace: &Workspace,
+    programs: Vec<TestProgram>,
+    with: &[(&str, &str)],
+) -> Vec<RanProgram> {
+    let lanes = thread::available_parallelism().map_or(2, |lanes| lanes.get().max(2));
+    let (queue, all) = (Mutex::new(VecDeque::from(programs)), Mutex::new(Vec::new()));
+    let next = || {
+        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.pop_front()
+    };
+    thread::scope(|scope| {
+        for _ in 0..lanes {
+            scope.spawn(|| {
+                while let Some(program) = next() {
+                    let ran = one(workspace, &program, with);
+                    say(&ran);
+                    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+                    all.push(ran);
+                }
+            });
+        }
+    });
+    all.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn one(workspace: &Workspace, program: &TestProgram, with: &[(&str, &str)]) -> RanProgram {
+    let mut command = programs::command(program, &[]);
+    command.envs(with.iter().copied());
+    // Mesa warns where it has no such folder.
+    if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
+        command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
+    }
+    let folder = workspace.short(&program.folder);
+    RanProgram {
+        name: format!("{folder}/{}", program.name),
+        seen: watchdog::run(&mut command, LIMITS, false),
+    }
+}
+
+/// One line for what went well, all lines for what did not.
+fn say(ran: &RanProgram) {
+    let name = &ran.name;
+    let text = match &ran.seen {
+        Err(message) => format!("FAILED  {name}: {message}"),
+        Ok(seen) => {
+            let mut own = CheckStep::default();
+            judge(name, seen, &mut own);
+            let mut text = String::new();
+            if !own.complaints.is_empty() {
+                for line in seen.lines() {
+                    text += line;
+                    text.push('\n');
+                }
+            }
+            let (counts, seconds) = (own.counts, seen.took.as_secs_f64());
+            let verdict = match own.complaints.as_slice() {
+                [] => "ok",
+                _ => "FAILED",
+            };
+            let (passed, failed, ignored) = (counts.passed, counts.failed, counts.skipped);
+            text + &format!(
+                "{verdict:8}{name}: {passed} passed, {failed} failed, {ignored} ignored, {seconds:.1} s"
+            )
+        }
+    };
+    // In one call, so that the lanes do not mix.
+    println!("{text}");
+}
+
+/// Puts into the step what came of a program: failed tests by name, a hang, an end without a
+/// result, no test.
+fn judge(name: &str, seen: &WatchedOutput, step: &mut CheckStep) {
+    let tally = CargoTally::read(&seen.out);
+    let sum = tally.sum();
+    step.counts.add(sum);
+    let has_ended = tally.groups.iter().any(|group| group.ended);
+    if sum.failed > 0 {
+        let failed = tally.failed.join(", ");
+        step.fail(format!("{name}: {} failed: {failed}", sum.failed));
+    } else if !has_ended || seen.end != ProgramEnd::Success {
+        let how = seen.end.overdue().unwrap_or_else(|| {
+            let status = seen.status.map(|status| format!(" ({status})"));
+            format!("ended without a result{}", status.unwrap_or_default())
+        });
+        let words = seen.err.last().map(|line| format!(": {line}"));
+        step.fail(format!("{name} {how}{}", words.unwrap_or_default()));
+    } else if sum.passed + sum.skipped == 0 {
+        step.fail(format!("{name} ran no test"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaints(out: &str, end: ProgramEnd) -> Vec<String> {
+        let seen = WatchedOutput {
+            end,
+            out: out.lines().map(str::to_owned).collect(),
+            err: vec!["last words".into()],
+            took: Duration::ZERO,
+            status: None,
+        };
+        let mut step = CheckStep::default();
+        judge("p", &seen, &mut step);
+        step.complaints.to_vec()
+    }
+
+    #[test]
+    fn a_program_is_right_only_with_a_result_and_a_test() {
+        let result = |passed, failed| {
+            format!("test result: x. {passed} passed; {failed} failed; 0 ignored; 0 measured")
+        };
+        assert!(complaints(&result(3, 0), ProgramEnd::Success).is_empty());
+        assert_eq!(
+            complaints(&result(0, 0), ProgramEnd::Success),
+            ["p ran no test"]
+        );
+        let failed = format!("test a ... FAILED\n{}", result(1, 1));
+        assert_eq!(complaints(&failed, ProgramEnd::Failure), ["p: 1 failed: a"]);
+        for (out, end) in [
+            ("test a ... ok", ProgramEnd::Failure),
+            ("test a ... ok", ProgramEnd::Success),
+            (&result(1, 0), ProgramEnd::Failure),
+            ("", ProgramEnd::Silent(Duration::ZERO)),
+        ] {
+            let found = complaints(out, end);
+            assert!(found[0].contains("last words"), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn tests_about_absent_features_are_found() {
+        let workspace = Workspace::find().unwrap();
+        let asking = |package: &str| {
+            let targets = &workspace.package(package).unwrap().targets;
+            let tests = targets.iter().filter(|target| target.kind == "test");
+            let asking = tests.filter(|target| asks(target).unwrap());
+            asking.map(|target| target.name.clone()).collect::<Vec<_>>()
+        };
+        assert!(asking("roving-dist").contains(&"launch".to_owned()));
+        assert_eq!(asking("roving"), ["diagnostics_process"]);
+    }
+}
