@@ -1,6 +1,7 @@
 //! The house as numbers: what a reader of a crate meets. Printed by each run of tidy.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use super::finding::Finding;
 use super::imports::Imports;
@@ -32,6 +33,11 @@ const OF_KINDS: [&str; 7] = [
 ];
 /// Definitions of a name from which on it is counted.
 const MANY: usize = 3;
+/// As many names of types may be defined so often, in all crates: one more is a finding. It falls
+/// to the number there is whenever some have got names of their own.
+pub(crate) const OFTEN_MAX: usize = 144;
+/// So many of them are told, the most frequent first.
+const TOLD_NAMES: usize = 12;
 
 /// A crate's house in numbers, with a line for each circle.
 pub(crate) fn told(
@@ -210,6 +216,27 @@ pub(crate) fn often_defined<'s>(
     often
 }
 
+/// The names that are defined often, in one line.
+pub(crate) fn told_often(often: &[(String, usize)]) -> String {
+    let most = often.iter().take(TOLD_NAMES);
+    let most: Vec<String> = most
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    let rest = if often.len() > most.len() { " …" } else { "" };
+    format!(
+        "{} names of types are defined three times or more: {}{rest}",
+        often.len(),
+        most.join(", ")
+    )
+}
+
+/// More names that are defined often than may be.
+pub(crate) fn check_often(path: &Path, often: &[(String, usize)], most: usize) -> Option<Finding> {
+    let told = told_often(often);
+    let text = format!("{told}; at most {most} may be: which is each of them?");
+    (often.len() > most).then(|| Finding::new(path, 1, text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,5 +298,20 @@ mod tests {
         let other = "struct Thrice<T>(T);\npub(crate) trait Thrice {}\n";
         let found = often_defined([source(text), source(other)].iter());
         assert_eq!(found, [("Thrice".to_owned(), 3)]);
+    }
+
+    #[test]
+    fn one_name_more_that_is_defined_often_is_found() {
+        let often = |names: &[&str]| -> Vec<(String, usize)> {
+            names
+                .iter()
+                .map(|name| ((*name).to_owned(), MANY))
+                .collect()
+        };
+        let path = Path::new("house.rs");
+        assert_eq!(check_often(path, &often(&["Entry", "State"]), 2), None);
+        let found = check_often(path, &often(&["Entry", "Kind", "State"]), 2);
+        let text = "3 names of types are defined three times or more: Entry 3, Kind 3, State 3; at most 2 may be: which is each of them?";
+        assert_eq!(found, Some(Finding::new(path, 1, text)));
     }
 }

@@ -98,6 +98,9 @@ pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     for (rule, path, reason) in EXEMPT {
         println!("{rule:?} leaves out {path}: {reason}");
     }
+    for (name, file, reason) in rooms::LARGE {
+        println!("a circle of {name} may be large, that of {file}: {reason}");
+    }
     let mut found = Vec::new();
     let workspace = &workspace.with(&rayon::outside_workspaces(workspace)?)?;
     let known = known(workspace)?;
@@ -224,7 +227,8 @@ fn check_quoted(workspace: &Workspace, pages: &[PathBuf]) -> Result<Vec<Finding>
     Ok(found)
 }
 
-/// The rooms of each crate that has a table of them, and what the houses of all crates come to.
+/// The rooms of each crate, where it has or needs a table of them, and what the houses of all
+/// crates come to.
 fn check_rooms(workspace: &Workspace, path: &Path, page: &str) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
     let mut all = Vec::new();
@@ -237,6 +241,17 @@ fn check_rooms(workspace: &Workspace, path: &Path, page: &str) -> Result<Vec<Fin
         if let Some(rooms) = &rooms {
             found.extend(rooms.check(path, &entries, &imports));
         }
+        let bare = rooms::BARE.contains(&package.name.as_str());
+        found.extend(rooms::check_due(
+            path,
+            &package.name,
+            bare,
+            rooms.is_some(),
+            entries.len(),
+        ));
+        if rooms.is_some() || !bare {
+            found.extend(rooms::check_sizes(path, &package.name, &imports));
+        }
         let product = sources.iter().filter(|source| !is_for_tests(&source.path));
         let (name, files) = (&package.name, product.count());
         for line in house::told(name, entries.len(), files, rooms.as_ref(), &imports) {
@@ -248,16 +263,16 @@ fn check_rooms(workspace: &Workspace, path: &Path, page: &str) -> Result<Vec<Fin
         }
         all.extend(sources);
     }
+    let large = rooms::LARGE.map(|(name, ..)| name);
+    let listed = rooms::BARE.iter().chain(&large);
+    for name in listed.filter(|name| workspace.package(name).is_none()) {
+        let text = format!("`{name}` is listed for its rooms and no crate");
+        found.push(Finding::new(path, 1, text));
+    }
     let often = house::often_defined(all.iter());
-    let most = often.iter().take(12);
-    let most: Vec<String> = most
-        .map(|(name, count)| format!("{name} {count}"))
-        .collect();
-    println!(
-        "{} names of types are defined three times or more: {} …",
-        often.len(),
-        most.join(", ")
-    );
+    println!("{}", house::told_often(&often));
+    let bound = workspace.root.join("xtask/src/tidy/house.rs");
+    found.extend(house::check_often(&bound, &often, house::OFTEN_MAX));
     Ok(found)
 }
 

@@ -6,6 +6,9 @@
 //!
 //! Files inside a room may use each other in a circle where a row `| circle | why |` names them
 //! with a reason: one of a file more is a finding, and so is a row with a file less.
+//!
+//! A crate of some size needs the table. Whether it has one or not, rooms do not use each other,
+//! and a circle inside a room is small.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,6 +20,34 @@ use super::imports::{Imports, circles};
 const ROOMS: &str = "| floor | room |";
 const LEFT: &str = "| inversion left | takes |";
 const CIRCLES: &str = "| circle | why |";
+
+/// A crate with more entries at its `src` has a table of rooms.
+const ENTRIES_MAX: usize = 5;
+/// The crates that have none yet.
+pub(crate) const BARE: [&str; 13] = [
+    "rayon-bench",
+    "rayon-core",
+    "roving-c",
+    "roving-dist",
+    "roving-fake-cuda",
+    "roving-flow",
+    "roving-gpu",
+    "roving-iter",
+    "roving-lab",
+    "roving-model",
+    "roving-omp",
+    "roving-partition",
+    "roving-torture",
+];
+/// The most files of a circle, whatever its reason.
+const CIRCLE_MAX: usize = 3;
+/// The larger ones, each by its crate and one of its files, and why it cannot be cut. Printed at
+/// each run.
+pub(crate) const LARGE: [(&str, &str, &str); 1] = [(
+    "roving-iter",
+    "iter/parallel.rs",
+    "a trait with provided methods and the types that those return",
+)];
 
 /// A crate's rooms by name (`stack`, or `raw` for `raw.rs`), each with its floor, and the
 /// inversions that are left, each with its line and names.
@@ -146,6 +177,56 @@ impl Rooms {
         }
         found
     }
+}
+
+/// A crate of that many entries without a table, or one in the list of those without that has one.
+pub(crate) fn check_due(
+    page: &Path,
+    name: &str,
+    is_listed: bool,
+    has_table: bool,
+    entries: usize,
+) -> Option<Finding> {
+    let text = match (is_listed, has_table) {
+        (false, false) if entries > ENTRIES_MAX => {
+            format!("`{name}` has {entries} entries at src and no table of rooms")
+        }
+        (true, true) => format!("`{name}` has a table of rooms: strike it from those without"),
+        _ => return None,
+    };
+    Some(Finding::new(page, 1, text))
+}
+
+/// Rooms of a crate that use each other, large circles inside one, and those of the list that are
+/// not there.
+pub(crate) fn check_sizes(page: &Path, name: &str, imports: &Imports) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut say = |text| found.push(Finding::new(page, 1, text));
+    for circle in circles_of_rooms(imports) {
+        let rooms: Vec<String> = circle.into_iter().collect();
+        say(format!(
+            "rooms of `{name}` use each other: {}",
+            rooms.join(" ")
+        ));
+    }
+    let within = circles_within(imports);
+    let (large, _): (Vec<_>, Vec<_>) = within.iter().partition(|one| one.len() > CIRCLE_MAX);
+    let of_crate = || LARGE.iter().filter(|(of, ..)| *of == name);
+    for circle in &large {
+        if !of_crate().any(|(_, file, _)| circle.contains(file)) {
+            let files: Vec<&str> = circle.iter().copied().collect();
+            let (count, files) = (files.len(), files.join(" "));
+            say(format!(
+                "a circle of {count} files in `{name}`, at most {CIRCLE_MAX} may be: {files}"
+            ));
+        }
+    }
+    for (_, file, _) in of_crate() {
+        if !large.iter().any(|circle| circle.contains(file)) {
+            say(format!("no large circle of `{name}` has `{file}` any more"));
+        }
+    }
+    found
 }
 
 /// Those of rooms that use each other.
@@ -283,6 +364,54 @@ mod tests {
         );
         let stale = told("| `low/a.rs`, `low/b.rs`, `low/mod.rs` | three |");
         assert!(found(&stale, &ENTRIES, &imports)[0].contains("no such circle any more"));
+    }
+
+    #[test]
+    fn a_crate_of_some_size_needs_a_table() {
+        let due = |is_listed, has_table, entries| {
+            let found = check_due(Path::new("A.md"), "x", is_listed, has_table, entries);
+            found.map(|found| found.text)
+        };
+        assert_eq!(due(false, false, ENTRIES_MAX), None);
+        assert_eq!(due(false, true, ENTRIES_MAX + 1), None);
+        assert_eq!(due(true, false, ENTRIES_MAX + 1), None);
+        let bare = due(false, false, ENTRIES_MAX + 1);
+        assert_eq!(
+            bare.unwrap(),
+            "`x` has 6 entries at src and no table of rooms"
+        );
+        let stale = due(true, true, ENTRIES_MAX + 1).unwrap();
+        assert!(stale.contains("strike it from those without"));
+    }
+
+    /// The imports of files in a ring, all of one room.
+    fn ring(files: &[&str]) -> Imports {
+        let next = files.iter().cycle().skip(1);
+        let pairs = files.iter().zip(next);
+        let arrow = |(from, to): (&&str, &&str)| ((*from).to_owned(), (*to).to_owned());
+        pairs.map(|pair| (arrow(pair), BTreeSet::new())).collect()
+    }
+
+    #[test]
+    fn large_circles_and_rooms_that_use_each_other_are_found() {
+        let sizes = |name: &str, files: &[&str]| -> Vec<String> {
+            let found = check_sizes(Path::new("A.md"), name, &ring(files));
+            found.into_iter().map(|found| found.text).collect()
+        };
+        assert_eq!(sizes("x", &["low/a.rs", "low/b.rs", "low/c.rs"]), [""; 0]);
+        let four = ["low/a.rs", "low/b.rs", "low/c.rs", "low/d.rs"];
+        let large =
+            "a circle of 4 files in `x`, at most 3 may be: low/a.rs low/b.rs low/c.rs low/d.rs";
+        assert_eq!(sizes("x", &four), [large]);
+        let between = ["rooms of `x` use each other: high low"];
+        assert_eq!(sizes("x", &["low/a.rs", "high/b.rs"]), between);
+        for (name, file, reason) in LARGE {
+            let listed = [file, "iter/a.rs", "iter/b.rs", "iter/c.rs"];
+            assert_eq!(sizes(name, &listed), [""; 0], "{reason}");
+            let gone = format!("no large circle of `{name}` has `{file}` any more");
+            assert_eq!(sizes(name, &listed[..3]), [gone]);
+            assert_eq!(sizes("x", &listed).len(), 1);
+        }
     }
 
     #[test]
