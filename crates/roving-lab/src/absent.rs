@@ -6,20 +6,20 @@
 
 use clap::Args;
 
-use crate::input::{BadInput, Failure};
+use crate::input::{BadInput, CommandFailure};
 
 /// Programs that have a GPU side and no other form.
 pub(crate) const ONLY_WITH_GPU: [&str; 3] = ["nbody", "mandelbrot", "image-pipeline"];
 
 /// The words behind a command that is left out.
 #[derive(Args, Debug)]
-pub(crate) struct Words {
+pub(crate) struct LeftOutWords {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }
 
 /// The one line that names what is left out and says how it is built.
-fn needs(feature: &str, what: &str, command: &str, words: &[String]) -> Failure {
+fn needs(feature: &str, what: &str, command: &str, words: &[String]) -> CommandFailure {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let again = [&[command][..], &words].concat().join(" ");
     BadInput::line(format!(
@@ -38,9 +38,9 @@ macro_rules! commands {
     ($feature:literal: $($module:ident $command:literal,)+) => {$(
         #[cfg(not(feature = $feature))]
         pub(crate) mod $module {
-            use super::{Failure, Words, needs};
+            use super::{CommandFailure, LeftOutWords, needs};
 
-            pub(crate) fn run(words: &Words) -> Result<(), Failure> {
+            pub(crate) fn run(words: &LeftOutWords) -> Result<(), CommandFailure> {
                 let what = concat!("`roving ", $command, "`");
                 Err(needs($feature, what, $command, &words.words))
             }
@@ -61,10 +61,10 @@ commands!("top": top "top",);
 /// Programs across ranks.
 #[cfg(not(feature = "dist"))]
 pub(crate) mod dist {
-    use super::{Failure, needs, typed};
+    use super::{CommandFailure, needs, typed};
     use crate::settings::RunArgs;
 
-    pub(crate) fn run(_: &RunArgs) -> Result<(), Failure> {
+    pub(crate) fn run(_: &RunArgs) -> Result<(), CommandFailure> {
         Err(needs("mpi", "`--dist`", "run", &typed()))
     }
 }
@@ -73,10 +73,10 @@ pub(crate) mod dist {
 #[cfg(not(feature = "gpu"))]
 pub(crate) mod duals {
     use super::ONLY_WITH_GPU;
-    use crate::workloads::Kind;
+    use crate::workloads::WorkloadKind;
 
     /// None of them is here.
-    pub(crate) fn kinds() -> impl Iterator<Item = &'static Kind> {
+    pub(crate) fn kinds() -> impl Iterator<Item = &'static WorkloadKind> {
         std::iter::empty()
     }
 
@@ -86,7 +86,7 @@ pub(crate) mod duals {
     }
 
     pub(crate) mod run {
-        use super::super::{Failure, needs, typed};
+        use super::super::{CommandFailure, needs, typed};
         use crate::settings::RunArgs;
 
         /// Whether a device is asked for, or a program that is nothing without.
@@ -94,7 +94,7 @@ pub(crate) mod duals {
             args.device.is_some() || super::has(&args.workload)
         }
 
-        pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+        pub(crate) fn run(args: &RunArgs) -> Result<(), CommandFailure> {
             let program = format!("the GPU side of `{}`", args.workload);
             Err(needs("gpu", &program, "run", &typed()))
         }
@@ -119,7 +119,7 @@ mod tests {
         use crate::{networks, workloads};
         let otherwise = |name: &str| {
             workloads::CATALOGUE.iter().any(|kind| kind.name == name)
-                || networks::Job::find(name).is_some()
+                || networks::NetworkJob::find(name).is_some()
         };
         let names = crate::duals::kinds().map(|kind| kind.name);
         let only: Vec<_> = names.filter(|name| !otherwise(name)).collect();

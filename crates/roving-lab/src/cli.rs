@@ -3,21 +3,21 @@
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
-use crate::input::{BadInput, Failure};
+use crate::input::{BadInput, CommandFailure};
 use crate::launch::{self, LaunchArgs};
 use crate::out::show;
 use crate::settings::RunArgs;
 use crate::{list, run};
 
 #[cfg(not(feature = "top"))]
-use crate::absent::{Words as TopArgs, top};
+use crate::absent::{LeftOutWords as TopArgs, top};
 #[cfg(feature = "top")]
 use crate::top::{self, TopArgs};
 #[cfg(not(feature = "rivals"))]
 use crate::{
     absent::{
-        Words as BenchArgs, Words as CompareArgs, Words as DropInArgs, Words as ModelArgs,
-        Words as ReproArgs, Words,
+        LeftOutWords as BenchArgs, LeftOutWords as CompareArgs, LeftOutWords as DropInArgs,
+        LeftOutWords as ModelArgs, LeftOutWords as ReproArgs, LeftOutWords,
     },
     absent::{bench, compare, drop_in, model, probe, repro},
 };
@@ -92,13 +92,13 @@ enum Command {
     /// Answer a question of `bench` that needs a process of its own.
     #[cfg(not(feature = "rivals"))]
     #[command(hide = true)]
-    Probe(Words),
+    Probe(LeftOutWords),
     /// Show the workloads and their inputs.
     List,
 }
 
 /// Does what the words say.
-pub(crate) fn main() -> Result<(), Failure> {
+pub(crate) fn main() -> Result<(), CommandFailure> {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return explain(&error),
@@ -124,7 +124,7 @@ pub(crate) fn main() -> Result<(), Failure> {
 }
 
 /// Help and version go to standard output; an error becomes one line.
-fn explain(error: &clap::Error) -> Result<(), Failure> {
+fn explain(error: &clap::Error) -> Result<(), CommandFailure> {
     if matches!(
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion

@@ -16,14 +16,14 @@ use crate::dist;
 use crate::duals::words::Wanted;
 use crate::launch;
 use crate::model::{self, args::ModelArgs};
-use crate::networks::placement::{self, Place};
+use crate::networks::placement::{self, NamedPlacement};
 use crate::rivals::Runtime;
-use crate::settings::{Settings, cores, parse_steal};
+use crate::settings::{JobSettings, cores, parse_steal};
 use crate::tasks::Form;
 use crate::{compare, repro, top};
 
 /// A claim of a help text.
-struct Claim {
+struct HelpClaim {
     /// The command and the argument, or the command alone.
     of: &'static str,
     /// Words that the text has.
@@ -32,27 +32,27 @@ struct Claim {
     by: Option<&'static str>,
 }
 
-fn data(of: &'static str, says: impl Into<String>) -> Claim {
+fn data(of: &'static str, says: impl Into<String>) -> HelpClaim {
     let says = says.into();
-    Claim { of, says, by: None }
+    HelpClaim { of, says, by: None }
 }
 
-fn usual(of: &'static str, value: impl std::fmt::Display) -> Claim {
+fn usual(of: &'static str, value: impl std::fmt::Display) -> HelpClaim {
     data(of, format!("[default: {value}]"))
 }
 
-fn run(of: &'static str, says: &str, by: &'static str) -> Claim {
+fn run(of: &'static str, says: &str, by: &'static str) -> HelpClaim {
     let says = says.to_owned();
     let by = Some(by);
-    Claim { of, says, by }
+    HelpClaim { of, says, by }
 }
 
 /// Of `roving` and `roving run`.
-fn of_run() -> Vec<Claim> {
+fn of_run() -> Vec<HelpClaim> {
     const EVERY: &str = "every_workload_is_listed_and_runs_and_is_verified";
     const REFUSED: &str = "what_cannot_be_done_is_said_in_one_line";
     const FIELDS: &str = "json_has_the_named_fields_and_no_others";
-    let plain = Settings::default();
+    let plain = JobSettings::default();
     assert_eq!(plain.workers, cores(), "as many as cores");
     let mut claims = vec![
         run(
@@ -72,7 +72,7 @@ fn of_run() -> Vec<Claim> {
         usual("run form", plain.form.name()),
         run("run steal", "one, fixed:D, half", REFUSED),
         usual("run steal", plain.steal),
-        usual("run placement", Place::default().name()),
+        usual("run placement", NamedPlacement::default().name()),
         run(
             "run graph",
             "Draw a network",
@@ -105,7 +105,7 @@ fn of_run() -> Vec<Claim> {
     claims.extend(of_device());
     claims.extend(of_dist());
     claims.extend(Form::ALL.map(|form| data("run form", form.name())));
-    claims.extend(Place::all().map(|place| data("run placement", place.name())));
+    claims.extend(NamedPlacement::all().map(|place| data("run placement", place.name())));
     for amount in ["one", "fixed:1", "half"] {
         assert!(parse_steal(amount).is_ok(), "{amount}");
     }
@@ -113,7 +113,7 @@ fn of_run() -> Vec<Claim> {
 }
 
 /// Of `run --dist`.
-fn of_dist() -> Vec<Claim> {
+fn of_dist() -> Vec<HelpClaim> {
     vec![
         run(
             "run dist",
@@ -130,7 +130,7 @@ fn of_dist() -> Vec<Claim> {
 }
 
 /// Of `launch`.
-fn of_launch() -> Vec<Claim> {
+fn of_launch() -> Vec<HelpClaim> {
     const KILLED: &str = "a_killed_rank_is_noticed_and_the_search_goes_on_to_the_exact_count";
     const ENDS: &str = "a_program_that_fails_is_not_started_again";
     vec![
@@ -153,7 +153,7 @@ fn of_launch() -> Vec<Claim> {
 }
 
 /// Of `run --device`.
-fn of_device() -> Vec<Claim> {
+fn of_device() -> Vec<HelpClaim> {
     const DEVICES: &str = "every_program_is_listed_and_runs_and_is_verified";
     const UNKNOWN: &str = "without_a_device_it_says_why_and_what_to_do";
     let kept = "by times that are measured and kept";
@@ -183,7 +183,7 @@ fn of_device() -> Vec<Claim> {
 }
 
 /// Of `compare sleepers`.
-fn of_sleepers() -> Vec<Claim> {
+fn of_sleepers() -> Vec<HelpClaim> {
     const SLEEPERS: &str = "sleepers_are_compared_with_rivals_and_bounds";
     const SLEEPER_WORDS: &str = "words_of_sleepers_are_read";
     vec![
@@ -199,7 +199,7 @@ fn of_sleepers() -> Vec<Claim> {
 }
 
 /// Of `compare`, `bench` and `drop-in`, which measure.
-fn of_measuring() -> Vec<Claim> {
+fn of_measuring() -> Vec<HelpClaim> {
     const COMPARED: &str = "a_comparison_prints_a_table_and_writes_a_csv_and_a_plot";
     const WRITTEN: &str = "rows_are_measured_and_written_down";
     let mut claims = vec![
@@ -259,7 +259,7 @@ fn of_measuring() -> Vec<Claim> {
 }
 
 /// Of `drop-in`.
-fn of_drop_in() -> Vec<Claim> {
+fn of_drop_in() -> Vec<HelpClaim> {
     const DROP_IN: &str = "wrong_words_about_the_drop_in_get_one_line_and_status_2";
     let (least, most) = drop_in::ROUNDS_OF_HELP;
     vec![
@@ -283,8 +283,8 @@ fn of_drop_in() -> Vec<Claim> {
 }
 
 /// Of `model`.
-fn of_model() -> Vec<Claim> {
-    let plan = model::args::Plan::parse(&ModelArgs::default()).expect("the defaults do");
+fn of_model() -> Vec<HelpClaim> {
+    let plan = model::args::CheckedArgs::parse(&ModelArgs::default()).expect("the defaults do");
     let list = |values: Vec<String>| values.join(",");
     let workers = plan.workers.iter().map(usize::to_string).collect();
     let amounts = plan.amounts.iter().map(ToString::to_string).collect();
@@ -330,7 +330,7 @@ fn of_model() -> Vec<Claim> {
 }
 
 /// Of `repro`.
-fn of_repro() -> Vec<Claim> {
+fn of_repro() -> Vec<HelpClaim> {
     let mut claims = vec![
         run(
             "repro",
@@ -369,7 +369,7 @@ fn of_repro() -> Vec<Claim> {
 }
 
 /// Of `top`.
-fn of_top() -> Vec<Claim> {
+fn of_top() -> Vec<HelpClaim> {
     vec![
         run(
             "top",
@@ -386,7 +386,7 @@ fn of_top() -> Vec<Claim> {
     ]
 }
 
-fn claims() -> Vec<Claim> {
+fn claims() -> Vec<HelpClaim> {
     [
         of_run(),
         of_launch(),
@@ -454,7 +454,7 @@ fn functions() -> BTreeSet<String> {
 fn each_argument_has_a_claim_and_each_claim_is_in_its_text() {
     let (claims, texts) = (claims(), texts());
     for (name, text) in &texts {
-        let held: Vec<&Claim> = claims.iter().filter(|claim| claim.of == name).collect();
+        let held: Vec<&HelpClaim> = claims.iter().filter(|claim| claim.of == name).collect();
         assert!(
             !held.is_empty(),
             "nothing holds the help of `{name}`: {text}"
@@ -489,6 +489,6 @@ fn each_test_that_holds_a_claim_is_there() {
 #[test]
 fn the_first_words_search_the_tree_that_the_help_names() {
     assert_eq!(crate::run::FIRST, ("uts", "T3"));
-    let placements = Place::all().map(|place| placement::parse(place.name()).is_ok());
+    let placements = NamedPlacement::all().map(|place| placement::parse(place.name()).is_ok());
     assert!(placements.iter().all(|is_read| *is_read));
 }

@@ -5,22 +5,22 @@ use std::process::ExitCode;
 
 /// Why the command stops.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum CommandFailure {
     /// The user asked for something impossible: exit status 2.
     Input(BadInput),
     /// Something that was possible went wrong: exit status 1.
     Run(String),
 }
 
-impl Failure {
+impl CommandFailure {
     /// Prints the one line that explains the failure, and gives the exit status.
     pub(crate) fn print(&self) -> ExitCode {
         match self {
-            Failure::Input(bad) => {
+            CommandFailure::Input(bad) => {
                 eprintln!("roving: {bad}");
                 ExitCode::from(2)
             }
-            Failure::Run(why) => {
+            CommandFailure::Run(why) => {
                 eprintln!("roving: {why}");
                 ExitCode::FAILURE
             }
@@ -28,18 +28,18 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CommandFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Input(bad) => bad.fmt(f),
-            Failure::Run(why) => f.write_str(why),
+            CommandFailure::Input(bad) => bad.fmt(f),
+            CommandFailure::Run(why) => f.write_str(why),
         }
     }
 }
 
-impl From<BadInput> for Failure {
+impl From<BadInput> for CommandFailure {
     fn from(bad: BadInput) -> Self {
-        Failure::Input(bad)
+        CommandFailure::Input(bad)
     }
 }
 

@@ -27,7 +27,7 @@ const SLOW: Duration = Duration::from_secs(4);
 const SLOW_RATIO: f64 = 12.0;
 
 /// Something that can be timed again and again.
-pub(crate) struct Lane<'a> {
+pub(crate) struct TimedLane<'a> {
     /// The name in tables.
     pub(crate) name: String,
     /// On how many workers.
@@ -38,22 +38,22 @@ pub(crate) struct Lane<'a> {
 /// The times of one lane.
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
-    /// See [`Lane::name`].
+    /// See [`TimedLane::name`].
     pub(crate) name: String,
-    /// See [`Lane::workers`].
+    /// See [`TimedLane::workers`].
     pub(crate) workers: usize,
     /// One a round; for a slow lane only the first run.
     pub(crate) times: Times,
 }
 
-impl<'a> Lane<'a> {
+impl<'a> TimedLane<'a> {
     /// `run` gives the time that counts, and checks its own answer.
     pub(crate) fn new(
         name: impl Into<String>,
         workers: usize,
         run: impl FnMut() -> Result<Duration, String> + 'a,
     ) -> Self {
-        Lane {
+        TimedLane {
             name: name.into(),
             workers,
             run: Box::new(run),
@@ -84,7 +84,10 @@ impl Rounds {
 }
 
 /// One run of each lane to warm up, then `rounds` rounds; each round begins with another lane.
-pub(crate) fn interleave(lanes: &mut [Lane<'_>], rounds: usize) -> Result<Vec<Series>, String> {
+pub(crate) fn interleave(
+    lanes: &mut [TimedLane<'_>],
+    rounds: usize,
+) -> Result<Vec<Series>, String> {
     let rounds = Rounds {
         least: rounds,
         most: rounds,
@@ -96,7 +99,7 @@ pub(crate) fn interleave(lanes: &mut [Lane<'_>], rounds: usize) -> Result<Vec<Se
 
 /// Interleaves the lanes, with rounds that are limited by time.
 pub(crate) fn interleave_within(
-    lanes: &mut [Lane<'_>],
+    lanes: &mut [TimedLane<'_>],
     rounds: Rounds,
 ) -> Result<Vec<Series>, String> {
     let runs = (lanes.len() * rounds.most) as u32;
@@ -140,7 +143,7 @@ pub(crate) fn interleave_within(
     Ok(series)
 }
 
-fn timed(lane: &mut Lane<'_>, patience: &mut Duration) -> Result<Duration, String> {
+fn timed(lane: &mut TimedLane<'_>, patience: &mut Duration) -> Result<Duration, String> {
     sleep(REST);
     await_quiet(patience);
     let time = (lane.run)().map_err(|why| format!("{} on {}: {why}", lane.name, lane.workers))?;
@@ -204,12 +207,12 @@ mod tests {
     #[test]
     fn lanes_take_turns_and_each_round_begins_elsewhere() {
         let order = RefCell::new(String::new());
-        let mut lanes: Vec<Lane<'_>> = ["a", "b", "c"]
+        let mut lanes: Vec<TimedLane<'_>> = ["a", "b", "c"]
             .into_iter()
             .zip(1..)
             .map(|(name, time_ms)| {
                 let order = &order;
-                Lane::new(name, 1, move || {
+                TimedLane::new(name, 1, move || {
                     order.borrow_mut().push_str(name);
                     Ok(Duration::from_millis(time_ms))
                 })
@@ -230,8 +233,8 @@ mod tests {
     fn a_lane_that_crawls_runs_once() {
         let runs = RefCell::new(0);
         let mut lanes = vec![
-            Lane::new("fast", 1, || Ok(Duration::from_millis(100))),
-            Lane::new("crawls", 1, || {
+            TimedLane::new("fast", 1, || Ok(Duration::from_millis(100))),
+            TimedLane::new("crawls", 1, || {
                 *runs.borrow_mut() += 1;
                 Ok(Duration::from_secs(10))
             }),
@@ -248,7 +251,7 @@ mod tests {
     #[test]
     fn rounds_end_with_the_time_but_not_before_the_fewest() {
         let mut runs = 0;
-        let mut lanes = vec![Lane::new("a", 1, || {
+        let mut lanes = vec![TimedLane::new("a", 1, || {
             runs += 1;
             Ok(Duration::from_millis(1))
         })];
@@ -277,7 +280,9 @@ mod tests {
 
     #[test]
     fn the_first_error_stops_all_and_names_the_lane() {
-        let mut lanes = vec![Lane::new("liar", 2, || Err("found 3, not 4".to_owned()))];
+        let mut lanes = vec![TimedLane::new("liar", 2, || {
+            Err("found 3, not 4".to_owned())
+        })];
         let error = interleave(&mut lanes, 1).unwrap_err();
         assert_eq!(error, "liar on 2: found 3, not 4");
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::input::{BadInput, Failure, number_in};
+use crate::input::{BadInput, CommandFailure, number_in};
 
 /// `roving launch`. Values are strings here, so that their errors are ours.
 #[derive(Args, Debug)]
@@ -75,7 +75,7 @@ enum RunEnd {
 }
 
 /// `roving launch`.
-pub(crate) fn run(args: &LaunchArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &LaunchArgs) -> Result<(), CommandFailure> {
     let remedy = "one for each machine or socket is usual";
     let mut ranks = number_in("-n", &args.ranks, 1..=RANKS_MAX, remedy)?;
     let restarts = args.restart.as_deref().map_or(Ok(RESTARTS_USUAL), |text| {
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &LaunchArgs) -> Result<(), Failure> {
                 return Ok(());
             }
             RunEnd::Failed(why) => {
-                return Err(Failure::Run(format!(
+                return Err(CommandFailure::Run(format!(
                     "launch: {why}. No rank was lost, so it is not started again"
                 )));
             }
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &LaunchArgs) -> Result<(), Failure> {
         let what = format!("{why} after {seconds:.1} s on {}", of(ranks));
         if restart == restarts {
             let times = times(restart);
-            return Err(Failure::Run(format!(
+            return Err(CommandFailure::Run(format!(
                 "launch: {what}; {times}, and no more are allowed. The last checkpoint is still \
                  there: the same command goes on from it, with --restart {} or more",
                 restarts + 1
@@ -143,7 +143,7 @@ fn say(line: &str) {
 }
 
 /// One run, to its end.
-fn run_once(args: &LaunchArgs, ranks: u64) -> Result<RunEnd, Failure> {
+fn run_once(args: &LaunchArgs, ranks: u64) -> Result<RunEnd, CommandFailure> {
     let more = args.mpirun.as_deref().unwrap_or_default();
     let started = Command::new("mpirun")
         .arg("-n")
@@ -164,7 +164,7 @@ fn run_once(args: &LaunchArgs, ranks: u64) -> Result<RunEnd, Failure> {
     thread::spawn(move || said.map(|said| pass_on(said, io::stderr(), &sender)));
     let mut signs = Vec::new();
     let status = wait_for(&mut child, &lines, &mut signs)
-        .map_err(|error| Failure::Run(format!("launch: waiting for mpirun: {error}")))?;
+        .map_err(|error| CommandFailure::Run(format!("launch: waiting for mpirun: {error}")))?;
     if termination::is_asked() && !status.success() {
         say(
             "told to end (SIGTERM), and mpirun has ended. The last checkpoint is still there: the \

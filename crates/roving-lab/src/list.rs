@@ -7,13 +7,13 @@ use crate::absent::ONLY_WITH_GPU;
 use crate::absent::duals;
 #[cfg(feature = "gpu")]
 use crate::duals;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::networks;
 use crate::out::show;
 use crate::workloads::CATALOGUE;
 
 /// `roving list`.
-pub(crate) fn print() -> Result<(), Failure> {
+pub(crate) fn print() -> Result<(), CommandFailure> {
     show(format_args!("{}", list()))
 }
 

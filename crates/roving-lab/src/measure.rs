@@ -3,33 +3,33 @@
 use std::time::{Duration, Instant};
 
 use crate::fork_join::{Counting, Roving};
-use crate::input::Failure;
-use crate::tasks::{Adaptive, Form, HelpFirst, Order, WorkFirst};
-use crate::workloads::{Answer, Job};
+use crate::input::CommandFailure;
+use crate::tasks::{Adaptive, BranchOrder, Form, HelpFirst, WorkFirst};
+use crate::workloads::{RunAnswer, WorkloadJob};
 
 /// Runs `work` on a thread of its own with `stack_bytes` of native stack.
 pub(crate) fn on_stack<R: Send>(
     stack_bytes: usize,
     work: impl FnOnce() -> R + Send,
-) -> Result<R, Failure> {
+) -> Result<R, CommandFailure> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
             .name("serial".into())
             .stack_size(stack_bytes);
         let handle = thread.spawn_scoped(scope, work).map_err(|error| {
             let mebibytes = stack_bytes >> 20;
-            Failure::Run(format!(
+            CommandFailure::Run(format!(
                 "no thread with a stack of {mebibytes} MiB: {error}"
             ))
         })?;
         handle
             .join()
-            .map_err(|_| Failure::Run("a serial run panicked".into()))
+            .map_err(|_| CommandFailure::Run("a serial run panicked".into()))
     })
 }
 
 /// One timed serial run, on a thread with a stack deep enough.
-pub(crate) fn serial(job: &mut Job) -> Result<(Duration, Answer), Failure> {
+pub(crate) fn serial(job: &mut WorkloadJob) -> Result<(Duration, RunAnswer), CommandFailure> {
     on_stack(job.stack_bytes(), || {
         job.prepare();
         let start = Instant::now();
@@ -40,7 +40,7 @@ pub(crate) fn serial(job: &mut Job) -> Result<(Duration, Answer), Failure> {
 
 /// An untimed serial run: warms code and memory, counts the spawns, and gives the answer that
 /// the parallel runs are held against.
-pub(crate) fn rehearse(job: &mut Job) -> Result<(u64, Answer), Failure> {
+pub(crate) fn rehearse(job: &mut WorkloadJob) -> Result<(u64, RunAnswer), CommandFailure> {
     on_stack(job.stack_bytes(), || {
         let mut counting = Counting::default();
         job.set_proof(true);
@@ -52,7 +52,11 @@ pub(crate) fn rehearse(job: &mut Job) -> Result<(u64, Answer), Failure> {
 }
 
 /// One timed run in `pool`. The clock runs inside the pool: entering it is not part of the time.
-pub(crate) fn parallel(job: &mut Job, pool: &roving::Pool, form: Form) -> (Duration, Answer) {
+pub(crate) fn parallel(
+    job: &mut WorkloadJob,
+    pool: &roving::Pool,
+    form: Form,
+) -> (Duration, RunAnswer) {
     job.prepare();
     let time = match form {
         Form::Join => pool.install(|| {
@@ -69,7 +73,7 @@ pub(crate) fn parallel(job: &mut Job, pool: &roving::Pool, form: Form) -> (Durat
 
 /// The time of one run as async tasks. The clock starts when the first of them does; it stops when
 /// all have ended, which only the caller of the pool sees, so leaving the pool is part of the time.
-fn tasks<O: Order>(job: &mut Job, pool: &roving::Pool) -> Duration {
+fn tasks<O: BranchOrder>(job: &mut WorkloadJob, pool: &roving::Pool) -> Duration {
     let start = pool.run(|scope| {
         let root = job.task::<O>(scope);
         async move {

@@ -5,14 +5,14 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 
-use crate::input::{BadInput, Failure};
+use crate::input::{BadInput, CommandFailure};
 
 /// Writes to standard output. Who has stopped reading it, as `head` does, wants no more: that is no
 /// error, and what goes into files is still measured and written.
-pub(crate) fn show(text: Arguments<'_>) -> Result<(), Failure> {
+pub(crate) fn show(text: Arguments<'_>) -> Result<(), CommandFailure> {
     let mut out = io::stdout();
     match out.write_fmt(text).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Run(format!(
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(CommandFailure::Run(format!(
             "standard output was not written: {error}"
         ))),
         _ => Ok(()),
@@ -32,9 +32,10 @@ pub(crate) fn make_directory(out: &Path) -> Result<(), BadInput> {
 }
 
 /// Writes one file.
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text)
-        .map_err(|error| Failure::Run(format!("{} cannot be written: {error}", path.display())))
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), CommandFailure> {
+    fs::write(path, text).map_err(|error| {
+        CommandFailure::Run(format!("{} cannot be written: {error}", path.display()))
+    })
 }
 
 /// Where a report goes: the table to standard output, or the JSON there, or the JSON into a file as
@@ -59,14 +60,15 @@ impl Sink {
     }
 
     /// Writes both forms of a report to where they go.
-    pub(crate) fn write(self, json: &str, table: &str) -> Result<(), Failure> {
+    pub(crate) fn write(self, json: &str, table: &str) -> Result<(), CommandFailure> {
         match self {
             Sink::Table => show(format_args!("{table}"))?,
             Sink::Json => show(format_args!("{json}\n"))?,
             Sink::File(mut file) => {
                 show(format_args!("{table}"))?;
-                writeln!(file, "{json}")
-                    .map_err(|error| Failure::Run(format!("the JSON was not written: {error}")))?;
+                writeln!(file, "{json}").map_err(|error| {
+                    CommandFailure::Run(format!("the JSON was not written: {error}"))
+                })?;
             }
         }
         Ok(())

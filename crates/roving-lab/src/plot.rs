@@ -189,7 +189,7 @@ pub(crate) fn curves(title: &str, x: &str, y: &str, curves: &[Curve]) -> Result<
     if !(first > 0.0 && highest > 0.0 && highest.is_finite()) {
         return Err("only values above zero can be plotted".into());
     }
-    let axis = Marks {
+    let axis = LogAxis {
         range: (first.ln(), last.ln() + 1e-9),
         marks: marks.clone(),
     };
@@ -254,12 +254,12 @@ fn spread(labels: &mut [(i32, &str, RGBColor)], gap: i32) {
 
 /// An x axis in logarithms, with grid lines at given places only.
 #[derive(Clone)]
-struct Marks {
+struct LogAxis {
     range: (f64, f64),
     marks: Vec<f64>,
 }
 
-impl Ranged for Marks {
+impl Ranged for LogAxis {
     type FormatOption = plotters::coord::ranged1d::NoDefaultFormatting;
     type ValueType = f64;
 
@@ -277,7 +277,7 @@ impl Ranged for Marks {
     }
 }
 
-impl plotters::coord::ranged1d::ValueFormatter<f64> for Marks {
+impl plotters::coord::ranged1d::ValueFormatter<f64> for LogAxis {
     fn format(value: &f64) -> String {
         format!("{}", value.exp().round())
     }

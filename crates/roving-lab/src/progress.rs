@@ -13,14 +13,14 @@ const QUIET: Duration = Duration::from_secs(1);
 const WIDTH: usize = 30;
 
 /// The bar.
-pub(crate) struct Progress {
+pub(crate) struct RunsBar {
     done: Arc<AtomicUsize>,
     /// Dropped, it tells the thread that draws to end.
     ended: Option<Sender<()>>,
     drawer: Option<JoinHandle<()>>,
 }
 
-impl Progress {
+impl RunsBar {
     /// A bar over so many runs.
     pub(crate) fn new(title: String, runs: usize) -> Self {
         let done = Arc::new(AtomicUsize::new(0));
@@ -43,7 +43,7 @@ impl Progress {
         // Without a terminal, or without the thread, nothing is shown, and nothing else is lost.
         let thread = || thread::Builder::new().name("progress".into()).spawn(draw);
         let drawer = io::stderr().is_terminal().then(thread);
-        Progress {
+        RunsBar {
             done,
             ended: Some(ended),
             drawer: drawer.and_then(Result::ok),
@@ -57,7 +57,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for RunsBar {
     fn drop(&mut self) {
         self.ended = None;
         if let Some(drawer) = self.drawer.take() {
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn its_thread_ends_with_it() {
-        let progress = Progress::new("a title".into(), 2);
+        let progress = RunsBar::new("a title".into(), 2);
         progress.step();
         drop(progress);
     }

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use crate::figures::{counted, seconds};
 use crate::input::grouped;
-use crate::workloads::{Answer, Evidence, Kind};
+use crate::workloads::{Evidence, RunAnswer, WorkloadKind};
 
 /// The result of one job. Its JSON has exactly these fields, less `beside`.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct JobReport {
     pub(crate) workload: &'static str,
     pub(crate) input: String,
     pub(crate) workers: usize,
@@ -24,9 +24,9 @@ pub(crate) struct Report {
     pub(crate) items_per_s: f64,
     pub(crate) spawns: u64,
     pub(crate) overhead_ns_per_spawn: Option<f64>,
-    pub(crate) profile: Option<Profile>,
+    pub(crate) profile: Option<WorkersProfile>,
     #[serde(skip)]
-    pub(crate) beside: Beside,
+    pub(crate) beside: TableExtras,
 }
 
 /// The parallel times.
@@ -38,10 +38,10 @@ pub(crate) struct Seconds {
 
 /// The part of the report that only the table shows.
 #[derive(Debug)]
-pub(crate) struct Beside {
-    pub(crate) kind: &'static Kind,
+pub(crate) struct TableExtras {
+    pub(crate) kind: &'static WorkloadKind,
     pub(crate) evidence: Evidence,
-    pub(crate) answer: Answer,
+    pub(crate) answer: RunAnswer,
     pub(crate) repeat: usize,
     pub(crate) cold_seconds: Option<f64>,
     pub(crate) memory_bytes: Option<u64>,
@@ -50,7 +50,7 @@ pub(crate) struct Beside {
 
 /// The profile of a pool's workers.
 #[derive(Debug, Serialize)]
-pub(crate) struct Profile {
+pub(crate) struct WorkersProfile {
     pub(crate) wall_s: f64,
     pub(crate) workers: Vec<WorkerProfile>,
     pub(crate) total: WorkerProfile,
@@ -87,9 +87,9 @@ pub(crate) struct Counters {
     pub(crate) frames_allocated: u64,
 }
 
-impl From<&roving::Profile> for Profile {
+impl From<&roving::Profile> for WorkersProfile {
     fn from(profile: &roving::Profile) -> Self {
-        Profile {
+        WorkersProfile {
             wall_s: profile.wall.as_secs_f64(),
             workers: profile.workers.iter().map(WorkerProfile::from).collect(),
             total: WorkerProfile::from(&profile.total()),
@@ -167,7 +167,7 @@ impl WorkerProfile {
     }
 }
 
-impl Profile {
+impl WorkersProfile {
     /// Bars and counters for people. After so many workers the list has compensation threads, of
     /// which those that never ran are left out, as are counters of events that never were.
     pub(crate) fn chart(&self, workers: usize) -> String {
@@ -210,7 +210,7 @@ impl Profile {
     }
 }
 
-impl Report {
+impl JobReport {
     /// One JSON object.
     pub(crate) fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("plain fields become JSON")
@@ -347,7 +347,7 @@ mod tests {
     fn a_chart_names_spares_and_leaves_out_what_never_was() {
         let mut total = worker(4.0, 0.0, 1.0);
         total.counters.tasks = 12_345;
-        let profile = Profile {
+        let profile = WorkersProfile {
             wall_s: 2.0,
             workers: vec![
                 worker(2.0, 0.0, 0.0),

@@ -8,16 +8,16 @@ use crate::absent::duals;
 use crate::dist;
 #[cfg(feature = "gpu")]
 use crate::duals;
-use crate::input::{BadInput, Failure};
+use crate::input::{BadInput, CommandFailure};
 use crate::measure;
 use crate::memory;
 use crate::networks;
 use crate::out::{Sink, show};
-use crate::progress::Progress;
-use crate::report::{Beside, Profile, Report, Seconds};
-use crate::settings::{RunArgs, Settings, cores};
+use crate::progress::RunsBar;
+use crate::report::{JobReport, Seconds, TableExtras, WorkersProfile};
+use crate::settings::{JobSettings, RunArgs, cores};
 use crate::times::Times;
-use crate::workloads::{Answer, Evidence, Job};
+use crate::workloads::{Evidence, RunAnswer, WorkloadJob};
 
 /// Printed below the first report that somebody sees.
 const NEXT: &str = "
@@ -32,18 +32,18 @@ Try next
 pub(crate) const FIRST: (&str, &str) = ("uts", "T3");
 
 /// `roving` without words.
-pub(crate) fn first_words() -> Result<(), Failure> {
-    let settings = Settings {
+pub(crate) fn first_words() -> Result<(), CommandFailure> {
+    let settings = JobSettings {
         profile: true,
-        ..Settings::default()
+        ..JobSettings::default()
     };
-    let mut job = Job::parse(FIRST.0, Some(FIRST.1))?;
+    let mut job = WorkloadJob::parse(FIRST.0, Some(FIRST.1))?;
     let report = run_job(&mut job, &settings)?;
     show(format_args!("{}{NEXT}", report.table()))
 }
 
 /// `roving run`.
-pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &RunArgs) -> Result<(), CommandFailure> {
     if args.dist {
         return dist::run(args);
     }
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         ))
         .into());
     }
-    if networks::Job::find(&args.workload).is_some() {
+    if networks::NetworkJob::find(&args.workload).is_some() {
         return networks::run::run(args);
     }
     let graph = args.graph.as_ref().map(|path| path.display().to_string());
@@ -76,8 +76,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
             return Err(BadInput::new(option, value, allowed, "leave it out").into());
         }
     }
-    let settings = Settings::parse(args)?;
-    let mut job = Job::parse(&args.workload, args.input.as_deref())?;
+    let settings = JobSettings::parse(args)?;
+    let mut job = WorkloadJob::parse(&args.workload, args.input.as_deref())?;
     // Before the work, which may be long.
     let sink = Sink::open(args.json.as_deref())?;
     let report = run_job(&mut job, &settings)?;
@@ -85,9 +85,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 }
 
 /// Runs and verifies `job` as `settings` say.
-pub(crate) fn run_job(job: &mut Job, settings: &Settings) -> Result<Report, Failure> {
+pub(crate) fn run_job(
+    job: &mut WorkloadJob,
+    settings: &JobSettings,
+) -> Result<JobReport, CommandFailure> {
     let title = format!("{} {}", job.kind().name, job.input());
-    let progress = Progress::new(title, 2 * settings.repeat + 1);
+    let progress = RunsBar::new(title, 2 * settings.repeat + 1);
     let (spawns, reference) = measure::rehearse(job)?;
     check(job, reference, reference)?;
     progress.step();
@@ -99,7 +102,7 @@ pub(crate) fn run_job(job: &mut Job, settings: &Settings) -> Result<Report, Fail
     let (seconds, serial_seconds) = (runs.times.median(), runs.serial_times.median());
     let items = job.items(&reference);
     let carried = settings.workers.min(cores()) as f64;
-    Ok(Report {
+    Ok(JobReport {
         workload: job.kind().name,
         input: job.input(),
         workers: settings.workers,
@@ -118,7 +121,7 @@ pub(crate) fn run_job(job: &mut Job, settings: &Settings) -> Result<Report, Fail
         overhead_ns_per_spawn: (spawns > 0)
             .then(|| (seconds * carried - serial_seconds) * 1e9 / spawns as f64),
         profile,
-        beside: Beside {
+        beside: TableExtras {
             kind: job.kind(),
             evidence: runs.evidence,
             answer: reference,
@@ -131,7 +134,7 @@ pub(crate) fn run_job(job: &mut Job, settings: &Settings) -> Result<Report, Fail
 }
 
 /// The results of one job's timed runs.
-struct Runs {
+struct JobRuns {
     times: Times,
     serial_times: Times,
     evidence: Evidence,
@@ -142,11 +145,11 @@ struct Runs {
 /// One untimed-for-the-median cold run in a new pool, if there is more than one run; then serial
 /// and parallel runs in turn.
 fn measured_runs(
-    job: &mut Job,
-    settings: &Settings,
-    reference: Answer,
-    progress: &Progress,
-) -> Result<Runs, Failure> {
+    job: &mut WorkloadJob,
+    settings: &JobSettings,
+    reference: RunAnswer,
+    progress: &RunsBar,
+) -> Result<JobRuns, CommandFailure> {
     let pool = settings.pool(job, false)?;
     let mut evidence = check(job, reference, reference)?;
     job.prepare();
@@ -175,7 +178,7 @@ fn measured_runs(
     }
     let peak = memory::peak_bytes();
     let memory_bytes = peak.zip(base).map(|(peak, base)| peak.saturating_sub(base));
-    Ok(Runs {
+    Ok(JobRuns {
         times,
         serial_times,
         evidence,
@@ -184,16 +187,23 @@ fn measured_runs(
     })
 }
 
-fn check(job: &Job, found: Answer, reference: Answer) -> Result<Evidence, Failure> {
-    job.verify(found, reference).map_err(Failure::Run)
+fn check(
+    job: &WorkloadJob,
+    found: RunAnswer,
+    reference: RunAnswer,
+) -> Result<Evidence, CommandFailure> {
+    job.verify(found, reference).map_err(CommandFailure::Run)
 }
 
 /// One run with statistics on, after one to warm up.
-fn profiled_run(job: &mut Job, settings: &Settings) -> Result<Profile, Failure> {
+fn profiled_run(
+    job: &mut WorkloadJob,
+    settings: &JobSettings,
+) -> Result<WorkersProfile, CommandFailure> {
     let pool = settings.pool(job, true)?;
     measure::parallel(job, &pool, settings.form);
     pool.reset_profile();
     measure::parallel(job, &pool, settings.form);
     let profile = pool.profile();
-    Ok(Profile::from(&profile))
+    Ok(WorkersProfile::from(&profile))
 }

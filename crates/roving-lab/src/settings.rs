@@ -7,9 +7,9 @@ use clap::Args;
 use roving::Pool;
 use roving::policy::Amount;
 
-use crate::input::{BadInput, Failure, number_in};
+use crate::input::{BadInput, CommandFailure, number_in};
 use crate::tasks::Form;
-use crate::workloads::Job;
+use crate::workloads::WorkloadJob;
 
 /// `roving run`. Values are strings here, so that their errors are ours.
 #[derive(Args, Debug, Default)]
@@ -80,7 +80,7 @@ const REPEAT_MAX: u64 = 100_000;
 
 /// How a job is run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct JobSettings {
     /// Workers of the pool.
     pub(crate) workers: usize,
     /// In closures or in tasks.
@@ -93,9 +93,9 @@ pub(crate) struct Settings {
     pub(crate) profile: bool,
 }
 
-impl Default for Settings {
+impl Default for JobSettings {
     fn default() -> Self {
-        Settings {
+        JobSettings {
             workers: cores(),
             form: Form::default(),
             steal: Amount::default(),
@@ -140,11 +140,11 @@ pub(crate) fn parse_steal(text: &str) -> Result<Amount, BadInput> {
         .map_err(|_| BadInput::new("--steal", text, allowed, "leave it out for one"))
 }
 
-impl Settings {
+impl JobSettings {
     /// Reads the words of `roving run`.
-    pub(crate) fn parse(args: &RunArgs) -> Result<Settings, BadInput> {
-        let plain = Settings::default();
-        Ok(Settings {
+    pub(crate) fn parse(args: &RunArgs) -> Result<JobSettings, BadInput> {
+        let plain = JobSettings::default();
+        Ok(JobSettings {
             workers: match args.workers.as_deref() {
                 Some(text) => parse_workers(text)?,
                 None => workers_variable()?.unwrap_or(plain.workers),
@@ -160,7 +160,7 @@ impl Settings {
     }
 
     /// A pool for `job`. Statistics cost time, so only the profiled run has them.
-    pub(crate) fn pool(&self, job: &Job, profile: bool) -> Result<Pool, Failure> {
+    pub(crate) fn pool(&self, job: &WorkloadJob, profile: bool) -> Result<Pool, CommandFailure> {
         Pool::builder()
             .workers(self.workers)
             .steal(self.steal)
@@ -170,7 +170,7 @@ impl Settings {
             .map_err(|error| {
                 let mebibytes = job.stack_bytes() >> 20;
                 let pool = format!("{} workers with stacks of {mebibytes} MiB", self.workers);
-                Failure::Run(format!("no pool of {pool}: {error}; take fewer workers"))
+                CommandFailure::Run(format!("no pool of {pool}: {error}; take fewer workers"))
             })
     }
 }

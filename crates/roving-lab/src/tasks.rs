@@ -13,7 +13,7 @@ use roving::task::{Fork, Forked, Scope};
 use crate::input::BadInput;
 
 /// In which order a task and its child go on.
-pub(crate) trait Order: Copy + fmt::Debug + Send + Sync + 'static {
+pub(crate) trait BranchOrder: Copy + fmt::Debug + Send + Sync + 'static {
     /// Makes `child` a task of its own. Awaited, it gives the handle of the child.
     fn branch<'scope, F>(scope: Scope<'scope>, child: F) -> Branch<'scope, F::Output>
     where
@@ -47,7 +47,7 @@ impl<T> Future for Branch<'_, T> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorkFirst;
 
-impl Order for WorkFirst {
+impl BranchOrder for WorkFirst {
     #[inline(always)]
     fn branch<'scope, F>(scope: Scope<'scope>, child: F) -> Branch<'scope, F::Output>
     where
@@ -62,7 +62,7 @@ impl Order for WorkFirst {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HelpFirst;
 
-impl Order for HelpFirst {
+impl BranchOrder for HelpFirst {
     #[inline(always)]
     fn branch<'scope, F>(scope: Scope<'scope>, child: F) -> Branch<'scope, F::Output>
     where
@@ -77,7 +77,7 @@ impl Order for HelpFirst {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Adaptive;
 
-impl Order for Adaptive {
+impl BranchOrder for Adaptive {
     #[inline(always)]
     #[track_caller]
     fn branch<'scope, F>(scope: Scope<'scope>, child: F) -> Branch<'scope, F::Output>
@@ -132,7 +132,7 @@ impl Form {
 mod tests {
     use super::*;
     use crate::measure;
-    use crate::workloads::Job;
+    use crate::workloads::WorkloadJob;
 
     #[test]
     fn every_workload_finds_the_same_as_tasks_in_any_order() {
@@ -159,7 +159,7 @@ mod tests {
             ("skynet", "1e3"),
             ("skynet", "1e3,by=scope"),
         ] {
-            let mut job = Job::parse(workload, Some(input)).unwrap();
+            let mut job = WorkloadJob::parse(workload, Some(input)).unwrap();
             let (_, reference) = measure::rehearse(&mut job).unwrap();
             for (workers, form) in [1, 3]
                 .into_iter()

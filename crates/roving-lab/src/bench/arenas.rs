@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use roving::{Arena, BuildError, Pool};
 
 use super::Scale;
-use super::record::Record;
+use super::record::RowRecord;
 use crate::fork_join::Roving;
-use crate::input::Failure;
-use crate::lanes::{Lane, interleave};
+use crate::input::CommandFailure;
+use crate::lanes::{TimedLane, interleave};
 use crate::settings::cores;
 use crate::workloads::fib::fib;
 
@@ -25,19 +25,19 @@ struct Pair {
 }
 
 /// Measures the same calls on both kinds of pool, in turn.
-pub(super) fn arenas(scale: &Scale) -> Result<Record, Failure> {
-    let pairs = pairs().map_err(|error| Failure::Run(format!("no pool: {error}")))?;
+pub(super) fn arenas(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let pairs = pairs().map_err(|error| CommandFailure::Run(format!("no pool: {error}")))?;
     let (large, calls) = if scale.quick { (18, 5) } else { (32, 50) };
-    let mut record = Record::default();
+    let mut record = RowRecord::default();
     let mut measure = |of: &str, unit, factor, run: &dyn Fn(&Pair) -> Duration| {
         let lanes = pairs.iter();
-        let lanes = lanes.map(|pair| Lane::new(pair.kind, cores(), move || Ok(run(pair))));
-        let mut lanes: Vec<Lane<'_>> = lanes.collect();
-        let series = interleave(&mut lanes, scale.rounds(31)).map_err(Failure::Run)?;
+        let lanes = lanes.map(|pair| TimedLane::new(pair.kind, cores(), move || Ok(run(pair))));
+        let mut lanes: Vec<TimedLane<'_>> = lanes.collect();
+        let series = interleave(&mut lanes, scale.rounds(31)).map_err(CommandFailure::Run)?;
         for one in &series {
             record.series(of, one, unit, factor);
         }
-        Ok::<(), Failure>(())
+        Ok::<(), CommandFailure>(())
     };
     measure(&format!("fib({large}) by joins"), "ms", 1e3, &|pair| {
         once(|| pair.called.install(|| fib(&mut Roving, large)))

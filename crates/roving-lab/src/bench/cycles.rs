@@ -10,11 +10,11 @@ use std::time::Instant;
 use roving::task::{call, fork};
 use roving::{Pool, join};
 
-use super::record::{Bound::AtMost, Measurement, Record};
+use super::record::{Bound::AtMost, Measurement, RowRecord};
 use super::{OUT, Scale};
 use crate::csv::Csv;
-use crate::input::Failure;
-use crate::networks::placement::Place;
+use crate::input::CommandFailure;
+use crate::networks::placement::NamedPlacement;
 use crate::networks::{self, run::once};
 
 /// How far a path may lie above the committed row, which may be another machine's.
@@ -143,7 +143,7 @@ impl Effort {
 }
 
 /// Measures the cycles of each fast path.
-pub(super) fn cycles(scale: &Scale) -> Result<Record, Failure> {
+pub(super) fn cycles(scale: &Scale) -> Result<RowRecord, CommandFailure> {
     let effort = match scale.quick {
         true => Effort {
             batches: 5,
@@ -154,13 +154,13 @@ pub(super) fn cycles(scale: &Scale) -> Result<Record, Failure> {
             times: 2_000,
         },
     };
-    let failed = |error| Failure::Run(format!("no pool: {error}"));
+    let failed = |error| CommandFailure::Run(format!("no pool: {error}"));
     let here = || Pool::builder().use_current_thread();
     let pool = here().build().map_err(failed)?;
     let full = here().task_slots(SLOTS as usize).build().map_err(failed)?;
 
     let cycle = effort.least(turns) / CYCLES_OF_TURN;
-    let mut record = Record::default();
+    let mut record = RowRecord::default();
     let mut add = |what: String, nanos: f64| {
         record.measurements.push(Measurement {
             what,
@@ -214,20 +214,20 @@ pub(super) fn cycles(scale: &Scale) -> Result<Record, Failure> {
 }
 
 /// The least time of a hop, in ns.
-fn hop(pool: &Pool, effort: Effort) -> Result<f64, Failure> {
+fn hop(pool: &Pool, effort: Effort) -> Result<f64, CommandFailure> {
     let (processes, rounds) = (10, effort.times / 10);
     let input = format!("processes={processes},rounds={rounds}");
-    let job = networks::Job::parse("ring", Some(&input))?;
+    let job = networks::NetworkJob::parse("ring", Some(&input))?;
     let mut least = f64::INFINITY;
     for _ in 0..effort.batches {
-        let time = once(&job, pool, Place::default(), false)?.time;
+        let time = once(&job, pool, NamedPlacement::default(), false)?.time;
         least = least.min(time.as_nanos() as f64 / (processes * rounds) as f64);
     }
     Ok(least)
 }
 
 /// Judges the row by the committed one, and names each path that takes too much longer.
-fn compare(record: &mut Record, before: &Csv) {
+fn compare(record: &mut RowRecord, before: &Csv) {
     let mut worst = 0.0f64;
     for (what, ratio) in ratios(&record.measurements, before) {
         worst = worst.max(ratio);
@@ -255,8 +255,8 @@ fn ratios(now: &[Measurement], before: &Csv) -> Vec<(String, f64)> {
 mod tests {
     use super::*;
 
-    fn measured(cycles: f64) -> Record {
-        let mut record = Record::default();
+    fn measured(cycles: f64) -> RowRecord {
+        let mut record = RowRecord::default();
         record.single("join of 3 captured words by reference", "cycles", cycles);
         record
     }
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_path_without_a_committed_row_is_not_judged() {
-        let before = Record::default().csv("bench cycles", "a CPU");
+        let before = RowRecord::default().csv("bench cycles", "a CPU");
         assert!(ratios(&measured(10.0).measurements, &before).is_empty());
     }
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::Scale;
-use super::record::{Bound::AtMost, Record};
-use crate::input::Failure;
+use super::record::{Bound::AtMost, RowRecord};
+use crate::input::CommandFailure;
 
 /// The repository.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -20,8 +20,8 @@ const BARE: &str = "roving without diagnostics";
 const TICKS: f64 = 100.0;
 
 /// Measures all of it; builds are from nothing, with what is already downloaded.
-pub(super) fn measure(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(super) fn measure(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     if spent().is_none() {
         record
             .absent
@@ -38,7 +38,7 @@ pub(super) fn measure(scale: &Scale) -> Result<Record, Failure> {
 }
 
 /// A program with one join, on us and on rayon, and one with nothing.
-fn programs(folder: &Path, scale: &Scale, record: &mut Record) -> Result<(), Failure> {
+fn programs(folder: &Path, scale: &Scale, record: &mut RowRecord) -> Result<(), CommandFailure> {
     let mut times = [const { Vec::new() }; PROGRAMS.len()];
     let mut sizes = [0.0; PROGRAMS.len()];
     for _ in 0..scale.rounds(3) {
@@ -85,7 +85,7 @@ fn programs(folder: &Path, scale: &Scale, record: &mut Record) -> Result<(), Fai
 }
 
 /// `cargo run --release`, from nothing to the answer.
-fn answer(folder: &Path, record: &mut Record) -> Result<(), Failure> {
+fn answer(folder: &Path, record: &mut RowRecord) -> Result<(), CommandFailure> {
     let target = folder.join("lab");
     fs::create_dir_all(&target).map_err(failed)?;
     let words = [
@@ -121,7 +121,7 @@ fn library(program: &str) -> &str {
 }
 
 /// A package that has never been built.
-fn write(folder: &Path, name: &str) -> Result<PathBuf, Failure> {
+fn write(folder: &Path, name: &str) -> Result<PathBuf, CommandFailure> {
     let program = folder.join(name);
     let _ = fs::remove_dir_all(program.join("target"));
     fs::create_dir_all(program.join("src")).map_err(failed)?;
@@ -154,7 +154,7 @@ fn write(folder: &Path, name: &str) -> Result<PathBuf, Failure> {
 }
 
 /// Runs cargo; its processor time with that of all it starts, and what it prints.
-fn cargo(words: &[&str], folder: &Path) -> Result<(f64, String), Failure> {
+fn cargo(words: &[&str], folder: &Path) -> Result<(f64, String), CommandFailure> {
     let before = spent().unwrap_or_default();
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let output = Command::new(cargo)
@@ -166,7 +166,9 @@ fn cargo(words: &[&str], folder: &Path) -> Result<(f64, String), Failure> {
         .map_err(failed)?;
     if !output.status.success() {
         let (words, folder) = (words.join(" "), folder.display());
-        return Err(Failure::Run(format!("`cargo {words}` failed in {folder}")));
+        return Err(CommandFailure::Run(format!(
+            "`cargo {words}` failed in {folder}"
+        )));
     }
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok((spent().unwrap_or_default() - before, said))
@@ -186,6 +188,6 @@ fn median(mut times: Vec<f64>) -> f64 {
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-fn failed(error: std::io::Error) -> Failure {
-    Failure::Run(format!("the first minute was not measured: {error}"))
+fn failed(error: std::io::Error) -> CommandFailure {
+    CommandFailure::Run(format!("the first minute was not measured: {error}"))
 }

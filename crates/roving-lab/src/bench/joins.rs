@@ -4,15 +4,15 @@
 use std::process::Command;
 
 use super::probe::Probe;
-use super::record::{Bound::AtMost, Record};
-use crate::input::Failure;
+use super::record::{Bound::AtMost, RowRecord};
+use crate::input::CommandFailure;
 
 /// Two sizes: their difference has no start and no end of a process in it.
 const SIZES: [u64; 2] = [18, 23];
 
 /// Instructions per join of `fib`, on a pool that is the calling thread alone.
-pub(super) fn instructions() -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(super) fn instructions() -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     let mut beyond = [0.0; 2];
     for (place, n) in SIZES.into_iter().enumerate() {
         let mut counts = [0.0; 2];
@@ -49,8 +49,8 @@ fn joins(n: u64) -> f64 {
 }
 
 /// The instructions of a whole process, or why they cannot be counted.
-fn count(probe: &Probe) -> Result<Result<f64, String>, Failure> {
-    let exe = std::env::current_exe().map_err(|error| Failure::Run(error.to_string()))?;
+fn count(probe: &Probe) -> Result<Result<f64, String>, CommandFailure> {
+    let exe = std::env::current_exe().map_err(|error| CommandFailure::Run(error.to_string()))?;
     let run = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(exe)
@@ -65,7 +65,7 @@ fn count(probe: &Probe) -> Result<Result<f64, String>, Failure> {
     let said = String::from_utf8_lossy(&output.stderr);
     collected(&said).map(Ok).ok_or_else(|| {
         let last = said.lines().last().unwrap_or_default();
-        Failure::Run(format!("callgrind counted nothing: {last}"))
+        CommandFailure::Run(format!("callgrind counted nothing: {last}"))
     })
 }
 
@@ -82,13 +82,13 @@ fn collected(said: &str) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::fork_join::Counting;
-    use crate::workloads::Job;
+    use crate::workloads::WorkloadJob;
 
     #[test]
     fn joins_are_counted_right() {
         for n in [2, 3, 10, 20] {
             let mut counting = Counting::default();
-            Job::parse("fib", Some(&n.to_string()))
+            WorkloadJob::parse("fib", Some(&n.to_string()))
                 .unwrap()
                 .run(&mut counting);
             assert_eq!(joins(n), counting.spawns as f64, "fib({n})");

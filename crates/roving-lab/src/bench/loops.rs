@@ -8,9 +8,9 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use roving::Pool;
 
 use super::Scale;
-use super::record::{Bound, Record};
-use crate::input::Failure;
-use crate::lanes::{Lane, Series, interleave};
+use super::record::{Bound, RowRecord};
+use crate::input::CommandFailure;
+use crate::lanes::{Series, TimedLane, interleave};
 
 use Bound::{AtLeast, AtMost};
 
@@ -20,8 +20,8 @@ const SHORT: usize = 4;
 const LEVELS: u32 = 8;
 
 /// Measures the three kinds, each with its rivals in turn.
-pub(super) fn loops(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(super) fn loops(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     short(scale, &mut record)?;
     tree(scale, &mut record)?;
     flat(scale, &mut record)?;
@@ -30,26 +30,26 @@ pub(super) fn loops(scale: &Scale) -> Result<Record, Failure> {
 
 /// The median of each of these lanes, each `times` times in one run.
 fn measured(
-    record: &mut Record,
+    record: &mut RowRecord,
     of: &str,
-    lanes: &mut [Lane<'_>],
+    lanes: &mut [TimedLane<'_>],
     rounds: usize,
     (unit, factor): (&'static str, f64),
-) -> Result<Vec<Series>, Failure> {
-    let series = interleave(lanes, rounds).map_err(Failure::Run)?;
+) -> Result<Vec<Series>, CommandFailure> {
+    let series = interleave(lanes, rounds).map_err(CommandFailure::Run)?;
     for one in &series {
         record.series(of, one, unit, factor);
     }
     Ok(series)
 }
 
-fn pool(workers: usize) -> Result<Pool, Failure> {
-    Pool::new(workers).map_err(|error| Failure::Run(format!("no pool: {error}")))
+fn pool(workers: usize) -> Result<Pool, CommandFailure> {
+    Pool::new(workers).map_err(|error| CommandFailure::Run(format!("no pool: {error}")))
 }
 
-fn rayon_pool(workers: usize) -> Result<rayon::ThreadPool, Failure> {
+fn rayon_pool(workers: usize) -> Result<rayon::ThreadPool, CommandFailure> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
-    pool.map_err(|error| Failure::Run(format!("rayon: {error}")))
+    pool.map_err(|error| CommandFailure::Run(format!("rayon: {error}")))
 }
 
 /// A lane on a pool, whose run is the same sum each time.
@@ -58,8 +58,8 @@ fn lane<'a>(
     workers: usize,
     expected: u64,
     mut run: impl FnMut() -> (u64, Duration) + 'a,
-) -> Lane<'a> {
-    Lane::new(name, workers, move || match run() {
+) -> TimedLane<'a> {
+    TimedLane::new(name, workers, move || match run() {
         (sum, time) if sum == expected => Ok(time),
         (sum, _) => Err(format!("the sum is {sum} where {expected} is right")),
     })
@@ -73,7 +73,7 @@ fn timed<R>(f: impl FnOnce() -> R) -> (R, Duration) {
 }
 
 /// The cost of a loop over [`SHORT`] items beyond that of the plain one, where nobody is idle.
-fn short(scale: &Scale, record: &mut Record) -> Result<(), Failure> {
+fn short(scale: &Scale, record: &mut RowRecord) -> Result<(), CommandFailure> {
     let calls: u64 = if scale.quick { 10_000 } else { 1_000_000 };
     let pool = pool(1)?;
     let item = |n: usize| black_box(n as u64);
@@ -106,12 +106,12 @@ fn short(scale: &Scale, record: &mut Record) -> Result<(), Failure> {
 }
 
 #[derive(Clone, Copy)]
-struct Node {
+struct NestedNode {
     value: u64,
     levels: u32,
 }
 
-impl Node {
+impl NestedNode {
     fn children(self) -> usize {
         match self.levels {
             0 => 0,
@@ -119,9 +119,9 @@ impl Node {
         }
     }
 
-    fn child(self, number: usize) -> Node {
+    fn child(self, number: usize) -> NestedNode {
         let mixed = (self.value ^ number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Node {
+        NestedNode {
             value: (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9),
             levels: self.levels - 1,
         }
@@ -146,8 +146,8 @@ impl Node {
 }
 
 /// The nested search in its natural form.
-fn tree(scale: &Scale, record: &mut Record) -> Result<(), Failure> {
-    let root = Node {
+fn tree(scale: &Scale, record: &mut RowRecord) -> Result<(), CommandFailure> {
+    let root = NestedNode {
         value: 5 << 32,
         levels: if scale.quick { 4 } else { LEVELS },
     };
@@ -182,7 +182,7 @@ fn tree(scale: &Scale, record: &mut Record) -> Result<(), Failure> {
 }
 
 /// Adds of one loop, in lengths that do and do not pay for a wake-up.
-fn flat(scale: &Scale, record: &mut Record) -> Result<(), Failure> {
+fn flat(scale: &Scale, record: &mut RowRecord) -> Result<(), CommandFailure> {
     let (pool, rayon) = (pool(2)?, rayon_pool(2)?);
     for (items, repeats, stretch) in [
         (1_000, 1000, 1.5),

@@ -30,11 +30,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use self::record::Record;
+use self::record::RowRecord;
 use self::row::{Measure, Row, row};
 pub(crate) use self::scale::{OUT, OUT_QUICK, Scale};
 use crate::figures::figures;
-use crate::input::{BadInput, Failure};
+use crate::input::{BadInput, CommandFailure};
 use crate::machine;
 use crate::out::show;
 use crate::out::{make_directory, write};
@@ -335,7 +335,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Row>, BadInput> {
 }
 
 /// `roving bench`.
-pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &BenchArgs) -> Result<(), CommandFailure> {
     let rows = chosen(&args.rows)?;
     let mut scale = if args.quick {
         Scale::QUICK
@@ -376,7 +376,10 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
 }
 
 /// Measures a row: its table, and what stands beside it, by the end of the file's name.
-fn measured(row: &Row, scale: &Scale) -> Result<(Record, Vec<(String, String)>), Failure> {
+fn measured(
+    row: &Row,
+    scale: &Scale,
+) -> Result<(RowRecord, Vec<(String, String)>), CommandFailure> {
     Ok(match row.measure {
         Measure::Table(measure) => (measure(scale)?, Vec::new()),
         Measure::Plotted(measure) => {
@@ -398,7 +401,7 @@ fn measured(row: &Row, scale: &Scale) -> Result<(Record, Vec<(String, String)>),
 }
 
 /// A row for people.
-fn shown(row: &Row, record: &Record) -> String {
+fn shown(row: &Row, record: &RowRecord) -> String {
     let mut text = format!("{}: {}\n", row.name, row.about);
     for one in &record.measurements {
         let (median, min) = (figures(one.median), figures(one.min));

@@ -5,17 +5,17 @@ use roving_model::{Independent, MeanField, Policy, Runtime};
 
 use super::Scale;
 use super::record::Bound::AtMost;
-use super::record::Record;
+use super::record::RowRecord;
 use crate::compare::field::Field;
 use crate::figures::counted;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::lanes::SERIAL;
 use crate::lanes::{find, interleave};
 use crate::model::probes;
-use crate::model::work::Work;
+use crate::model::work::ModelWork;
 use crate::rivals::Runtime as Lanes;
 use crate::settings::cores;
-use crate::workloads::Job;
+use crate::workloads::WorkloadJob;
 
 /// Processors of the simulations that are held against the equations; fewer with `--quick`.
 const PROCESSORS: [usize; 2] = [4000, 100_000];
@@ -31,8 +31,8 @@ const WATCHED: f64 = 4e6;
 const ROUNDS: usize = 11;
 
 /// How near it is.
-pub(super) fn model(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(super) fn model(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     let processors: &[usize] = match scale.quick {
         true => &PROCESSORS_QUICK,
         false => &PROCESSORS,
@@ -45,8 +45,8 @@ pub(super) fn model(scale: &Scale) -> Result<Record, Failure> {
     Ok(record)
 }
 
-fn failed(error: roving_model::ModelError) -> Failure {
-    Failure::Run(error.to_string())
+fn failed(error: roving_model::ModelError) -> CommandFailure {
+    CommandFailure::Run(error.to_string())
 }
 
 /// By how much one is off the other, in per cent.
@@ -66,7 +66,7 @@ fn policies() -> [Policy; 3] {
 }
 
 /// Steady states of so many simulated processors.
-fn steady(record: &mut Record, processors: usize, scale: &Scale) -> Result<(), Failure> {
+fn steady(record: &mut RowRecord, processors: usize, scale: &Scale) -> Result<(), CommandFailure> {
     let watched = if scale.quick { WATCHED / 4.0 } else { WATCHED };
     // Few processors are watched for longer, as chance evens out over tasks.
     let watch = (watched / processors as f64).max(40.0);
@@ -113,7 +113,7 @@ fn steady(record: &mut Record, processors: usize, scale: &Scale) -> Result<(), F
 }
 
 /// Drains of so many simulated processors.
-fn drains(record: &mut Record, processors: usize) -> Result<(), Failure> {
+fn drains(record: &mut RowRecord, processors: usize) -> Result<(), CommandFailure> {
     let (loaded, tasks, retry) = DRAIN;
     for policy in policies() {
         let model = MeanField::new(0.0).retry(retry);
@@ -137,7 +137,7 @@ fn drains(record: &mut Record, processors: usize) -> Result<(), Failure> {
 }
 
 /// Speed-ups that were predicted from small probes, and then measured.
-fn runs(record: &mut Record, scale: &Scale) -> Result<(), Failure> {
+fn runs(record: &mut RowRecord, scale: &Scale) -> Result<(), CommandFailure> {
     let costs = probes::costs()?;
     for (what, ns) in [
         ("join", costs.join),
@@ -153,10 +153,10 @@ fn runs(record: &mut Record, scale: &Scale) -> Result<(), Failure> {
     let quick = ["uts:T3", "fib:27"];
     let works: &[&str] = if scale.quick { &quick } else { &full };
     for name in works {
-        let mut work = Work::parse(name)?;
+        let mut work = ModelWork::parse(name)?;
         work.calibrate(&costs, None)?;
         let (workload, input) = name.split_once(':').unwrap_or((name, ""));
-        let field = Field::new(Job::parse(workload, Some(input))?)?;
+        let field = Field::new(WorkloadJob::parse(workload, Some(input))?)?;
         let counts: &[usize] = if cores() >= 2 { &[1, 2] } else { &[1] };
         let mut predicted = Vec::new();
         for &workers in counts {
@@ -171,11 +171,11 @@ fn runs(record: &mut Record, scale: &Scale) -> Result<(), Failure> {
                 Err(why) => record.absent.push(format!("{name}: {}", why.0)),
             }
         }
-        let series = interleave(&mut lanes, scale.rounds(ROUNDS)).map_err(Failure::Run)?;
+        let series = interleave(&mut lanes, scale.rounds(ROUNDS)).map_err(CommandFailure::Run)?;
         for one in &series {
             record.series(name, one, "s", 1.0);
         }
-        let missing = || Failure::Run(format!("{name} was not measured"));
+        let missing = || CommandFailure::Run(format!("{name} was not measured"));
         let serial = find(&series, SERIAL, 1).ok_or_else(missing)?;
         for (&workers, &predicted) in counts.iter().zip(&predicted) {
             let measured = find(&series, "roving", workers).ok_or_else(missing)?;

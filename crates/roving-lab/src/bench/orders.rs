@@ -6,14 +6,14 @@ use roving::policy::Amount;
 use roving::{Pool, WorkerProfile};
 
 use super::Scale;
-use super::record::Record;
+use super::record::RowRecord;
 use super::tasks::{field, lane};
 use crate::figures::counted;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::lanes::interleave;
 use crate::measure;
 use crate::rivals::Runtime;
-use crate::workloads::Job;
+use crate::workloads::WorkloadJob;
 
 /// A million empty tasks, as in the paper, and as long a time in tasks with something to do.
 const INPUTS: [(&str, &str); 4] = [
@@ -30,8 +30,8 @@ const ORDERS: [Runtime; 3] = [
 ];
 
 /// Times of each order, and what the profile says of one run more.
-pub(super) fn flat(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(super) fn flat(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     for (full, quick) in INPUTS {
         let input = if scale.quick { quick } else { full };
         let field = field("flat", input)?;
@@ -41,7 +41,7 @@ pub(super) fn flat(scale: &Scale) -> Result<Record, Failure> {
                 lanes.push(lane(&field, runtime, workers, Amount::One)?);
             }
         }
-        let series = interleave(&mut lanes, scale.rounds(9)).map_err(Failure::Run)?;
+        let series = interleave(&mut lanes, scale.rounds(9)).map_err(CommandFailure::Run)?;
         drop(lanes);
         let factor = 1e9 / field.items() as f64;
         for one in &series {
@@ -59,14 +59,14 @@ pub(super) fn flat(scale: &Scale) -> Result<Record, Failure> {
 /// One run, the third of its pool, with statistics on: where the workers' time went, and what they
 /// did for each task.
 fn profiled(
-    record: &mut Record,
+    record: &mut RowRecord,
     input: &str,
     runtime: Runtime,
     workers: usize,
-) -> Result<(), Failure> {
-    let mut job = Job::parse("flat", Some(input))?;
+) -> Result<(), CommandFailure> {
+    let mut job = WorkloadJob::parse("flat", Some(input))?;
     let pool = Pool::builder().workers(workers).profile(true).build();
-    let pool = pool.map_err(|error| Failure::Run(format!("no pool: {error}")))?;
+    let pool = pool.map_err(|error| CommandFailure::Run(format!("no pool: {error}")))?;
     let form = runtime.form().expect("one of ours");
     for _ in 0..2 {
         measure::parallel(&mut job, &pool, form);

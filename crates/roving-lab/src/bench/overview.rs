@@ -87,13 +87,13 @@ fn median(csv: &Csv, of: &str, name: &str, workers: usize) -> Result<Option<f64>
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::Record;
+    use super::super::record::RowRecord;
     use super::super::row::{Measure, row};
     use super::*;
     use crate::plot::tests::assert_svg;
 
     fn file(of: &str, workers: &str) -> Csv {
-        let mut record = Record::default();
+        let mut record = RowRecord::default();
         record.single(&format!("{of}, serial, 1 worker"), "s", 1.0);
         record.single(&format!("{of}, roving, {workers}"), "s", 0.5);
         record.single(&format!("{of}, rayon, {workers}"), "s", 0.8);

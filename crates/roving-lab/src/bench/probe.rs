@@ -10,14 +10,14 @@ use roving::policy::Amount;
 
 use super::dist;
 use crate::fork_join::Roving;
-use crate::input::{BadInput, Failure, number_in};
+use crate::input::{BadInput, CommandFailure, number_in};
 use crate::machine::cpu_time;
 use crate::memory;
 use crate::networks::run::{once, pool};
 use crate::networks::{self, placement};
 use crate::out::show;
 use crate::rivals::{Runtime, alone};
-use crate::workloads::Job;
+use crate::workloads::WorkloadJob;
 
 /// How long an idle pool is watched, after it had time to fall asleep.
 const WATCH: Duration = Duration::from_secs(2);
@@ -182,7 +182,7 @@ impl Probe {
         })
     }
 
-    fn answer(&self) -> Result<String, Failure> {
+    fn answer(&self) -> Result<String, CommandFailure> {
         let number = match self {
             Probe::FlatMemory {
                 runtime,
@@ -204,7 +204,7 @@ impl Probe {
                 workload,
                 input,
             } => {
-                let job = Job::parse(workload, Some(input))?;
+                let job = WorkloadJob::parse(workload, Some(input))?;
                 return alone::answer(*rehearse, *runtime, *workers, job);
             }
         };
@@ -213,7 +213,7 @@ impl Probe {
 }
 
 /// `roving probe`.
-pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
+pub(crate) fn run(words: &[String]) -> Result<(), CommandFailure> {
     if let Some(answered) = dist::answer(words) {
         return answered;
     }
@@ -222,8 +222,9 @@ pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
 }
 
 /// The answer of a process of its own.
-pub(super) fn ask(probe: &Probe) -> Result<f64, Failure> {
-    let failed = |why: String| Failure::Run(format!("probe {}: {why}", probe.words().join(" ")));
+pub(super) fn ask(probe: &Probe) -> Result<f64, CommandFailure> {
+    let failed =
+        |why: String| CommandFailure::Run(format!("probe {}: {why}", probe.words().join(" ")));
     let exe = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
     let asked = Command::new(exe)
         .arg("probe")
@@ -237,15 +238,15 @@ pub(super) fn ask(probe: &Probe) -> Result<f64, Failure> {
         .map_err(|_| failed(format!("it said `{}`", said.trim())))
 }
 
-fn flat_memory(runtime: Runtime, workers: usize, tasks: &str) -> Result<f64, Failure> {
-    let mut job = Job::parse("flat", Some(tasks))?;
-    let unknown = || Failure::Run("this system does not say how much memory is held".into());
+fn flat_memory(runtime: Runtime, workers: usize, tasks: &str) -> Result<f64, CommandFailure> {
+    let mut job = WorkloadJob::parse("flat", Some(tasks))?;
+    let unknown = || CommandFailure::Run("this system does not say how much memory is held".into());
     let base = memory::restart_peak().ok_or_else(unknown)?;
     let mut contender = runtime
         .start_here(&job, workers)
-        .map_err(|why| Failure::Run(why.0))?;
+        .map_err(|why| CommandFailure::Run(why.0))?;
     for _ in 0..3 {
-        contender.run(&mut job).map_err(Failure::Run)?;
+        contender.run(&mut job).map_err(CommandFailure::Run)?;
     }
     let peak = memory::peak_bytes().ok_or_else(unknown)?;
     Ok(peak.saturating_sub(base) as f64)
@@ -256,33 +257,34 @@ fn network_memory(
     input: &str,
     placement: &str,
     workers: usize,
-) -> Result<f64, Failure> {
-    let job = networks::Job::parse(network, Some(input))?;
+) -> Result<f64, CommandFailure> {
+    let job = networks::NetworkJob::parse(network, Some(input))?;
     let place = placement::parse(placement)?;
     let pool = pool(workers, Amount::default(), false)?;
-    let unknown = || Failure::Run("this system does not say how much memory is held".into());
+    let unknown = || CommandFailure::Run("this system does not say how much memory is held".into());
     let base = memory::restart_peak().ok_or_else(unknown)?;
     let ran = once(&job, &pool, place, false)?;
     let peak = memory::peak_bytes().ok_or_else(unknown)?;
-    job.verify(ran.answer, ran.answer).map_err(Failure::Run)?;
+    job.verify(ran.answer, ran.answer)
+        .map_err(CommandFailure::Run)?;
     Ok(peak.saturating_sub(base) as f64)
 }
 
-fn idle(runtime: Option<Runtime>, workers: usize) -> Result<f64, Failure> {
-    let mut job = Job::parse("fib", Some("22"))?;
+fn idle(runtime: Option<Runtime>, workers: usize) -> Result<f64, CommandFailure> {
+    let mut job = WorkloadJob::parse("fib", Some("22"))?;
     let mut contender = match runtime {
         Some(runtime) => Some(
             runtime
                 .start_here(&job, workers)
-                .map_err(|why| Failure::Run(why.0))?,
+                .map_err(|why| CommandFailure::Run(why.0))?,
         ),
         None => None,
     };
     if let Some(contender) = &mut contender {
-        contender.run(&mut job).map_err(Failure::Run)?;
+        contender.run(&mut job).map_err(CommandFailure::Run)?;
     }
     sleep(SETTLE);
-    let unknown = || Failure::Run("this system does not say how much CPU is used".into());
+    let unknown = || CommandFailure::Run("this system does not say how much CPU is used".into());
     let before = cpu_time().ok_or_else(unknown)?;
     sleep(WATCH);
     let after = cpu_time().ok_or_else(unknown)?;
@@ -290,17 +292,17 @@ fn idle(runtime: Option<Runtime>, workers: usize) -> Result<f64, Failure> {
     Ok(after.saturating_sub(before).as_nanos() as f64)
 }
 
-fn fib(joins: bool, n: u64) -> Result<f64, Failure> {
-    let mut job = Job::parse("fib", Some(&n.to_string()))?;
+fn fib(joins: bool, n: u64) -> Result<f64, CommandFailure> {
+    let mut job = WorkloadJob::parse("fib", Some(&n.to_string()))?;
     if joins {
         let pool = Pool::builder().use_current_thread().build();
-        let pool = pool.map_err(|error| Failure::Run(format!("no pool: {error}")))?;
+        let pool = pool.map_err(|error| CommandFailure::Run(format!("no pool: {error}")))?;
         pool.install(|| job.run(&mut Roving));
     } else {
         job.run_serial();
     }
     job.verify(job.answer(), job.answer())
-        .map_err(Failure::Run)?;
+        .map_err(CommandFailure::Run)?;
     Ok(job.answer().0[0] as f64)
 }
 

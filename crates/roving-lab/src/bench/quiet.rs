@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 
 use super::Scale;
 use super::probe::{self, Probe};
-use super::record::{Bound::AtMost, Record};
-use crate::input::Failure;
-use crate::lanes::{Lane, find, interleave};
+use super::record::{Bound::AtMost, RowRecord};
+use crate::input::CommandFailure;
+use crate::lanes::{TimedLane, find, interleave};
 use crate::machine;
 use crate::rivals::Runtime;
 use crate::settings::cores;
 
 /// CPU time of an idle pool in two seconds, in a process of its own.
-pub(super) fn idle(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(super) fn idle(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     if machine::cpu_time().is_none() {
         record
             .absent
@@ -31,7 +31,7 @@ pub(super) fn idle(scale: &Scale) -> Result<Record, Failure> {
         Runtime::Tokio,
         Runtime::Chili,
     ];
-    let mut lanes: Vec<Lane<'_>> = Vec::new();
+    let mut lanes: Vec<TimedLane<'_>> = Vec::new();
     let asked = |runtime: Option<Runtime>| {
         let probe = Probe::Idle {
             runtime,
@@ -40,17 +40,17 @@ pub(super) fn idle(scale: &Scale) -> Result<Record, Failure> {
         let nanos = probe::ask(&probe).map_err(|failure| failure.to_string())?;
         Ok(Duration::from_nanos(nanos as u64))
     };
-    lanes.push(Lane::new("no pool", 0, move || asked(None)));
+    lanes.push(TimedLane::new("no pool", 0, move || asked(None)));
     for runtime in runtimes {
-        lanes.push(Lane::new(runtime.name(), cores(), move || {
+        lanes.push(TimedLane::new(runtime.name(), cores(), move || {
             asked(Some(runtime))
         }));
     }
-    let series = interleave(&mut lanes, scale.rounds(5)).map_err(Failure::Run)?;
+    let series = interleave(&mut lanes, scale.rounds(5)).map_err(CommandFailure::Run)?;
     for one in &series {
         record.series("CPU of the whole process in 2 s of idling", one, "ms", 1e3);
     }
-    let missing = || Failure::Run("roving was not measured".into());
+    let missing = || CommandFailure::Run("roving was not measured".into());
     let ours = find(&series, "roving", cores())
         .ok_or_else(missing)?
         .times
@@ -67,27 +67,29 @@ pub(super) fn idle(scale: &Scale) -> Result<Record, Failure> {
 }
 
 /// From a call outside an idle pool until the first instruction inside.
-pub(super) fn wake(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(super) fn wake(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     let workers = cores();
     let bare = Bare::new();
     let ours = roving::Pool::builder().workers(workers).build();
-    let ours = ours.map_err(|error| Failure::Run(format!("no pool: {error}")))?;
+    let ours = ours.map_err(|error| CommandFailure::Run(format!("no pool: {error}")))?;
     let rayon = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
-    let rayon = rayon.map_err(|error| Failure::Run(format!("no pool of rayon's: {error}")))?;
+    let rayon =
+        rayon.map_err(|error| CommandFailure::Run(format!("no pool of rayon's: {error}")))?;
     let tokio = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers)
         .build();
-    let tokio = tokio.map_err(|error| Failure::Run(format!("no runtime of tokio's: {error}")))?;
+    let tokio =
+        tokio.map_err(|error| CommandFailure::Run(format!("no runtime of tokio's: {error}")))?;
     let mut lanes = vec![
-        Lane::new("bare thread unpark", 1, || Ok(bare.wake())),
-        Lane::new("roving", workers, || {
+        TimedLane::new("bare thread unpark", 1, || Ok(bare.wake())),
+        TimedLane::new("roving", workers, || {
             Ok(until(|| ours.install(Instant::now)))
         }),
-        Lane::new("rayon", workers, || {
+        TimedLane::new("rayon", workers, || {
             Ok(until(|| rayon.install(Instant::now)))
         }),
-        Lane::new("tokio", workers, || {
+        TimedLane::new("tokio", workers, || {
             let (tell, told) = mpsc::channel();
             let start = Instant::now();
             tokio.spawn(async move { tell.send(Instant::now()) });
@@ -95,7 +97,7 @@ pub(super) fn wake(scale: &Scale) -> Result<Record, Failure> {
             Ok(woken.duration_since(start))
         }),
     ];
-    let series = interleave(&mut lanes, scale.wakes).map_err(Failure::Run)?;
+    let series = interleave(&mut lanes, scale.wakes).map_err(CommandFailure::Run)?;
     for one in &series {
         record.series("wake-up from outside", one, "µs", 1e6);
     }

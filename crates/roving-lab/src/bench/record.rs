@@ -52,7 +52,7 @@ pub(crate) struct Measurement {
 
 /// A figure that was promised.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Claim {
+pub(crate) struct PromisedFigure {
     /// The text of the figure.
     pub(crate) what: String,
     /// Its unit; `×` for a ratio.
@@ -65,7 +65,7 @@ pub(crate) struct Claim {
     pub(crate) stretch: Option<Bound>,
 }
 
-impl Claim {
+impl PromisedFigure {
     /// `stretch`, `reached`, or `missed`.
     pub(crate) fn verdict(&self) -> &'static str {
         if self.stretch.is_some_and(|bound| bound.holds(self.value)) {
@@ -80,16 +80,16 @@ impl Claim {
 
 /// Everything about one row.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Record {
+pub(crate) struct RowRecord {
     /// The measurements.
     pub(crate) measurements: Vec<Measurement>,
     /// The claims.
-    pub(crate) claims: Vec<Claim>,
+    pub(crate) claims: Vec<PromisedFigure>,
     /// The systems that took no part, and why.
     pub(crate) absent: Vec<String>,
 }
 
-impl Record {
+impl RowRecord {
     /// Adds the times of a series, each multiplied by `factor` to be in `unit`.
     pub(crate) fn series(&mut self, of: &str, series: &Series, unit: &'static str, factor: f64) {
         let workers = match series.workers {
@@ -126,7 +126,7 @@ impl Record {
         must: Bound,
         stretch: impl Into<Option<Bound>>,
     ) {
-        self.claims.push(Claim {
+        self.claims.push(PromisedFigure {
             what: what.into(),
             unit,
             value,
@@ -193,8 +193,8 @@ mod tests {
     use super::*;
     use crate::times::Times;
 
-    fn claim(value: f64, must: Bound, stretch: Bound) -> Claim {
-        Claim {
+    fn claim(value: f64, must: Bound, stretch: Bound) -> PromisedFigure {
+        PromisedFigure {
             what: "w".into(),
             unit: "×",
             value,
@@ -243,7 +243,7 @@ mod tests {
             workers: 2,
             times,
         };
-        let mut record = Record::default();
+        let mut record = RowRecord::default();
         record.series("fib 40", &series, "ms", 1e3);
         record.single("hand-off, one way", "ns", 97.123);
         record.claim(

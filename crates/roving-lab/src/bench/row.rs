@@ -1,11 +1,11 @@
 //! A row of the results: its name, and how it is measured.
 
-use super::record::Record;
+use super::record::RowRecord;
 use super::scale::Scale;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 
 /// A table, and files from which figures can be drawn, by their names.
-pub(super) type Drawn = (Record, Vec<(&'static str, String)>);
+pub(super) type Drawn = (RowRecord, Vec<(&'static str, String)>);
 
 /// One row of the results.
 pub(super) struct Row {
@@ -18,13 +18,13 @@ pub(super) struct Row {
 
 pub(super) enum Measure {
     /// A table.
-    Table(fn(&Scale) -> Result<Record, Failure>),
+    Table(fn(&Scale) -> Result<RowRecord, CommandFailure>),
     /// A table and a plot.
-    Plotted(fn(&Scale) -> Result<(Record, String), Failure>),
+    Plotted(fn(&Scale) -> Result<(RowRecord, String), CommandFailure>),
     /// A table too long for the summary, and a page that shows it.
-    Paged(fn(&Scale) -> Result<(Record, String), Failure>),
+    Paged(fn(&Scale) -> Result<(RowRecord, String), CommandFailure>),
     /// A table too long for the summary, and files from which figures can be drawn.
-    Drawn(fn(&Scale) -> Result<Drawn, Failure>),
+    Drawn(fn(&Scale) -> Result<Drawn, CommandFailure>),
 }
 
 /// A row, for the table of all.

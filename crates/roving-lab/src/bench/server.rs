@@ -19,8 +19,8 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep_until, timeout};
 
 use super::Scale;
-use super::record::{Bound::AtMost, Record};
-use crate::input::Failure;
+use super::record::{Bound::AtMost, RowRecord};
+use crate::input::CommandFailure;
 use crate::settings::cores;
 
 /// The processor time of a long request, and of a short one.
@@ -51,7 +51,7 @@ enum Computes {
 
 /// The answers that the clients have had.
 #[derive(Default)]
-struct Seen {
+struct ClientAnswers {
     sent: usize,
     done: usize,
     refused: usize,
@@ -60,11 +60,11 @@ struct Seen {
 }
 
 /// Measures each way in turn, some times over.
-pub(super) fn server(scale: &Scale) -> Result<Record, Failure> {
-    let failed = |error: &dyn std::fmt::Display| Failure::Run(format!("server: {error}"));
+pub(super) fn server(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let failed = |error: &dyn std::fmt::Display| CommandFailure::Run(format!("server: {error}"));
     let steps = steps_of(LONG);
     let requests = if scale.quick { 200 } else { 6000 };
-    let mut ways: Vec<(&str, Seen)> = Vec::new();
+    let mut ways: Vec<(&str, ClientAnswers)> = Vec::new();
     for round in 0..scale.rounds(5) {
         for (index, (name, computes)) in ways_to_compute()
             .map_err(|e| failed(&e))?
@@ -73,7 +73,7 @@ pub(super) fn server(scale: &Scale) -> Result<Record, Failure> {
         {
             let seen = one_load(computes, requests, steps).map_err(|error| failed(&error))?;
             if round == 0 {
-                ways.push((name, Seen::default()));
+                ways.push((name, ClientAnswers::default()));
             }
             let all = &mut ways[index].1;
             all.sent += seen.sent;
@@ -82,7 +82,7 @@ pub(super) fn server(scale: &Scale) -> Result<Record, Failure> {
             all.latencies.extend(seen.latencies);
         }
     }
-    let mut record = Record::default();
+    let mut record = RowRecord::default();
     let mut tails = Vec::new();
     for (name, seen) in &mut ways {
         seen.latencies.sort_by(f64::total_cmp);
@@ -189,7 +189,7 @@ impl Computes {
 }
 
 /// Starts a server and sends it requests at the rate; returns when all are answered or lost.
-fn one_load(computes: Computes, requests: usize, steps: u64) -> io::Result<Seen> {
+fn one_load(computes: Computes, requests: usize, steps: u64) -> io::Result<ClientAnswers> {
     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
@@ -234,14 +234,14 @@ async fn answer_all(mut stream: TcpStream, computes: Computes, steps: u64) -> io
     }
 }
 
-async fn load(address: SocketAddr, requests: usize) -> io::Result<Seen> {
+async fn load(address: SocketAddr, requests: usize) -> io::Result<ClientAnswers> {
     let start = Instant::now() + Duration::from_millis(50);
     // So long between two requests that the cores could do one in `OVERLOAD` of them.
     let step = LONG / (cores() as u32 * OVERLOAD);
     let clients: Vec<_> = (0..CLIENTS)
         .map(|client| tokio::spawn(ask(address, client, requests, start, step)))
         .collect();
-    let mut all = Seen::default();
+    let mut all = ClientAnswers::default();
     for client in clients {
         let seen = client.await.map_err(io::Error::other)??;
         all.sent += seen.sent;
@@ -260,10 +260,10 @@ async fn ask(
     requests: usize,
     start: Instant,
     step: Duration,
-) -> io::Result<Seen> {
+) -> io::Result<ClientAnswers> {
     let mut stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
-    let mut seen = Seen::default();
+    let mut seen = ClientAnswers::default();
     for number in (client..requests).step_by(CLIENTS) {
         let due = start + step * number as u32;
         sleep_until(due.into()).await;

@@ -12,11 +12,11 @@ use roving::Pool;
 use super::Scale;
 use super::record::{
     Bound::{AtLeast, AtMost},
-    Record,
+    RowRecord,
 };
 use crate::figures::counted;
-use crate::input::Failure;
-use crate::lanes::{Lane, Series, find, interleave};
+use crate::input::CommandFailure;
+use crate::lanes::{Series, TimedLane, find, interleave};
 
 /// The repository.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -35,8 +35,8 @@ struct Sizes {
 }
 
 /// Measures all of it.
-pub(super) fn measure(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(super) fn measure(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     let folder = std::env::temp_dir().join(format!("roving-sides-{}", std::process::id()));
     let sizes = match scale.quick {
         true => Sizes {
@@ -70,7 +70,7 @@ pub(super) fn measure(scale: &Scale) -> Result<Record, Failure> {
 }
 
 /// Builds the static library as users do; its path.
-fn library() -> Result<PathBuf, Failure> {
+fn library() -> Result<PathBuf, CommandFailure> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let target = Path::new(ROOT).join("target");
     let status = Command::new(cargo)
@@ -81,7 +81,7 @@ fn library() -> Result<PathBuf, Failure> {
         .map_err(failed)?;
     match status.success() {
         true => Ok(target.join("release/libroving_c.a")),
-        false => Err(Failure::Run("roving-c was not built".into())),
+        false => Err(CommandFailure::Run("roving-c was not built".into())),
     }
 }
 
@@ -157,7 +157,7 @@ impl Programs {
     }
 
     /// A program that is started for each run, and has to come to that result.
-    fn lane<'a>(&self, name: &str, words: &'a str, workers: usize, result: u64) -> Lane<'a> {
+    fn lane<'a>(&self, name: &str, words: &'a str, workers: usize, result: u64) -> TimedLane<'a> {
         let (what, n) = words.split_once(' ').expect("two words");
         let program = match what.contains('-') {
             true => self.cpp.clone(),
@@ -176,7 +176,7 @@ impl Programs {
             let seconds: f64 = seconds.parse().map_err(|_| "no time")?;
             Ok(Duration::from_secs_f64(seconds))
         };
-        Lane::new(format!("{} {name}", self.compiler), workers, run)
+        TimedLane::new(format!("{} {name}", self.compiler), workers, run)
     }
 }
 
@@ -185,8 +185,8 @@ fn with_compiler(
     programs: &Programs,
     sizes: &Sizes,
     scale: &Scale,
-    record: &mut Record,
-) -> Result<(), Failure> {
+    record: &mut RowRecord,
+) -> Result<(), CommandFailure> {
     let joins = format!("fib {}", sizes.joins);
     let one_fib = format!("onefib {}", sizes.joins);
     let join_fib = format!("join-fib {}", sizes.joins);
@@ -217,7 +217,7 @@ fn with_compiler(
         let what = "oneTBB (Debian's libtbb-dev) was not found";
         record.absent.push(format!("{}: {what}", programs.compiler));
     }
-    let series = interleave(&mut lanes, scale.rounds(9)).map_err(Failure::Run)?;
+    let series = interleave(&mut lanes, scale.rounds(9)).map_err(CommandFailure::Run)?;
     let (joins, tasks, tbb) = (sizes.joins, sizes.tasks, sizes.tbb);
     let of = format!("n = {joins}, of coroutines {tasks}, of small ones {tbb}");
     for one in &series {
@@ -232,17 +232,17 @@ fn claims(
     programs: &Programs,
     sizes: &Sizes,
     series: &[Series],
-    record: &mut Record,
-) -> Result<(), Failure> {
+    record: &mut RowRecord,
+) -> Result<(), CommandFailure> {
     let compiler = programs.compiler;
     let get = |name: &str, workers| {
         let one = find(series, &format!("{compiler} {name}"), workers);
-        one.ok_or_else(|| Failure::Run(format!("{name} was not measured")))
+        one.ok_or_else(|| CommandFailure::Run(format!("{name} was not measured")))
     };
     let serial = get("UTS T3, serial", 0)?;
     for workers in [1, 2] {
         let rust = find(series, "Rust join", workers);
-        let rust = rust.ok_or_else(|| Failure::Run("Rust was not measured".into()))?;
+        let rust = rust.ok_or_else(|| CommandFailure::Run("Rust was not measured".into()))?;
         let ours = get("fib, C", workers)?;
         let what = format!(
             "{compiler}: fib in C, {}: time / Rust's join",
@@ -274,11 +274,11 @@ fn claims(
 }
 
 /// `join` in Rust, in this process.
-fn rust<'a>(n: u32, workers: usize) -> Result<Lane<'a>, Failure> {
+fn rust<'a>(n: u32, workers: usize) -> Result<TimedLane<'a>, CommandFailure> {
     let pool = Pool::builder().workers(workers).build();
-    let pool = pool.map_err(|error| Failure::Run(format!("no pool: {error}")))?;
+    let pool = pool.map_err(|error| CommandFailure::Run(format!("no pool: {error}")))?;
     let expected = fib(n);
-    Ok(Lane::new("Rust join", workers, move || {
+    Ok(TimedLane::new("Rust join", workers, move || {
         let start = Instant::now();
         let found = pool.install(|| join_fib(n));
         match found == expected {
@@ -305,8 +305,8 @@ fn calls(n: u32) -> u64 {
     2 * fib(n + 1) - 1
 }
 
-fn failed(error: std::io::Error) -> Failure {
-    Failure::Run(format!("C and C++ were not measured: {error}"))
+fn failed(error: std::io::Error) -> CommandFailure {
+    CommandFailure::Run(format!("C and C++ were not measured: {error}"))
 }
 
 #[cfg(test)]

@@ -6,18 +6,18 @@ use std::path::Path;
 use super::Scale;
 use super::record::{
     Bound::{AtLeast, AtMost},
-    Record,
+    RowRecord,
 };
 use super::row::Drawn;
 use crate::csv::Csv;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::rivals::Runtime;
-use crate::shapes::shape::{KINDS, Kind, Leaves, Until};
-use crate::sleepers::cell::Cell;
+use crate::shapes::shape::{KINDS, Leaves, ShapeKind, TimedUntil};
+use crate::sleepers::cell::GridCell;
 use crate::sleepers::field::measure;
 use crate::sleepers::kept::Kept;
 use crate::sleepers::networks;
-use crate::sleepers::settings::{FORMS, ROUNDS, Settings, WORKERS, command};
+use crate::sleepers::settings::{FORMS, GridSettings, ROUNDS, WORKERS, command};
 use crate::sleepers::verdict::{
     self, Judged, fitted_c, judge, judge_form, mean, near_predictions, worst,
 };
@@ -40,8 +40,8 @@ const FEWER_SHAPES: [&str; 7] = [
 
 /// Each shape on each number of workers; then some beside other programs, and some with more
 /// workers than cores as the pools see it.
-pub(super) fn sleepers(scale: &Scale) -> Result<Drawn, Failure> {
-    let all = Settings {
+pub(super) fn sleepers(scale: &Scale) -> Result<Drawn, CommandFailure> {
+    let all = GridSettings {
         workers: WORKERS.to_vec(),
         kinds: KINDS.iter().collect(),
         forms: FORMS.into_iter().chain([Runtime::DropIn]).collect(),
@@ -50,22 +50,22 @@ pub(super) fn sleepers(scale: &Scale) -> Result<Drawn, Failure> {
         crowded: false,
         load: 0,
     };
-    let few = |kind: &&'static Kind| FEWER_SHAPES.contains(&kind.name);
-    let fewer = Settings {
+    let few = |kind: &&'static ShapeKind| FEWER_SHAPES.contains(&kind.name);
+    let fewer = GridSettings {
         workers: FEWER_WORKERS.to_vec(),
         kinds: KINDS.iter().filter(few).collect(),
         ..all.clone()
     };
-    let loaded = Settings {
+    let loaded = GridSettings {
         load: 2,
         ..fewer.clone()
     };
-    let crowded = Settings {
+    let crowded = GridSettings {
         crowded: true,
         ..fewer.clone()
     };
     let all = if scale.quick { fewer } else { all };
-    let mut record = Record::default();
+    let mut record = RowRecord::default();
     let (mut files, mut done) = (Vec::new(), Vec::new());
     let cases = [
         ("cells.csv", "", &all),
@@ -91,7 +91,7 @@ pub(super) fn sleepers(scale: &Scale) -> Result<Drawn, Failure> {
             record.claim(what, "×", share, AtLeast(0.9), AtLeast(1.0));
         }
         if about.is_empty() {
-            let picture = verdict::picture(&cells).map_err(Failure::Run)?;
+            let picture = verdict::picture(&cells).map_err(CommandFailure::Run)?;
             files.extend(picture.map(|picture| ("by-workers.svg", picture)));
         }
         let csv: Csv = verdict::csv(&cells, &command(settings));
@@ -104,12 +104,16 @@ pub(super) fn sleepers(scale: &Scale) -> Result<Drawn, Failure> {
 }
 
 /// The mean of each runtime over the bound, by the number of workers.
-fn note(record: &mut Record, cells: &[Cell], about: &str) {
+fn note(record: &mut RowRecord, cells: &[GridCell], about: &str) {
     for form in FORMS.into_iter().chain([Runtime::DropIn]) {
         for workers in WORKERS {
-            let here = |cell: &&Cell| cell.form == form && cell.workers == workers;
-            let timed = |cell: &&Cell| cell.kind.until == Until::Ended;
-            let over = cells.iter().filter(here).filter(timed).map(Cell::over_list);
+            let here = |cell: &&GridCell| cell.form == form && cell.workers == workers;
+            let timed = |cell: &&GridCell| cell.kind.until == TimedUntil::Ended;
+            let over = cells
+                .iter()
+                .filter(here)
+                .filter(timed)
+                .map(GridCell::over_list);
             if let Some(mean) = mean(over) {
                 let form = form.name();
                 let what = format!("{form}, {workers} workers{about}: over the list schedule");
@@ -120,9 +124,9 @@ fn note(record: &mut Record, cells: &[Cell], about: &str) {
 }
 
 /// The drop-in beside stock Rayon, each shape on each number of workers.
-fn claims_of_drop_in(record: &mut Record, cells: &[Cell], about: &str) {
+fn claims_of_drop_in(record: &mut RowRecord, cells: &[GridCell], about: &str) {
     let all = judge_form(cells, Runtime::DropIn);
-    let ended = |one: &&Judged<'_>| one.ours.kind.until == Until::Ended;
+    let ended = |one: &&Judged<'_>| one.ours.kind.until == TimedUntil::Ended;
     let shapes: Vec<Judged<'_>> = all.iter().filter(ended).cloned().collect();
     let over = |one: &Judged<'_>| one.over(Runtime::Rayon);
     let cpu = |one: &Judged<'_>| one.cpu_over(Runtime::Rayon);
@@ -142,8 +146,8 @@ fn claims_of_drop_in(record: &mut Record, cells: &[Cell], about: &str) {
 }
 
 /// Adds the claims: the bounds to be reached.
-fn claims(record: &mut Record, judged: &[Judged<'_>], about: &str) {
-    let shapes = those(judged, |one| one.ours.kind.until == Until::Ended);
+fn claims(record: &mut RowRecord, judged: &[Judged<'_>], about: &str) {
+    let shapes = those(judged, |one| one.ours.kind.until == TimedUntil::Ended);
     let must = if about.is_empty() { 1.03 } else { 1.05 };
     let what = format!("sleeping leaves: our time / that of the best rival{about}");
     claim_worst(record, &what, &shapes, |one| one.over_best(), (must, 1.0));
@@ -164,14 +168,14 @@ fn claims(record: &mut Record, judged: &[Judged<'_>], about: &str) {
 }
 
 /// The claims about a machine that does nothing else.
-fn claims_without_load(record: &mut Record, judged: &[Judged<'_>], shapes: &[Judged<'_>]) {
+fn claims_without_load(record: &mut RowRecord, judged: &[Judged<'_>], shapes: &[Judged<'_>]) {
     let few = those(shapes, |one| one.ours.workers <= 16);
     let what = "sleeping leaves, up to 16 workers: over the list schedule";
     let list = |one: &Judged<'_>| Some(one.ours.over_list());
     claim_worst(record, what, &few, list, (1.1, 1.05));
     let what = "sleeping leaves, up to 16 workers: closures / our tasks";
     claim_worst(record, what, &few, |one| one.over_tasks(), (1.05, 1.02));
-    let starts = those(judged, |one| one.ours.kind.until == Until::Begun);
+    let starts = those(judged, |one| one.ours.kind.until == TimedUntil::Begun);
     for one in &starts {
         if let Some(over) = one.over(Runtime::Rayon) {
             let what = format!("{}, until all are at work: our time / rayon's", one.name());
@@ -194,7 +198,7 @@ fn those<'c>(all: &[Judged<'c>], are: impl Fn(&Judged<'c>) -> bool) -> Vec<Judge
 
 /// Claims that the greatest value is small enough.
 fn claim_worst(
-    record: &mut Record,
+    record: &mut RowRecord,
     what: &str,
     judged: &[Judged<'_>],
     value: impl Fn(&Judged<'_>) -> Option<f64>,
@@ -207,7 +211,7 @@ fn claim_worst(
 }
 
 /// Networks whose processes sleep.
-fn claims_of_networks(record: &mut Record, rounds: usize) -> Result<(), Failure> {
+fn claims_of_networks(record: &mut RowRecord, rounds: usize) -> Result<(), CommandFailure> {
     for one in networks::measure(rounds)? {
         let (name, workers) = (one.name, networks::WORKERS);
         let what = format!("{name} of processes that sleep, {workers} workers: over the bound");

@@ -2,14 +2,14 @@
 
 use super::Scale;
 use super::probe::{self, Probe};
-use super::record::{Bound::AtMost, Record};
+use super::record::{Bound::AtMost, RowRecord};
 use crate::compare::compare;
 use crate::compare::field::Field;
 use crate::figures::counted;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::lanes::find;
 use crate::rivals::Runtime;
-use crate::workloads::Job;
+use crate::workloads::WorkloadJob;
 
 /// The bounds to reach and to hope for, in ns a task, on 1 and on 2 workers.
 const NANOS: [(usize, f64, f64); 2] = [(1, 15.0, 5.0), (2, 40.0, 10.0)];
@@ -17,9 +17,9 @@ const NANOS: [(usize, f64, f64); 2] = [(1, 15.0, 5.0), (2, 40.0, 10.0)];
 const MEBIBYTES: (f64, f64) = (64.0, 1.0);
 
 /// `flat`: a million empty tasks, warm.
-pub(super) fn flat(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
-    let field = Field::new(Job::parse("flat", Some(scale.flat))?)?;
+pub(super) fn flat(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
+    let field = Field::new(WorkloadJob::parse("flat", Some(scale.flat))?)?;
     // Forte's scope now and then never ends here, which would end the bench.
     let runtimes = [
         Runtime::Roving,
@@ -45,7 +45,7 @@ pub(super) fn flat(scale: &Scale) -> Result<Record, Failure> {
     }
     for (workers, must, stretch) in NANOS {
         let ours = find(&compared.series, "roving", workers);
-        let ours = ours.ok_or_else(|| Failure::Run("roving was not measured".into()))?;
+        let ours = ours.ok_or_else(|| CommandFailure::Run("roving was not measured".into()))?;
         let what = format!("{of}, {}: time per task", counted(workers, "worker"));
         record.claim(
             what,
@@ -60,7 +60,7 @@ pub(super) fn flat(scale: &Scale) -> Result<Record, Failure> {
 }
 
 /// The memory over that of the process before it made a pool, each in a process of its own.
-fn memory(record: &mut Record, scale: &Scale, of: &str) -> Result<(), Failure> {
+fn memory(record: &mut RowRecord, scale: &Scale, of: &str) -> Result<(), CommandFailure> {
     if crate::memory::restart_peak().is_none() {
         record
             .absent

@@ -3,17 +3,17 @@
 use roving::Pool;
 
 use super::Scale;
-use super::record::{Bound, Record};
+use super::record::{Bound, RowRecord};
 use crate::compare::field::Field;
 use crate::compare::{against_best, compare, speedup_plot};
 use crate::figures::counted;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::lanes::SERIAL;
-use crate::lanes::{Lane, Series, find, interleave};
+use crate::lanes::{Series, TimedLane, find, interleave};
 use crate::machine::handoff;
 use crate::plot::{self, Curve};
 use crate::rivals::Runtime;
-use crate::workloads::Job;
+use crate::workloads::WorkloadJob;
 use crate::workloads::stress::leaf;
 
 use Bound::{AtLeast, AtMost};
@@ -21,19 +21,19 @@ use Bound::{AtLeast, AtMost};
 /// The series of our own runtime.
 pub(super) const OURS: &str = "roving";
 
-pub(super) fn field(workload: &str, input: &str) -> Result<Field, Failure> {
-    Field::new(Job::parse(workload, Some(input))?)
+pub(super) fn field(workload: &str, input: &str) -> Result<Field, CommandFailure> {
+    Field::new(WorkloadJob::parse(workload, Some(input))?)
 }
 
 /// A pool of ours for `field`.
-fn pool(field: &Field, workers: usize, profile: bool) -> Result<Pool, Failure> {
+fn pool(field: &Field, workers: usize, profile: bool) -> Result<Pool, CommandFailure> {
     let builder = Pool::builder()
         .workers(workers)
         .stack_size(field.stack_bytes());
     builder
         .profile(profile)
         .build()
-        .map_err(|error| Failure::Run(format!("no pool: {error}")))
+        .map_err(|error| CommandFailure::Run(format!("no pool: {error}")))
 }
 
 /// The series of `name`, which was measured.
@@ -41,8 +41,8 @@ pub(super) fn get<'s>(
     series: &'s [Series],
     name: &str,
     workers: usize,
-) -> Result<&'s Series, Failure> {
-    let missing = || Failure::Run(format!("{name} was not measured on {workers}"));
+) -> Result<&'s Series, CommandFailure> {
+    let missing = || CommandFailure::Run(format!("{name} was not measured on {workers}"));
     find(series, name, workers).ok_or_else(missing)
 }
 
@@ -51,8 +51,8 @@ fn lanes<'a>(
     field: &'a Field,
     runtimes: &[Runtime],
     workers: usize,
-    record: &mut Record,
-) -> Result<Vec<Lane<'a>>, Failure> {
+    record: &mut RowRecord,
+) -> Result<Vec<TimedLane<'a>>, CommandFailure> {
     let mut lanes = Vec::new();
     for &runtime in runtimes {
         match field.runtime(runtime, workers)? {
@@ -64,11 +64,11 @@ fn lanes<'a>(
 }
 
 /// `fib` without a cut-off on one worker: what a join costs.
-pub(super) fn fib_1(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(super) fn fib_1(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     let field = field("fib", scale.fib)?;
     let looped = field.serial_form("serial, one call made a loop by LLVM", |job| match job {
-        Job::Fib(fib) => fib.run_looped(),
+        WorkloadJob::Fib(fib) => fib.run_looped(),
         other => other.run_serial(),
     });
     let mut all = vec![field.serial(), looped];
@@ -84,13 +84,13 @@ pub(super) fn fib_1(scale: &Scale) -> Result<Record, Failure> {
     // A single round has no time for the last two, which take longer than all others together.
     let runtimes = &runtimes[..if rounds == 1 { 4 } else { 6 }];
     all.extend(lanes(&field, runtimes, 1, &mut record)?);
-    let series = interleave(&mut all, rounds).map_err(Failure::Run)?;
+    let series = interleave(&mut all, rounds).map_err(CommandFailure::Run)?;
     let of = format!("fib({})", scale.fib);
     for one in &series {
         record.series(&of, one, "s", 1.0);
     }
     let ours = get(&series, OURS, 1)?;
-    let ratio = |rival| Ok::<_, Failure>(get(&series, rival, 1)?.speedup_over(ours));
+    let ratio = |rival| Ok::<_, CommandFailure>(get(&series, rival, 1)?.speedup_over(ours));
     let (chili, rayon) = (ratio("chili")?, ratio("rayon")?);
     record.claim(
         format!("{of}, 1 worker: our time / chili's"),
@@ -110,18 +110,20 @@ pub(super) fn fib_1(scale: &Scale) -> Result<Record, Failure> {
 }
 
 /// `fib` on two workers against one.
-pub(super) fn fib_2(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(super) fn fib_2(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     let field = field("fib", scale.fib)?;
     let mut all = vec![field.serial()];
     for workers in [1, 2] {
         let runtimes = [Runtime::Roving, Runtime::Chili];
         all.extend(lanes(&field, &runtimes, workers, &mut record)?);
     }
-    all.push(Lane::new("hand-off of a cache line, one way", 2, || {
-        Ok(handoff::one_way())
-    }));
-    let series = interleave(&mut all, scale.rounds(9)).map_err(Failure::Run)?;
+    all.push(TimedLane::new(
+        "hand-off of a cache line, one way",
+        2,
+        || Ok(handoff::one_way()),
+    ));
+    let series = interleave(&mut all, scale.rounds(9)).map_err(CommandFailure::Run)?;
     let of = format!("fib({})", scale.fib);
     record_all(&mut record, &of, &series);
     let speedup = get(&series, OURS, 2)?.speedup_over(get(&series, OURS, 1)?);
@@ -131,7 +133,7 @@ pub(super) fn fib_2(scale: &Scale) -> Result<Record, Failure> {
 }
 
 /// Seconds for runtimes, nanoseconds for a hand-off.
-fn record_all(record: &mut Record, of: &str, series: &[Series]) {
+fn record_all(record: &mut RowRecord, of: &str, series: &[Series]) {
     for one in series {
         if one.name.starts_with("hand-off") {
             record.series(of, one, "ns", 1e9);
@@ -142,8 +144,8 @@ fn record_all(record: &mut Record, of: &str, series: &[Series]) {
 }
 
 /// UTS T3 on one and two workers, against everybody.
-pub(super) fn uts_t3(scale: &Scale) -> Result<(Record, String), Failure> {
-    let mut record = Record::default();
+pub(super) fn uts_t3(scale: &Scale) -> Result<(RowRecord, String), CommandFailure> {
+    let mut record = RowRecord::default();
     let field = field("uts", "T3")?;
     let mut runtimes = vec![Runtime::Roving];
     runtimes.extend(Runtime::RIVALS);
@@ -179,12 +181,12 @@ pub(super) fn uts_t3(scale: &Scale) -> Result<(Record, String), Failure> {
         record.claim(what, "×", best.speedup_over(ours), AtMost(1.0), None);
     }
     let plot = speedup_plot(series, "UTS T3 (4,112,897 nodes): speed-up over serial");
-    Ok((record, plot.map_err(Failure::Run)?))
+    Ok((record, plot.map_err(CommandFailure::Run)?))
 }
 
 /// The other sample trees of the same size.
-pub(super) fn uts_others(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(super) fn uts_others(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     for tree in ["T1", "T2", "T4", "T5"] {
         let field = field("uts", tree)?;
         let runtimes = [
@@ -205,12 +207,12 @@ pub(super) fn uts_others(scale: &Scale) -> Result<Record, Failure> {
 }
 
 /// The serial search, since every speed-up divides by it.
-pub(super) fn uts_serial(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(super) fn uts_serial(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     let (with, without) = (field("uts", "T3")?, field("uts", "portable T3")?);
     let mut all = vec![with.serial(), without.serial()];
     all[1].name = "serial, SHA-1 without instructions for it".into();
-    let series = interleave(&mut all, scale.rounds(15)).map_err(Failure::Run)?;
+    let series = interleave(&mut all, scale.rounds(15)).map_err(CommandFailure::Run)?;
     let per_node = 1e9 / with.items() as f64;
     for one in &series {
         record.series("UTS T3", one, "ns/node", per_node);
@@ -243,33 +245,35 @@ fn in_parts(ratio: f64) -> f64 {
 }
 
 /// Wool's load balancing test: one join of two leaves, again and again.
-pub(super) fn stress(scale: &Scale) -> Result<(Record, String), Failure> {
-    let mut record = Record::default();
+pub(super) fn stress(scale: &Scale) -> Result<(RowRecord, String), CommandFailure> {
+    let mut record = RowRecord::default();
     let mut curves: Vec<Curve> = Vec::new();
     for (leaf_us, [must, stretch, limit]) in STRESS {
         let repeats = scale.stress_us / (leaf_us + 1);
-        let job = Job::parse(
+        let job = WorkloadJob::parse(
             "stress",
             Some(&format!("leaf={leaf_us}us,repeats={repeats}")),
         )?;
         let turns = match &job {
-            Job::Stress(stress) => stress.shape().1,
-            _ => return Err(Failure::Run("stress is no stress".into())),
+            WorkloadJob::Stress(stress) => stress.shape().1,
+            _ => return Err(CommandFailure::Run("stress is no stress".into())),
         };
         let field = Field::new(job)?;
         let mut runtimes = vec![Runtime::Roving];
         runtimes.extend(Runtime::RIVALS);
         let mut all = vec![field.serial()];
         all.extend(lanes(&field, &runtimes, 2, &mut record)?);
-        all.push(Lane::new(SPINNING, 2, || {
+        all.push(TimedLane::new(SPINNING, 2, || {
             Ok(handoff::pairs(repeats, || {
                 std::hint::black_box(leaf(turns));
             }))
         }));
-        all.push(Lane::new("hand-off of a cache line, one way", 2, || {
-            Ok(handoff::one_way())
-        }));
-        let series = interleave(&mut all, scale.rounds(9)).map_err(Failure::Run)?;
+        all.push(TimedLane::new(
+            "hand-off of a cache line, one way",
+            2,
+            || Ok(handoff::one_way()),
+        ));
+        let series = interleave(&mut all, scale.rounds(9)).map_err(CommandFailure::Run)?;
         let of = format!("stress {leaf_us} µs");
         record_all(&mut record, &of, &series);
         let serial = get(&series, SERIAL, 1)?;
@@ -304,12 +308,12 @@ pub(super) fn stress(scale: &Scale) -> Result<(Record, String), Failure> {
     record.absent.dedup();
     let title = "One join of two leaves, again and again: speed-up on 2 workers";
     let plot = plot::curves(title, "leaf, µs", "speed-up over serial", &curves);
-    Ok((record, plot.map_err(Failure::Run)?))
+    Ok((record, plot.map_err(CommandFailure::Run)?))
 }
 
 /// Eight workers where there are fewer cores.
-pub(super) fn oversubscribed(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(super) fn oversubscribed(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     for (workload, input) in [("fib", scale.fib), ("uts", "T3")] {
         let field = field(workload, input)?;
         let runtimes = [Runtime::Roving, Runtime::Rayon];
@@ -333,15 +337,15 @@ pub(super) fn oversubscribed(scale: &Scale) -> Result<Record, Failure> {
 }
 
 /// The cost of statistics.
-pub(super) fn profile(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(super) fn profile(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     let field = field("uts", "T3")?;
     let mut all = Vec::new();
     for workers in [1, 2] {
         all.push(field.pool("profile off", pool(&field, workers, false)?));
         all.push(field.pool("profile on", pool(&field, workers, true)?));
     }
-    let series = interleave(&mut all, scale.rounds(21)).map_err(Failure::Run)?;
+    let series = interleave(&mut all, scale.rounds(21)).map_err(CommandFailure::Run)?;
     for one in &series {
         record.series("UTS T3", one, "s", 1.0);
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::overview;
 use super::row::{Measure, Row};
 use crate::csv::Csv;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 
 /// The plots, in the order of the page.
 const PLOTS: [&str; 6] = [
@@ -19,24 +19,24 @@ const PLOTS: [&str; 6] = [
 ];
 
 /// Reads the files of all rows that are in `out`, and writes the summary beside them.
-pub(super) fn write(out: &Path, rows: &[Row]) -> Result<(), Failure> {
+pub(super) fn write(out: &Path, rows: &[Row]) -> Result<(), CommandFailure> {
     let mut files = Vec::new();
     for row in rows {
         let path = out.join(format!("{}.csv", row.name));
         let Ok(text) = fs::read_to_string(&path) else {
             continue;
         };
-        let wrong = |why| Failure::Run(format!("{}: {why}", path.display()));
+        let wrong = |why| CommandFailure::Run(format!("{}: {why}", path.display()));
         files.push((row, Csv::parse(&text).map_err(wrong)?));
     }
-    if let Some(plot) = overview::plot(&files).map_err(Failure::Run)? {
+    if let Some(plot) = overview::plot(&files).map_err(CommandFailure::Run)? {
         crate::out::write(&out.join("overview.svg"), &plot)?;
     }
     let plots: Vec<&str> = PLOTS
         .into_iter()
         .filter(|plot| out.join(plot).exists())
         .collect();
-    let text = summary(&files, &plots).map_err(Failure::Run)?;
+    let text = summary(&files, &plots).map_err(CommandFailure::Run)?;
     crate::out::write(&out.join("README.md"), &text)
 }
 
@@ -146,13 +146,13 @@ fn fields<'a, const N: usize>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::{Bound, Record};
+    use super::super::record::{Bound, RowRecord};
     use super::super::row::row;
     use super::*;
 
     #[test]
     fn the_summary_shows_claims_measurements_and_what_is_missing() {
-        let mut record = Record::default();
+        let mut record = RowRecord::default();
         record.single("fib(40), roving, 1 worker", "s", 0.4);
         record.claim(
             "our time / chili's",

@@ -7,17 +7,17 @@ use super::Scale;
 use super::probe::{self, Probe};
 use super::record::{
     Bound::{AtLeast, AtMost},
-    Record,
+    RowRecord,
 };
 use crate::compare::field::Field;
 use crate::figures::counted;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::lanes::SERIAL;
-use crate::lanes::{Lane, Series, find, interleave};
+use crate::lanes::{Series, TimedLane, find, interleave};
 use crate::measure;
 use crate::rivals::Runtime;
 use crate::tasks::Form;
-use crate::workloads::Job;
+use crate::workloads::WorkloadJob;
 
 /// Our two orders, and what must be reached of a million empty tasks on 1 and 2 workers, in ns a
 /// task.
@@ -26,8 +26,8 @@ const ORDERS: [(Runtime, [(f64, f64); 2]); 2] = [
     (Runtime::RovingSpawn, [(30.0, 15.0), (60.0, 25.0)]),
 ];
 
-pub(super) fn field(workload: &str, input: &str) -> Result<Field, Failure> {
-    Field::new(Job::parse(workload, Some(input))?)
+pub(super) fn field(workload: &str, input: &str) -> Result<Field, CommandFailure> {
+    Field::new(WorkloadJob::parse(workload, Some(input))?)
 }
 
 /// One of ours in a form, on so many workers, with thieves that take this much.
@@ -36,21 +36,21 @@ pub(super) fn lane(
     runtime: Runtime,
     workers: usize,
     steal: Amount,
-) -> Result<Lane<'_>, Failure> {
+) -> Result<TimedLane<'_>, CommandFailure> {
     let form = runtime.form().expect("one of ours");
     let lane = field.ours(runtime, form, workers, steal)?;
-    lane.map_err(|why| Failure::Run(format!("{}: {}", runtime.name(), why.0)))
+    lane.map_err(|why| CommandFailure::Run(format!("{}: {}", runtime.name(), why.0)))
 }
 
-fn median(series: &[Series], name: &str, workers: usize) -> Result<f64, Failure> {
+fn median(series: &[Series], name: &str, workers: usize) -> Result<f64, CommandFailure> {
     let one = find(series, name, workers);
-    let one = one.ok_or_else(|| Failure::Run(format!("{name} was not measured")))?;
+    let one = one.ok_or_else(|| CommandFailure::Run(format!("{name} was not measured")))?;
     Ok(one.times.median())
 }
 
 /// The cost of a task: `fib`, of which each call is one, and a million empty ones.
-pub(super) fn cost(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(super) fn cost(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     let input = if scale.quick { "22" } else { "35" };
     let fib = field("fib", input)?;
     let mut lanes = vec![fib.serial()];
@@ -58,7 +58,7 @@ pub(super) fn cost(scale: &Scale) -> Result<Record, Failure> {
         lanes.push(lane(&fib, runtime, 1, Amount::One)?);
         lanes.push(lane(&fib, runtime, 2, Amount::One)?);
     }
-    let series = interleave(&mut lanes, scale.rounds(7)).map_err(Failure::Run)?;
+    let series = interleave(&mut lanes, scale.rounds(7)).map_err(CommandFailure::Run)?;
     drop(lanes);
     let of = format!("fib({input})");
     series
@@ -73,7 +73,7 @@ pub(super) fn cost(scale: &Scale) -> Result<Record, Failure> {
 }
 
 /// A million empty tasks, beside tokio's.
-fn empty(record: &mut Record, scale: &Scale) -> Result<(), Failure> {
+fn empty(record: &mut RowRecord, scale: &Scale) -> Result<(), CommandFailure> {
     let flat = field("flat", scale.flat)?;
     let factor = 1e9 / flat.items() as f64;
     let mut lanes = Vec::new();
@@ -87,7 +87,7 @@ fn empty(record: &mut Record, scale: &Scale) -> Result<(), Failure> {
         Ok(tokio) => lanes.push(tokio),
         Err(why) => record.absent.push(format!("tokio: {}", why.0)),
     }
-    let series = interleave(&mut lanes, scale.rounds(9)).map_err(Failure::Run)?;
+    let series = interleave(&mut lanes, scale.rounds(9)).map_err(CommandFailure::Run)?;
     drop(lanes);
     let of = format!("async flat {}", scale.flat);
     series
@@ -113,7 +113,7 @@ fn empty(record: &mut Record, scale: &Scale) -> Result<(), Failure> {
 }
 
 /// The memory of a million work-first tasks, over that before the pool.
-fn memory(record: &mut Record, scale: &Scale, of: &str) -> Result<(), Failure> {
+fn memory(record: &mut RowRecord, scale: &Scale, of: &str) -> Result<(), CommandFailure> {
     if crate::memory::restart_peak().is_none() {
         let why = "memory: this system does not say how much is held";
         record.absent.push(why.into());
@@ -167,8 +167,8 @@ const COMPARED: [(&str, &str); 15] = [
 const LONG: [&str; 6] = ["B", "2048", "4096", "50x100", "32M", "64M"];
 
 /// One, fixed and half, of continuations (work-first) and of tasks (help-first).
-pub(super) fn amounts(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(super) fn amounts(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     for (workload, input) in COMPARED {
         let rounds = scale.rounds(if LONG.contains(&input) { 3 } else { 7 });
         let input = if scale.quick {
@@ -201,17 +201,17 @@ fn quick_input(workload: &str) -> &'static str {
 }
 
 fn compared(
-    record: &mut Record,
+    record: &mut RowRecord,
     field: &Field,
     runtime: Runtime,
     (workload, input): (&str, &str),
     rounds: usize,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let mut lanes = vec![field.serial()];
     for steal in AMOUNTS {
         lanes.push(lane(field, runtime, 2, steal)?);
     }
-    let series = interleave(&mut lanes, rounds).map_err(Failure::Run)?;
+    let series = interleave(&mut lanes, rounds).map_err(CommandFailure::Run)?;
     let of = format!("{workload} {input}");
     series
         .iter()
@@ -234,16 +234,16 @@ fn compared(
 }
 
 /// How many steals a search needs, by amount: one run each, with statistics on.
-fn thefts(record: &mut Record, input: &str) -> Result<(), Failure> {
+fn thefts(record: &mut RowRecord, input: &str) -> Result<(), CommandFailure> {
     let mut counts = Vec::new();
     for steal in [Amount::One, Amount::Half] {
-        let mut job = Job::parse("uts", Some(input))?;
+        let mut job = WorkloadJob::parse("uts", Some(input))?;
         let pool = Pool::builder()
             .workers(2)
             .steal(steal)
             .profile(true)
             .build();
-        let pool = pool.map_err(|error| Failure::Run(format!("no pool: {error}")))?;
+        let pool = pool.map_err(|error| CommandFailure::Run(format!("no pool: {error}")))?;
         let mut won = 0;
         for _ in 0..5 {
             pool.reset_profile();

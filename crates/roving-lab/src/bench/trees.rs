@@ -2,11 +2,11 @@
 //! reference, a task for each node of a search, nodes of ten children.
 
 use super::Scale;
-use super::record::{Bound, Record};
+use super::record::{Bound, RowRecord};
 use super::speed::{OURS, field, get};
 use crate::compare::compare;
 use crate::figures::counted;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::lanes::SERIAL;
 use crate::lanes::Series;
 use crate::rivals::Runtime;
@@ -17,8 +17,8 @@ const CHILI: &str = "chili";
 const ROUNDS: usize = 9;
 
 /// Measures all three kinds, on one and two workers.
-pub(super) fn trees(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(super) fn trees(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     captures(scale, &mut record)?;
     search(scale, &mut record)?;
     tens(scale, &mut record)?;
@@ -27,11 +27,11 @@ pub(super) fn trees(scale: &Scale) -> Result<Record, Failure> {
 
 /// The series of a workload with ours and some rivals, beside a serial run.
 fn measured(
-    record: &mut Record,
+    record: &mut RowRecord,
     (workload, input): (&str, &str),
     runtimes: &[Runtime],
     rounds: usize,
-) -> Result<Vec<Series>, Failure> {
+) -> Result<Vec<Series>, CommandFailure> {
     let field = field(workload, input)?;
     let compared = compare(&field, runtimes, &[1, 2], rounds)?;
     for one in &compared.series {
@@ -49,7 +49,7 @@ fn ratio(ours: &Series, other: &Series) -> f64 {
 }
 
 /// `fib`, whose closures capture a number by reference and by value.
-fn captures(scale: &Scale, record: &mut Record) -> Result<(), Failure> {
+fn captures(scale: &Scale, record: &mut RowRecord) -> Result<(), CommandFailure> {
     let by_reference = format!("{},by=reference", scale.fib);
     let runtimes = [Runtime::Roving, Runtime::Chili];
     let rounds = scale.rounds(ROUNDS);
@@ -84,7 +84,7 @@ fn captures(scale: &Scale, record: &mut Record) -> Result<(), Failure> {
 }
 
 /// A search with a task for each node.
-fn search(scale: &Scale, record: &mut Record) -> Result<(), Failure> {
+fn search(scale: &Scale, record: &mut RowRecord) -> Result<(), CommandFailure> {
     let input = if scale.quick {
         "each T3-small"
     } else {
@@ -112,7 +112,7 @@ fn search(scale: &Scale, record: &mut Record) -> Result<(), Failure> {
 }
 
 /// A tree of ten children a node, by joins, by scopes and by async tasks.
-fn tens(scale: &Scale, record: &mut Record) -> Result<(), Failure> {
+fn tens(scale: &Scale, record: &mut RowRecord) -> Result<(), CommandFailure> {
     let leaves = if scale.quick { "1e4" } else { "1e8" };
     let runtimes = [Runtime::Roving, Runtime::RovingFork, Runtime::Chili];
     let rounds = scale.rounds(5);

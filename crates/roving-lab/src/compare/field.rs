@@ -6,25 +6,25 @@ use std::time::Instant;
 use roving::Pool;
 use roving::policy::Amount;
 
-use crate::input::Failure;
-use crate::lanes::{Lane, SERIAL};
+use crate::input::CommandFailure;
+use crate::lanes::{SERIAL, TimedLane};
 use crate::measure;
 use crate::rivals::{Absent, Contender, Runtime, start_ours};
 use crate::tasks::Form;
-use crate::workloads::{Answer, Job};
+use crate::workloads::{RunAnswer, WorkloadJob};
 
 /// A job with its right answer. All lanes share the job, since they take turns.
 #[derive(Debug)]
 pub(crate) struct Field {
-    job: RefCell<Job>,
-    answer: Answer,
+    job: RefCell<WorkloadJob>,
+    answer: RunAnswer,
 }
 
 impl Field {
     /// Rehearses the job serially, and holds its answer against what is known.
-    pub(crate) fn new(mut job: Job) -> Result<Field, Failure> {
+    pub(crate) fn new(mut job: WorkloadJob) -> Result<Field, CommandFailure> {
         let (_, answer) = measure::rehearse(&mut job)?;
-        job.verify(answer, answer).map_err(Failure::Run)?;
+        job.verify(answer, answer).map_err(CommandFailure::Run)?;
         Ok(Field {
             job: RefCell::new(job),
             answer,
@@ -37,13 +37,13 @@ impl Field {
     }
 
     /// Checks an answer of the job, wherever it ran.
-    pub(crate) fn check(&self, found: Answer) -> Result<(), String> {
+    pub(crate) fn check(&self, found: RunAnswer) -> Result<(), String> {
         self.job.borrow().verify(found, self.answer).map(|_| ())
     }
 
     /// Plain calls on one thread.
-    pub(crate) fn serial(&self) -> Lane<'_> {
-        Lane::new(SERIAL, 1, || {
+    pub(crate) fn serial(&self) -> TimedLane<'_> {
+        TimedLane::new(SERIAL, 1, || {
             let run = measure::serial(&mut self.job.borrow_mut());
             let (time, found) = run.map_err(|failure| failure.to_string())?;
             self.check(found).map(|()| time)
@@ -54,9 +54,9 @@ impl Field {
     pub(crate) fn serial_form<'a>(
         &'a self,
         name: &str,
-        form: impl Fn(&mut Job) + Sync + 'a,
-    ) -> Lane<'a> {
-        Lane::new(name, 1, move || {
+        form: impl Fn(&mut WorkloadJob) + Sync + 'a,
+    ) -> TimedLane<'a> {
+        TimedLane::new(name, 1, move || {
             let job = &mut *self.job.borrow_mut();
             let run = measure::on_stack(job.stack_bytes(), || {
                 let start = Instant::now();
@@ -73,7 +73,7 @@ impl Field {
         &self,
         runtime: Runtime,
         workers: usize,
-    ) -> Result<Result<Lane<'_>, Absent>, Failure> {
+    ) -> Result<Result<TimedLane<'_>, Absent>, CommandFailure> {
         let started = runtime.start(&self.job.borrow(), workers);
         match started {
             Ok(contender) => self.contender(runtime.name(), workers, contender).map(Ok),
@@ -89,7 +89,7 @@ impl Field {
         form: Form,
         workers: usize,
         steal: Amount,
-    ) -> Result<Result<Lane<'_>, Absent>, Failure> {
+    ) -> Result<Result<TimedLane<'_>, Absent>, CommandFailure> {
         let name = if steal == Amount::default() {
             runtime.name().to_owned()
         } else {
@@ -108,20 +108,20 @@ impl Field {
         name: &str,
         workers: usize,
         mut contender: Box<dyn Contender>,
-    ) -> Result<Lane<'_>, Failure> {
+    ) -> Result<TimedLane<'_>, CommandFailure> {
         let rehearsed = contender.rehearse(&mut self.job.borrow_mut());
         rehearsed
             .and_then(|run| self.check(run.answer))
-            .map_err(|why| Failure::Run(format!("{name} on {workers}: {why}")))?;
-        Ok(Lane::new(name, workers, move || {
+            .map_err(|why| CommandFailure::Run(format!("{name} on {workers}: {why}")))?;
+        Ok(TimedLane::new(name, workers, move || {
             let run = contender.run(&mut self.job.borrow_mut())?;
             self.check(run.answer).map(|()| run.time)
         }))
     }
 
     /// Roving on a pool of the caller's making.
-    pub(crate) fn pool(&self, name: &str, pool: Pool) -> Lane<'_> {
-        Lane::new(name, pool.workers(), move || {
+    pub(crate) fn pool(&self, name: &str, pool: Pool) -> TimedLane<'_> {
+        TimedLane::new(name, pool.workers(), move || {
             let (time, found) = measure::parallel(&mut self.job.borrow_mut(), &pool, Form::Join);
             self.check(found).map(|()| time)
         })
@@ -138,15 +138,15 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::rivals::Run;
+    use crate::workloads::TimedAnswer;
 
     struct Liar;
 
     impl Contender for Liar {
-        fn run(&mut self, _: &mut Job) -> Result<Run, String> {
-            Ok(Run {
+        fn run(&mut self, _: &mut WorkloadJob) -> Result<TimedAnswer, String> {
+            Ok(TimedAnswer {
                 time: Duration::from_millis(1),
-                answer: Answer([56, 0, 0]),
+                answer: RunAnswer([56, 0, 0]),
             })
         }
     }
@@ -155,21 +155,21 @@ mod tests {
     struct LaterLiar;
 
     impl Contender for LaterLiar {
-        fn run(&mut self, job: &mut Job) -> Result<Run, String> {
+        fn run(&mut self, job: &mut WorkloadJob) -> Result<TimedAnswer, String> {
             Liar.run(job)
         }
 
-        fn rehearse(&mut self, _: &mut Job) -> Result<Run, String> {
-            Ok(Run {
+        fn rehearse(&mut self, _: &mut WorkloadJob) -> Result<TimedAnswer, String> {
+            Ok(TimedAnswer {
                 time: Duration::from_millis(1),
-                answer: Answer([55, 0, 0]),
+                answer: RunAnswer([55, 0, 0]),
             })
         }
     }
 
     #[test]
     fn a_wrong_answer_is_an_error_that_names_the_runtime() {
-        let field = Field::new(Job::parse("fib", Some("10")).unwrap()).unwrap();
+        let field = Field::new(WorkloadJob::parse("fib", Some("10")).unwrap()).unwrap();
         let error = field
             .contender("liar", 2, Box::new(Liar))
             .err()

@@ -14,7 +14,7 @@ use crate::absent::duals;
 use crate::csv::Csv;
 #[cfg(feature = "gpu")]
 use crate::duals;
-use crate::input::{BadInput, Failure};
+use crate::input::{BadInput, CommandFailure};
 use crate::lanes::SERIAL;
 use crate::lanes::{Series, find, interleave};
 use crate::machine;
@@ -23,7 +23,7 @@ use crate::out::{make_directory, show, write};
 use crate::plot;
 use crate::rivals::{self, Runtime};
 use crate::settings::{cores, parse_repeat, parse_steal};
-use crate::workloads::{CATALOGUE, Job, unknown};
+use crate::workloads::{CATALOGUE, WorkloadJob, unknown};
 
 /// The measurements, and the runtimes that took no part.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(crate) fn compare(
     runtimes: &[Runtime],
     workers: &[usize],
     rounds: usize,
-) -> Result<Comparison, Failure> {
+) -> Result<Comparison, CommandFailure> {
     compare_amounts(field, runtimes, &[Amount::default()], workers, rounds)
 }
 
@@ -52,7 +52,7 @@ fn compare_amounts(
     steals: &[Amount],
     workers: &[usize],
     rounds: usize,
-) -> Result<Comparison, Failure> {
+) -> Result<Comparison, CommandFailure> {
     let mut lanes = vec![field.serial()];
     let mut absent: Vec<(Runtime, String)> = Vec::new();
     for &count in workers {
@@ -77,7 +77,7 @@ fn compare_amounts(
             }
         }
     }
-    let series = interleave(&mut lanes, rounds).map_err(Failure::Run)?;
+    let series = interleave(&mut lanes, rounds).map_err(CommandFailure::Run)?;
     Ok(Comparison { series, absent })
 }
 
@@ -100,21 +100,21 @@ fn parse_steals(text: &str) -> Result<Vec<Amount>, BadInput> {
 }
 
 /// The workload that the user named. What is none and yet can be run is said to be that.
-fn job(args: &CompareArgs) -> Result<Job, BadInput> {
+fn job(args: &CompareArgs) -> Result<WorkloadJob, BadInput> {
     let name = &args.workload;
-    let remedy = match networks::Job::find(name) {
+    let remedy = match networks::NetworkJob::find(name) {
         Some(_) => "a network is for `roving run` and `roving bench networks`",
         None if duals::has(name) => "tasks with two sides are for `roving run`",
-        None => return Job::parse(name, args.input.as_deref()),
+        None => return WorkloadJob::parse(name, args.input.as_deref()),
     };
     match CATALOGUE.iter().any(|kind| kind.name == name) {
-        true => Job::parse(name, args.input.as_deref()),
+        true => WorkloadJob::parse(name, args.input.as_deref()),
         false => Err(unknown(name, remedy)),
     }
 }
 
 /// `roving compare`.
-pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandFailure> {
     if args.sleepers != SleeperArgs::default() {
         let line =
             "--shapes, --load, --spin, --crowded and --quick are words of `compare sleepers`";
@@ -268,7 +268,7 @@ fn write_files(
     workload: &str,
     input: &str,
     command: &str,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let plain = |character: char| character.is_ascii_alphanumeric() || character == '-';
     let stem: String = format!("compare-{workload}-{input}")
         .chars()
@@ -280,7 +280,7 @@ fn write_files(
     let title = format!("{workload} {input}: speed-up over serial");
     write(
         &plot_path,
-        &speedup_plot(&comparison.series, &title).map_err(Failure::Run)?,
+        &speedup_plot(&comparison.series, &title).map_err(CommandFailure::Run)?,
     )?;
     show(format_args!(
         "written: {}, {}\n",
@@ -461,7 +461,7 @@ mod tests {
         ] {
             let mut runtimes = Runtime::OURS.to_vec();
             runtimes.extend(Runtime::RIVALS);
-            let job = Job::parse(workload, Some(input)).unwrap();
+            let job = WorkloadJob::parse(workload, Some(input)).unwrap();
             let compared = compare(&Field::new(job).unwrap(), &runtimes, &[1, 2], 1);
             let Ok(compared) = compared else {
                 panic!("{workload} {input}: {compared:?}")
@@ -487,7 +487,7 @@ mod tests {
 
     #[test]
     fn ours_take_part_once_for_each_amount() {
-        let field = Field::new(Job::parse("uts", Some("-t0 -b100 -q0.2 -m4 -r0")).unwrap());
+        let field = Field::new(WorkloadJob::parse("uts", Some("-t0 -b100 -q0.2 -m4 -r0")).unwrap());
         let steals = parse_steals("one, fixed:3,half").unwrap();
         let runtimes = [Runtime::Roving, Runtime::RovingFork, Runtime::Rayon];
         let compared = compare_amounts(&field.unwrap(), &runtimes, &steals, &[2], 1).unwrap();

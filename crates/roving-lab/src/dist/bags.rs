@@ -7,17 +7,17 @@ use roving_dist::{Bag, Checkpoints, Local, World};
 
 #[cfg(feature = "gpu")]
 use super::networks;
-use super::report::{Report, failure, seconds};
-use super::settings::Settings;
+use super::report::{RanksReport, failure, seconds};
+use super::settings::RankSettings;
 #[cfg(feature = "gpu")]
-use crate::duals::Program as _;
+use crate::duals::DualProgram as _;
 #[cfg(feature = "gpu")]
 use crate::duals::mandelbrot::Mandelbrot;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::settings::RunArgs;
 use crate::times::Times;
-use crate::workloads::nqueens::{Board, Nqueens};
-use crate::workloads::{Answer, Evidence, Workload};
+use crate::workloads::nqueens::{Nqueens, QueensBoard};
+use crate::workloads::{Evidence, RunAnswer, Workload};
 
 /// A bag, with checkpoints or without.
 pub(super) fn bag(world: &World, checkpoints: Option<Checkpoints>) -> Bag<'_> {
@@ -33,14 +33,14 @@ pub(super) struct Searched {
     pub(super) name: &'static str,
     pub(super) input: String,
     pub(super) figures: &'static [&'static str],
-    pub(super) expected: Answer,
+    pub(super) expected: RunAnswer,
     pub(super) evidence: Evidence,
     pub(super) items: u64,
 }
 
 impl Searched {
     /// A workload of the laboratory, whose answer is known.
-    pub(super) fn of<W: Workload>(work: &W, expected: Answer, evidence: Evidence) -> Searched {
+    pub(super) fn of<W: Workload>(work: &W, expected: RunAnswer, evidence: Evidence) -> Searched {
         Searched {
             name: W::NAME,
             input: work.input(),
@@ -55,9 +55,12 @@ impl Searched {
     pub(super) fn run(
         self,
         world: &World,
-        settings: &Settings,
-        mut search: impl FnMut(&Pool, Option<Checkpoints>) -> Result<(Duration, Answer), Failure>,
-    ) -> Result<Report, Failure> {
+        settings: &RankSettings,
+        mut search: impl FnMut(
+            &Pool,
+            Option<Checkpoints>,
+        ) -> Result<(Duration, RunAnswer), CommandFailure>,
+    ) -> Result<RanksReport, CommandFailure> {
         let Searched { name, expected, .. } = self;
         let pool = settings.pool()?;
         let checkpoints = settings.checkpoints_of(name, &self.input);
@@ -66,7 +69,7 @@ impl Searched {
         for _ in 0..settings.repeat {
             let (time, found) = search(&pool, checkpoints.clone())?;
             if found != expected {
-                return Err(Failure::Run(format!(
+                return Err(CommandFailure::Run(format!(
                     "{name} {}: found {:?}, expected {:?}",
                     self.input, found.0, expected.0
                 )));
@@ -74,7 +77,7 @@ impl Searched {
             times.push(time);
         }
         let notes = resumes.then(|| settings.resumed()).flatten();
-        Ok(Report {
+        Ok(RanksReport {
             workload: name,
             input: self.input,
             ranks: world.ranks(),
@@ -93,7 +96,7 @@ impl Searched {
 pub(super) fn timed<R>(
     world: &World,
     run: impl FnOnce() -> Result<R, roving_dist::Error>,
-) -> Result<(Duration, R), Failure> {
+) -> Result<(Duration, R), CommandFailure> {
     world.barrier().map_err(failure)?;
     let start = Instant::now();
     let found = run().map_err(failure)?;
@@ -104,17 +107,17 @@ pub(super) fn timed<R>(
 pub(super) fn nqueens(
     world: &World,
     args: &RunArgs,
-    settings: &Settings,
-) -> Result<Report, Failure> {
+    settings: &RankSettings,
+) -> Result<RanksReport, CommandFailure> {
     let work = Nqueens::parse(args.input.as_deref().unwrap_or(Nqueens::INPUTS[0].0))?;
     let n = work.n;
-    let (expected, evidence) = work
-        .expected()
-        .ok_or_else(|| Failure::Run(format!("nobody knows how many ways there are for {n}")))?;
+    let (expected, evidence) = work.expected().ok_or_else(|| {
+        CommandFailure::Run(format!("nobody knows how many ways there are for {n}"))
+    })?;
     let searched = Searched::of(&work, expected, evidence);
     searched.run(world, settings, |pool, checkpoints| {
         let (time, found) = timed(world, || {
-            let place = |board: Board, local: &mut Local<'_, Board, u64>| {
+            let place = |board: QueensBoard, local: &mut Local<'_, QueensBoard, u64>| {
                 if board.rows == n {
                     *local.result() += 1;
                 }
@@ -123,9 +126,9 @@ pub(super) fn nqueens(
                     local.push(board.with(column));
                 }
             };
-            bag(world, checkpoints).run(pool, [Board::default()], place, |a, b| a + b)
+            bag(world, checkpoints).run(pool, [QueensBoard::default()], place, |a, b| a + b)
         })?;
-        Ok((time, Answer([found, 0, 0])))
+        Ok((time, RunAnswer([found, 0, 0])))
     })
 }
 
@@ -134,8 +137,8 @@ pub(super) fn nqueens(
 pub(super) fn mandelbrot(
     world: &World,
     args: &RunArgs,
-    settings: &Settings,
-) -> Result<Report, Failure> {
+    settings: &RankSettings,
+) -> Result<RanksReport, CommandFailure> {
     let (name, usual) = Mandelbrot::FIRST;
     let mut work = Mandelbrot::parse(args.input.as_deref().unwrap_or(usual))?;
     // The others wait: their cores are not to do the same a second time.
@@ -167,7 +170,7 @@ pub(super) fn mandelbrot(
             0 => work.same(&tiles),
             _ => 0,
         };
-        let right = networks::total(world, Answer([same, 0, 0]))?;
+        let right = networks::total(world, RunAnswer([same, 0, 0]))?;
         Ok((time, right))
     })
 }
@@ -176,7 +179,7 @@ pub(super) fn mandelbrot(
 mod tests {
     use super::*;
 
-    const SETTINGS: Settings = Settings {
+    const SETTINGS: RankSettings = RankSettings {
         workers: 1,
         repeat: 2,
         rebalance: None,
@@ -223,13 +226,13 @@ mod tests {
             name: "nqueens",
             input: "8".into(),
             figures: &["solutions"],
-            expected: Answer([expected, 0, 0]),
+            expected: RunAnswer([expected, 0, 0]),
             evidence: Evidence::Published,
             items: 92,
         };
         World::threads(1, |world| {
             for (found, is_right) in [(91, false), (92, true), (93, false)] {
-                let run = |_: &Pool, _| Ok((Duration::ZERO, Answer([found, 0, 0])));
+                let run = |_: &Pool, _| Ok((Duration::ZERO, RunAnswer([found, 0, 0])));
                 let report = searched(92).run(&world, &SETTINGS, run);
                 assert_eq!(report.is_ok(), is_right, "{found}");
             }

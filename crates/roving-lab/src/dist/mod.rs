@@ -8,18 +8,18 @@ pub(crate) mod uts;
 
 use roving_dist::World;
 
-use crate::input::{BadInput, Failure};
+use crate::input::{BadInput, CommandFailure};
 use crate::out::Sink;
 use crate::settings::RunArgs;
-use report::Report;
+use report::RanksReport;
 pub(crate) use report::failure;
-use settings::Settings;
+use settings::RankSettings;
 
 /// A program that runs across ranks.
-struct Program {
+struct RankProgram {
     name: &'static str,
     /// Every rank calls it; only rank 0's report is shown.
-    run: fn(&World, &RunArgs, &Settings) -> Result<Report, Failure>,
+    run: fn(&World, &RunArgs, &RankSettings) -> Result<RanksReport, CommandFailure>,
     /// It has processes that can.
     may_move: bool,
     /// It can be checkpointed: a bag, or a network by steps.
@@ -27,37 +27,37 @@ struct Program {
 }
 
 /// All of them.
-const PROGRAMS: [Program; if cfg!(feature = "gpu") { 10 } else { 9 }] = [
-    Program {
+const PROGRAMS: [RankProgram; if cfg!(feature = "gpu") { 10 } else { 9 }] = [
+    RankProgram {
         resumes: true,
         ..program("uts", uts::run)
     },
-    Program {
+    RankProgram {
         resumes: true,
         ..program("nqueens", bags::nqueens)
     },
     #[cfg(feature = "gpu")]
-    Program {
+    RankProgram {
         resumes: true,
         ..program("mandelbrot", bags::mandelbrot)
     },
-    Program {
+    RankProgram {
         resumes: true,
         ..program("ring", networks::ring)
     },
-    Program {
+    RankProgram {
         may_move: true,
         resumes: true,
         ..program("scatter-gather", networks::scatter)
     },
-    Program {
+    RankProgram {
         resumes: true,
         ..program("kmeans", networks::kmeans)
     },
     program("compress", networks::compress),
     program("random", networks::random),
     program("h264", networks::h264),
-    Program {
+    RankProgram {
         resumes: true,
         ..program("chain", networks::chain)
     },
@@ -65,9 +65,9 @@ const PROGRAMS: [Program; if cfg!(feature = "gpu") { 10 } else { 9 }] = [
 
 const fn program(
     name: &'static str,
-    run: fn(&World, &RunArgs, &Settings) -> Result<Report, Failure>,
-) -> Program {
-    Program {
+    run: fn(&World, &RunArgs, &RankSettings) -> Result<RanksReport, CommandFailure>,
+) -> RankProgram {
+    RankProgram {
         name,
         run,
         may_move: false,
@@ -76,13 +76,14 @@ const fn program(
 }
 
 /// `roving run … --dist`.
-pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let world = World::init().map_err(|error| Failure::Input(BadInput::line(error.to_string())))?;
+pub(crate) fn run(args: &RunArgs) -> Result<(), CommandFailure> {
+    let world =
+        World::init().map_err(|error| CommandFailure::Input(BadInput::line(error.to_string())))?;
     let is_first = world.rank() == 0;
     let outcome = run_in(&world, args);
     let parted = world
         .finish()
-        .map_err(|error| Failure::Run(error.to_string()));
+        .map_err(|error| CommandFailure::Run(error.to_string()));
     // What went wrong went wrong on all ranks, and is said once.
     if is_first {
         outcome.and(parted)
@@ -91,7 +92,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-fn run_in(world: &World, args: &RunArgs) -> Result<(), Failure> {
+fn run_in(world: &World, args: &RunArgs) -> Result<(), CommandFailure> {
     let Some(program) = PROGRAMS
         .iter()
         .find(|program| program.name == args.workload)
@@ -100,7 +101,7 @@ fn run_in(world: &World, args: &RunArgs) -> Result<(), Failure> {
         let allowed = format!("one of {}", names.join(", "));
         return Err(BadInput::new("--dist of", &args.workload, allowed, "leave --dist out").into());
     };
-    let settings = Settings::parse(world, args)?;
+    let settings = RankSettings::parse(world, args)?;
     if let (Some(place), true) = (
         &args.placement,
         settings.rebalance.is_some() && !program.may_move,
@@ -133,7 +134,7 @@ fn run_in(world: &World, args: &RunArgs) -> Result<(), Failure> {
         let line = "rank 0 cannot write what `--json` names";
         return Err(match sink {
             Some(Err(error)) => error.into(),
-            _ => Failure::Run(line.into()),
+            _ => CommandFailure::Run(line.into()),
         });
     }
     let report = (program.run)(world, args, &settings)?;

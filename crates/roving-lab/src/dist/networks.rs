@@ -6,32 +6,32 @@ use std::time::{Duration, Instant};
 use roving::Pool;
 use roving_dist::{Checkpoints, Network, NetworkError, World};
 
-use super::report::{Report, failure, seconds};
-use super::settings::Settings;
-use crate::input::{BadInput, Failure};
+use super::report::{RanksReport, failure, seconds};
+use super::settings::RankSettings;
+use crate::input::{BadInput, CommandFailure};
 use crate::networks::builder::Across;
-use crate::networks::chain::Chain;
+use crate::networks::chain::ProcessChain;
 use crate::networks::compress::Compress;
 use crate::networks::h264::H264;
 use crate::networks::kmeans::Kmeans;
-use crate::networks::random::Random;
+use crate::networks::random::RandomNetwork;
 use crate::networks::ring::Ring;
 use crate::networks::scatter::Scatter;
-use crate::networks::{Job, Program};
+use crate::networks::{NetworkJob, NetworkProgram};
 use crate::settings::RunArgs;
 use crate::times::Times;
-use crate::workloads::{Answer, Evidence};
+use crate::workloads::{Evidence, RunAnswer};
 
 /// A program that is woven by the same code on one rank and across several.
-trait Woven: Program {
+trait Woven: NetworkProgram {
     /// Makes the processes and channels of one run.
     fn weave_across<'env>(&'env self, network: &mut Across<'_, 'env>);
 
     /// The answer of this rank's processes. All that the others found is added to it.
-    fn part(&self, is_first: bool) -> Answer {
+    fn part(&self, is_first: bool) -> RunAnswer {
         match is_first {
             true => self.answer(),
-            false => Answer::default(),
+            false => RunAnswer::default(),
         }
     }
 }
@@ -46,21 +46,25 @@ macro_rules! woven {
     };
 }
 
-woven!(Ring Scatter Kmeans Compress Chain H264);
+woven!(Ring Scatter Kmeans Compress ProcessChain H264);
 
-impl Woven for Random {
+impl Woven for RandomNetwork {
     fn weave_across<'env>(&'env self, network: &mut Across<'_, 'env>) {
         self.weave_in(network);
     }
 
     /// Its processes add what they found wherever they are.
-    fn part(&self, _: bool) -> Answer {
+    fn part(&self, _: bool) -> RunAnswer {
         self.answer()
     }
 }
 
 /// `roving run ring --dist`.
-pub(super) fn ring(world: &World, args: &RunArgs, settings: &Settings) -> Result<Report, Failure> {
+pub(super) fn ring(
+    world: &World,
+    args: &RunArgs,
+    settings: &RankSettings,
+) -> Result<RanksReport, CommandFailure> {
     let ring = Ring::parse(input(args, "ring"))?;
     run(world, settings, "ring", ring)
 }
@@ -69,8 +73,8 @@ pub(super) fn ring(world: &World, args: &RunArgs, settings: &Settings) -> Result
 pub(super) fn scatter(
     world: &World,
     args: &RunArgs,
-    settings: &Settings,
-) -> Result<Report, Failure> {
+    settings: &RankSettings,
+) -> Result<RanksReport, CommandFailure> {
     let mut scatter = Scatter::parse(input(args, "scatter-gather"))?;
     if settings.checkpoints.is_some() && scatter.is_timed() {
         let allowed = "turns of a loop with --checkpoints, as in work=3000";
@@ -86,28 +90,36 @@ pub(super) fn scatter(
 pub(super) fn random(
     world: &World,
     args: &RunArgs,
-    settings: &Settings,
-) -> Result<Report, Failure> {
-    let mut random = Random::parse(input(args, "random"))?;
+    settings: &RankSettings,
+) -> Result<RanksReport, CommandFailure> {
+    let mut random = RandomNetwork::parse(input(args, "random"))?;
     share_turns(world, &mut random.turns)?;
     run(world, settings, "random", random)
 }
 
 /// `roving run h264 --dist`.
-pub(super) fn h264(world: &World, args: &RunArgs, settings: &Settings) -> Result<Report, Failure> {
+pub(super) fn h264(
+    world: &World,
+    args: &RunArgs,
+    settings: &RankSettings,
+) -> Result<RanksReport, CommandFailure> {
     let mut h264 = H264::parse(input(args, "h264"))?;
     share_turns(world, &mut h264.turns)?;
     run(world, settings, "h264", h264)
 }
 
 /// `roving run chain --dist`.
-pub(super) fn chain(world: &World, args: &RunArgs, settings: &Settings) -> Result<Report, Failure> {
-    let chain = Chain::parse(input(args, "chain"))?;
+pub(super) fn chain(
+    world: &World,
+    args: &RunArgs,
+    settings: &RankSettings,
+) -> Result<RanksReport, CommandFailure> {
+    let chain = ProcessChain::parse(input(args, "chain"))?;
     run(world, settings, "chain", chain)
 }
 
 /// Lets all ranks take rank 0's turns of a loop for a time: each has measured for itself.
-fn share_turns(world: &World, turns: &mut u64) -> Result<(), Failure> {
+fn share_turns(world: &World, turns: &mut u64) -> Result<(), CommandFailure> {
     let all = world.all_gather(&turns.to_le_bytes()).map_err(failure)?;
     let first = all.first().and_then(|bytes| bytes.first_chunk());
     *turns = first.map_or(*turns, |bytes| u64::from_le_bytes(*bytes));
@@ -115,9 +127,9 @@ fn share_turns(world: &World, turns: &mut u64) -> Result<(), Failure> {
 }
 
 /// Returns the sum of all ranks' parts.
-pub(super) fn total(world: &World, part: Answer) -> Result<Answer, Failure> {
+pub(super) fn total(world: &World, part: RunAnswer) -> Result<RunAnswer, CommandFailure> {
     let bytes: Vec<u8> = part.0.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let mut total = Answer::default();
+    let mut total = RunAnswer::default();
     for part in world.all_gather(&bytes).map_err(failure)? {
         for (sum, word) in total.0.iter_mut().zip(part.chunks_exact(8)) {
             let word = word.first_chunk().copied().map_or(0, u64::from_le_bytes);
@@ -131,8 +143,8 @@ pub(super) fn total(world: &World, part: Answer) -> Result<Answer, Failure> {
 pub(super) fn kmeans(
     world: &World,
     args: &RunArgs,
-    settings: &Settings,
-) -> Result<Report, Failure> {
+    settings: &RankSettings,
+) -> Result<RanksReport, CommandFailure> {
     let mut kmeans = Kmeans::parse(input(args, "kmeans"))?;
     kmeans.prepare()?;
     run(world, settings, "kmeans", kmeans)
@@ -142,8 +154,8 @@ pub(super) fn kmeans(
 pub(super) fn compress(
     world: &World,
     args: &RunArgs,
-    settings: &Settings,
-) -> Result<Report, Failure> {
+    settings: &RankSettings,
+) -> Result<RanksReport, CommandFailure> {
     let mut compress = Compress::parse(input(args, "compress"))?;
     let prepared = match world.rank() {
         0 => compress.prepare(),
@@ -155,28 +167,30 @@ pub(super) fn compress(
 
 /// The input that was asked for, or the first one.
 fn input<'a>(args: &'a RunArgs, name: &str) -> &'a str {
-    let first = || Job::find(name).map_or("", |entry| entry.kind.inputs[0].0);
+    let first = || NetworkJob::find(name).map_or("", |entry| entry.kind.inputs[0].0);
     args.input.as_deref().unwrap_or_else(first)
 }
 
 /// Lets all ranks fail if one has failed.
-fn agree<T>(world: &World, outcome: Result<T, Failure>) -> Result<T, Failure> {
-    let text = outcome.as_ref().err().map(Failure::to_string);
+fn agree<T>(world: &World, outcome: Result<T, CommandFailure>) -> Result<T, CommandFailure> {
+    let text = outcome.as_ref().err().map(CommandFailure::to_string);
     let all = world.all_gather(text.as_deref().unwrap_or("").as_bytes());
     let wrong = all.map_err(failure)?;
     let wrong = wrong.into_iter().find(|text| !text.is_empty());
     match (outcome, wrong) {
-        (Ok(_), Some(text)) => Err(Failure::Run(String::from_utf8_lossy(&text).into_owned())),
+        (Ok(_), Some(text)) => Err(CommandFailure::Run(
+            String::from_utf8_lossy(&text).into_owned(),
+        )),
         (outcome, _) => outcome,
     }
 }
 
 fn run(
     world: &World,
-    settings: &Settings,
+    settings: &RankSettings,
     name: &'static str,
     program: impl Woven,
-) -> Result<Report, Failure> {
+) -> Result<RanksReport, CommandFailure> {
     let pool = settings.pool()?;
     let checkpoints = settings.checkpoints_of(name, &program.input());
     let resumes = checkpoints.as_ref().is_some_and(Checkpoints::is_there);
@@ -188,11 +202,11 @@ fn run(
         false => Ok(None),
     };
     let serial = agree(world, serial)?;
-    let job_kind = &Job::find(name)
-        .ok_or_else(|| Failure::Run(format!("no {name}")))?
+    let job_kind = &NetworkJob::find(name)
+        .ok_or_else(|| CommandFailure::Run(format!("no {name}")))?
         .kind;
     let mut times = Times::default();
-    let (mut crossing, mut answer) = (0, Answer::default());
+    let (mut crossing, mut answer) = (0, RunAnswer::default());
     let mut moved = None;
     for _ in 0..settings.repeat {
         if is_first {
@@ -218,7 +232,7 @@ fn run(
         moved.map(|text| ("moved", text)),
         settings.resumed().filter(|_| resumes),
     ];
-    Ok(Report {
+    Ok(RanksReport {
         workload: name,
         input: program.input(),
         ranks: world.ranks(),
@@ -242,7 +256,7 @@ fn timed(
     pool: &Pool,
     name: &str,
     program: &impl Woven,
-) -> Result<(Duration, roving_dist::Report), Failure> {
+) -> Result<(Duration, roving_dist::Report), CommandFailure> {
     world.barrier().map_err(failure)?;
     let start = Instant::now();
     let report = network
@@ -257,7 +271,7 @@ pub(crate) fn scatter_once(
     pool: &Pool,
     scatter: &Scatter,
     checkpoints: Option<Checkpoints>,
-) -> Result<(Duration, Answer), Failure> {
+) -> Result<(Duration, RunAnswer), CommandFailure> {
     let network = woven(world, checkpoints, true, scatter);
     let (time, _) = timed(network, world, pool, "scatter-gather", scatter)?;
     Ok((time, total(world, scatter.part(world.rank() == 0))?))
@@ -294,23 +308,23 @@ fn moves(report: &roving_dist::Report) -> String {
     }
 }
 
-fn failed(name: &str, program: &impl Program, error: &NetworkError) -> Failure {
-    Failure::Run(format!("{name} {}: {error}", program.input()))
+fn failed(name: &str, program: &impl NetworkProgram, error: &NetworkError) -> CommandFailure {
+    CommandFailure::Run(format!("{name} {}: {error}", program.input()))
 }
 
 /// Holds what the run found against what is known, else against the serial run.
 fn verify(
     name: &str,
-    program: &impl Program,
-    found: Answer,
-    serial: Answer,
-) -> Result<(), Failure> {
+    program: &impl NetworkProgram,
+    found: RunAnswer,
+    serial: RunAnswer,
+) -> Result<(), CommandFailure> {
     let want = program.expected().unwrap_or(serial);
     if found == want {
-        return program.check().map_err(Failure::Run);
+        return program.check().map_err(CommandFailure::Run);
     }
     let (found, want, input) = (found.0, want.0, program.input());
-    Err(Failure::Run(format!(
+    Err(CommandFailure::Run(format!(
         "{name} {input} found {found:?}, but right are {want:?}"
     )))
 }
@@ -323,7 +337,7 @@ mod tests {
     fn small(
         ranks: usize,
         name: &'static str,
-        parse: impl Fn() -> Box<dyn Fn(&World) -> Result<Report, Failure>> + Sync,
+        parse: impl Fn() -> Box<dyn Fn(&World) -> Result<RanksReport, CommandFailure>> + Sync,
     ) {
         for report in World::threads(ranks, |world| {
             parse()(&world).map_err(|error| error.to_string())
@@ -333,7 +347,7 @@ mod tests {
         }
     }
 
-    const SETTINGS: Settings = Settings {
+    const SETTINGS: RankSettings = RankSettings {
         workers: 1,
         repeat: 2,
         rebalance: None,
@@ -365,7 +379,7 @@ mod tests {
             });
             small(ranks, "scatter-gather", || {
                 Box::new(|world| {
-                    let settings = Settings {
+                    let settings = RankSettings {
                         rebalance: Some(roving_dist::Rebalance::default()),
                         ..SETTINGS
                     };
@@ -382,7 +396,7 @@ mod tests {
             });
             small(ranks, "chain", || {
                 Box::new(|world| {
-                    let chain = Chain::parse("processes=500,tokens=3")?;
+                    let chain = ProcessChain::parse("processes=500,tokens=3")?;
                     run(world, &SETTINGS, "chain", chain)
                 })
             });
@@ -395,7 +409,7 @@ mod tests {
             });
             small(ranks, "random", || {
                 Box::new(|world| {
-                    let mut random = Random::parse("B,division=20,work_ms=1")?;
+                    let mut random = RandomNetwork::parse("B,division=20,work_ms=1")?;
                     share_turns(world, &mut random.turns)?;
                     run(world, &SETTINGS, "random", random)
                 })

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::input::{Failure, grouped};
+use crate::input::{CommandFailure, grouped};
 use crate::report::Seconds;
 use crate::times::Times;
 
 /// The report of a program.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct RanksReport {
     pub(crate) workload: &'static str,
     pub(crate) input: String,
     pub(crate) ranks: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Report {
     pub(crate) notes: Vec<(&'static str, String)>,
 }
 
-impl Report {
+impl RanksReport {
     /// One JSON object.
     pub(super) fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("plain fields become JSON")
@@ -61,8 +61,8 @@ impl Report {
 }
 
 /// An error of a run across ranks.
-pub(crate) fn failure(error: roving_dist::Error) -> Failure {
-    Failure::Run(error.to_string())
+pub(crate) fn failure(error: roving_dist::Error) -> CommandFailure {
+    CommandFailure::Run(error.to_string())
 }
 
 /// The times of a report.

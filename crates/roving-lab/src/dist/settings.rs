@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use roving_dist::{Checkpoints, Rebalance, World};
 
-use crate::input::{BadInput, Failure, number_in};
-use crate::networks::placement::{self, Place};
+use crate::input::{BadInput, CommandFailure, number_in};
+use crate::networks::placement::{self, NamedPlacement};
 use crate::settings::RunArgs;
 use crate::settings::{cores, parse_repeat, parse_workers};
 
@@ -17,7 +17,7 @@ const EVERY_MS_MAX: u64 = 1_000_000_000;
 
 /// How a program is run.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct RankSettings {
     /// Of each rank.
     pub(crate) workers: usize,
     /// Timed runs.
@@ -28,9 +28,9 @@ pub(crate) struct Settings {
     pub(crate) checkpoints: Option<(PathBuf, Duration)>,
 }
 
-impl Settings {
+impl RankSettings {
     /// Reads the words of `roving run`; refuses those that mean nothing across ranks.
-    pub(super) fn parse(world: &World, args: &RunArgs) -> Result<Settings, BadInput> {
+    pub(super) fn parse(world: &World, args: &RunArgs) -> Result<RankSettings, BadInput> {
         let graph = args.graph.as_ref().map(|path| path.display().to_string());
         let profile = args.profile.then(|| "on".to_owned());
         let explain = args.explain.then(|| "on".to_owned());
@@ -56,7 +56,7 @@ impl Settings {
             return Err(BadInput::new("--repeat", text, allowed, "leave it out"));
         }
         let place = args.placement.as_deref();
-        let place = place.map_or(Ok(Place::default()), placement::parse)?;
+        let place = place.map_or(Ok(NamedPlacement::default()), placement::parse)?;
         if place.name() == "adaptive" {
             let allowed = "stealing or partitioned";
             let text = place.text();
@@ -67,7 +67,7 @@ impl Settings {
                 "leave it out",
             ));
         }
-        Ok(Settings {
+        Ok(RankSettings {
             workers,
             repeat,
             rebalance: place.across(),
@@ -93,8 +93,9 @@ impl Settings {
     }
 
     /// A pool for one rank.
-    pub(crate) fn pool(&self) -> Result<roving::Pool, Failure> {
-        let failed = |error| Failure::Run(format!("no pool of {} workers: {error}", self.workers));
+    pub(crate) fn pool(&self) -> Result<roving::Pool, CommandFailure> {
+        let failed =
+            |error| CommandFailure::Run(format!("no pool of {} workers: {error}", self.workers));
         roving::Pool::new(self.workers).map_err(failed)
     }
 }

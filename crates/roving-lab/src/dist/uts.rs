@@ -7,19 +7,21 @@ use roving_dist::{Checkpoints, Local, World};
 use serde::{Deserialize, Serialize};
 
 use super::bags::{self, Searched};
-use super::report::Report;
-use super::settings::Settings;
-use crate::input::Failure;
+use super::report::RanksReport;
+use super::settings::RankSettings;
+use crate::input::CommandFailure;
 use crate::settings::RunArgs;
 #[cfg(target_arch = "x86_64")]
 use crate::workloads::uts::ShaNi;
-use crate::workloads::uts::{Found, Hash, Node, Portable, Search, State, TOGETHER, Uts, answer};
+use crate::workloads::uts::{
+    Hash, NodeDigest, Portable, SubtreeCounts, TOGETHER, TreeSearch, Uts, UtsNode, answer,
+};
 use crate::workloads::{Evidence, Workload};
 
 /// Siblings whose subtrees are to be searched: the children `first .. last` of `parent`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Siblings {
-    parent: State,
+    parent: NodeDigest,
     first: u32,
     last: u32,
     height: u32,
@@ -28,7 +30,11 @@ struct Siblings {
 impl Siblings {
     /// Looks at a few of them, and adds all others and all children as tasks.
     #[inline]
-    fn search<H: Hash>(self, search: &Search<'_, H>, local: &mut Local<'_, Siblings, Found>) {
+    fn search<H: Hash>(
+        self,
+        search: &TreeSearch<'_, H>,
+        local: &mut Local<'_, Siblings, SubtreeCounts>,
+    ) {
         let Siblings {
             parent,
             first,
@@ -45,11 +51,11 @@ impl Siblings {
             });
             last = middle;
         }
-        let mut nodes = [Node::default(); TOGETHER];
+        let mut nodes = [UtsNode::default(); TOGETHER];
         let count = (last - first) as usize;
         let inner = search.look(&parent, first, &mut nodes[..count], height);
         let found = local.result();
-        *found = found.and(Found {
+        *found = found.and(SubtreeCounts {
             nodes: count as u64,
             leaves: (count - inner) as u64,
             depth: height,
@@ -69,9 +75,9 @@ impl Siblings {
 fn search_with<H: Hash>(
     world: &World,
     pool: &Pool,
-    search: &Search<'_, H>,
+    search: &TreeSearch<'_, H>,
     checkpoints: Option<Checkpoints>,
-) -> Result<Found, roving_dist::Error> {
+) -> Result<SubtreeCounts, roving_dist::Error> {
     let root = search.root();
     let below = (root.children > 0).then_some(Siblings {
         parent: root.state,
@@ -80,8 +86,8 @@ fn search_with<H: Hash>(
         height: 1,
     });
     let work = |siblings: Siblings, local: &mut Local<'_, _, _>| siblings.search(search, local);
-    let found = bags::bag(world, checkpoints).run(pool, below, work, Found::and)?;
-    Ok(found.and(Found {
+    let found = bags::bag(world, checkpoints).run(pool, below, work, SubtreeCounts::and)?;
+    Ok(found.and(SubtreeCounts {
         nodes: 1,
         leaves: u64::from(root.children == 0),
         depth: 0,
@@ -106,17 +112,26 @@ pub(crate) fn search(
     pool: &Pool,
     work: &Uts,
     checkpoints: Option<Checkpoints>,
-) -> Result<(Duration, Found), Failure> {
+) -> Result<(Duration, SubtreeCounts), CommandFailure> {
     let (tree, portable) = work.tree();
     bags::timed(world, || match detect(portable) {
         #[cfg(target_arch = "x86_64")]
-        Some(hash) => search_with(world, pool, &Search::new(tree, hash, 0), checkpoints),
-        _ => search_with(world, pool, &Search::new(tree, Portable, 0), checkpoints),
+        Some(hash) => search_with(world, pool, &TreeSearch::new(tree, hash, 0), checkpoints),
+        _ => search_with(
+            world,
+            pool,
+            &TreeSearch::new(tree, Portable, 0),
+            checkpoints,
+        ),
     })
 }
 
 /// `roving run uts --dist`.
-pub(super) fn run(world: &World, args: &RunArgs, settings: &Settings) -> Result<Report, Failure> {
+pub(super) fn run(
+    world: &World,
+    args: &RunArgs,
+    settings: &RankSettings,
+) -> Result<RanksReport, CommandFailure> {
     let mut work = Uts::parse(args.input.as_deref().unwrap_or(Uts::INPUTS[0].0))?;
     let (expected, evidence) = match work.expected() {
         Some(expected) => expected,

@@ -1,12 +1,12 @@
 //! The programs by their names.
 
-use super::program::{Entry, Program};
+use super::program::{DualEntry, DualJob};
 use super::{cholesky, mandelbrot, matmul, nbody, pipeline, plain};
-use crate::input::{BadInput, Failure};
-use crate::workloads::Kind;
+use crate::input::{BadInput, CommandFailure};
+use crate::workloads::WorkloadKind;
 
 /// All of them, in the order of `roving list`.
-pub(crate) static CATALOGUE: [Entry; 7] = [
+pub(crate) static CATALOGUE: [DualEntry; 7] = [
     matmul::ENTRY,
     cholesky::ENTRY,
     nbody::ENTRY,
@@ -17,38 +17,27 @@ pub(crate) static CATALOGUE: [Entry; 7] = [
 ];
 
 /// Returns the descriptions of all entries.
-pub(crate) fn kinds() -> impl Iterator<Item = &'static Kind> {
+pub(crate) fn kinds() -> impl Iterator<Item = &'static WorkloadKind> {
     CATALOGUE.iter().map(|entry| &entry.kind)
 }
 
 /// Whether there is one of that name.
 pub(crate) fn has(name: &str) -> bool {
-    Job::find(name).is_some()
+    DualJob::find(name).is_some()
 }
 
-/// A program with its kind.
-pub(crate) struct Job {
-    /// The description, the same for all inputs.
-    pub(crate) kind: &'static Kind,
-    /// The program.
-    pub(crate) program: Box<dyn Program>,
-}
-
-impl Job {
+impl DualJob {
     /// The kind of program of that name.
-    pub(crate) fn find(name: &str) -> Option<&'static Entry> {
+    pub(crate) fn find(name: &str) -> Option<&'static DualEntry> {
         CATALOGUE.iter().find(|entry| entry.kind.name == name)
     }
 
     /// The program `name` on `input`, or on its default input, ready to run.
-    pub(crate) fn parse(name: &str, input: Option<&str>) -> Result<Job, Failure> {
-        let entry = Job::find(name).ok_or_else(|| unknown(name))?;
-        let mut program = (entry.parse)(input.unwrap_or(entry.kind.inputs[0].0))?;
-        program.prepare()?;
-        Ok(Job {
-            kind: &entry.kind,
-            program,
-        })
+    pub(crate) fn parse(name: &str, input: Option<&str>) -> Result<DualJob, CommandFailure> {
+        let entry = DualJob::find(name).ok_or_else(|| unknown(name))?;
+        let mut job = entry.job(input)?;
+        job.program.prepare()?;
+        Ok(job)
     }
 }
 

@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 
 use roving::task::{Scope, Task};
 
-use super::event::Event;
+use super::event::OnceEvent;
 use super::math::dense;
-use super::program::{Entry, Place, Program, Ran};
+use super::program::{DualEntry, DualProgram, PoolAndDevices};
 use super::square::{Precision, Square};
 use super::steps::{self, TileTasks};
 use super::tiles::{Buffers, Tiles};
-use crate::input::{BadInput, Failure};
-use crate::workloads::{Answer, Kind};
+use crate::input::{BadInput, CommandFailure};
+use crate::workloads::{RunAnswer, TimedAnswer, WorkloadKind};
 
 /// The entry in the catalogue.
-pub(super) const ENTRY: Entry = Entry {
-    kind: Kind {
+pub(super) const ENTRY: DualEntry = DualEntry {
+    kind: WorkloadKind {
         name: "cholesky",
         about: "L · Lᵀ = A for a dense matrix in tiles, each step of each a task with two sides",
         inputs: &[
@@ -43,7 +43,7 @@ struct Cholesky<T> {
     expected: Tiles<T>,
 }
 
-fn parse(input: &str) -> Result<Box<dyn Program>, BadInput> {
+fn parse(input: &str) -> Result<Box<dyn DualProgram>, BadInput> {
     // The matrix, and what the serial run and the runs hold.
     let square = Square::parse("cholesky", input, 4)?;
     Ok(match square.numbers {
@@ -56,21 +56,21 @@ fn parse(input: &str) -> Result<Box<dyn Program>, BadInput> {
 struct Run<T: TileTasks> {
     tiles: Buffers<T>,
     /// Whether each tile is what it is in L.
-    there: Vec<Event>,
+    there: Vec<OnceEvent>,
     across: usize,
     side: usize,
 }
 
 impl<T: TileTasks> Run<T> {
     /// Whether the tile in this row and column is there.
-    fn there(&self, row: usize, column: usize) -> &Event {
+    fn there(&self, row: usize, column: usize) -> &OnceEvent {
         &self.there[row * self.across + column]
     }
 
     /// The tile in this row and column, which is not above the diagonal.
     fn tile<'env>(
         &'env self,
-        place: &'env Place<'env>,
+        place: &'env PoolAndDevices<'env>,
         (row, column): (usize, usize),
     ) -> impl Task<()> + 'env {
         async move {
@@ -189,13 +189,13 @@ fn sum_of_signs(mask: usize, end: usize) -> f64 {
     sign(mask & (end - rest)) * rest.min(2 * half - rest) as f64
 }
 
-impl<T: TileTasks> Program for Cholesky<T> {
+impl<T: TileTasks> DualProgram for Cholesky<T> {
     fn input(&self) -> String {
         let (side, tile) = (self.across * self.side, self.side);
         format!("{side},tile={tile},numbers={}", T::NAME)
     }
 
-    fn prepare(&mut self) -> Result<(), Failure> {
+    fn prepare(&mut self) -> Result<(), CommandFailure> {
         let (across, side) = (self.across, self.side);
         self.expected = Tiles::new(across, side, |row, column| self.number(row, column));
         self.a = Tiles::new(across, side, |row, column| {
@@ -219,11 +219,11 @@ impl<T: TileTasks> Program for Cholesky<T> {
         time
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Ran, Failure> {
+    fn run(&self, place: &PoolAndDevices<'_>) -> Result<TimedAnswer, CommandFailure> {
         let run = Run {
             tiles: self.a.buffers(),
             there: (0..self.across * self.across)
-                .map(|_| Event::default())
+                .map(|_| OnceEvent::default())
                 .collect(),
             across: self.across,
             side: self.side,
@@ -243,14 +243,14 @@ impl<T: TileTasks> Program for Cholesky<T> {
         let found = run.tiles.collect(self.side);
         let time = start.elapsed();
         let right = found.near(&self.expected, Self::bound());
-        Ok(Ran {
+        Ok(TimedAnswer {
             time,
-            answer: Answer([right, 0, 0]),
+            answer: RunAnswer([right, 0, 0]),
         })
     }
 
-    fn expected(&self) -> Answer {
-        Answer([self.expected.len(), 0, 0])
+    fn expected(&self) -> RunAnswer {
+        RunAnswer([self.expected.len(), 0, 0])
     }
 
     fn work(&self) -> f64 {

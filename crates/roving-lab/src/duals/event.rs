@@ -7,49 +7,49 @@ use std::task::{Context, Poll, Waker};
 
 /// Not yet, or for ever.
 #[derive(Debug)]
-pub(super) struct Event(Mutex<State>);
+pub(super) struct OnceEvent(Mutex<EventState>);
 
 #[derive(Debug)]
-enum State {
+enum EventState {
     /// Not yet; who waits.
     Awaited(Vec<Waker>),
     Happened,
 }
 
-impl Default for Event {
+impl Default for OnceEvent {
     fn default() -> Self {
-        Event(Mutex::new(State::Awaited(Vec::new())))
+        OnceEvent(Mutex::new(EventState::Awaited(Vec::new())))
     }
 }
 
-impl Event {
+impl OnceEvent {
     /// From now on nobody waits for it.
     pub(super) fn happen(&self) {
         let before = {
             let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut *state, State::Happened)
+            std::mem::replace(&mut *state, EventState::Happened)
         };
-        if let State::Awaited(wakers) = before {
+        if let EventState::Awaited(wakers) = before {
             wakers.into_iter().for_each(Waker::wake);
         }
     }
 
     /// Ends when it has happened.
-    pub(super) fn wait(&self) -> Wait<'_> {
-        Wait(self)
+    pub(super) fn wait(&self) -> EventWait<'_> {
+        EventWait(self)
     }
 }
 
-/// See [`Event::wait`].
-pub(super) struct Wait<'a>(&'a Event);
+/// See [`OnceEvent::wait`].
+pub(super) struct EventWait<'a>(&'a OnceEvent);
 
-impl Future for Wait<'_> {
+impl Future for EventWait<'_> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         match &mut *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Happened => Poll::Ready(()),
-            State::Awaited(wakers) => {
+            EventState::Happened => Poll::Ready(()),
+            EventState::Awaited(wakers) => {
                 let known = wakers.iter().any(|waker| waker.will_wake(context.waker()));
                 if !known {
                     wakers.push(context.waker().clone());
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn all_who_wait_go_on_and_who_comes_late_does_not_wait() {
-        let (event, gone_on) = (Event::default(), AtomicU32::new(0));
+        let (event, gone_on) = (OnceEvent::default(), AtomicU32::new(0));
         let (event, gone_on) = (&event, &gone_on);
         roving::Pool::new(2).unwrap().run(|scope| async move {
             for _ in 0..20 {

@@ -7,15 +7,15 @@ use roving::task::Scope;
 use roving_gpu::Buffer;
 
 use super::math::plane::{self, Rectangle};
-use super::program::{Entry, Place, Program, Ran};
+use super::program::{DualEntry, DualProgram, PoolAndDevices};
 use super::steps;
-use crate::input::{BadInput, Failure, number_in};
+use crate::input::{BadInput, CommandFailure, number_in};
 use crate::memory;
-use crate::workloads::{Answer, Kind, parse_params};
+use crate::workloads::{RunAnswer, TimedAnswer, WorkloadKind, parse_params};
 
 /// The entry in the catalogue.
-pub(super) const ENTRY: Entry = Entry {
-    kind: Kind {
+pub(super) const ENTRY: DualEntry = DualEntry {
+    kind: WorkloadKind {
         name: "mandelbrot",
         about: "the Mandelbrot set in tiles, which cost from next to nothing to very much",
         inputs: &[
@@ -46,7 +46,7 @@ pub(crate) struct Mandelbrot {
     expected: Vec<Vec<u32>>,
 }
 
-fn parse(input: &str) -> Result<Box<dyn Program>, BadInput> {
+fn parse(input: &str) -> Result<Box<dyn DualProgram>, BadInput> {
     Ok(Box::new(Mandelbrot::parse(input)?))
 }
 
@@ -171,7 +171,7 @@ impl Mandelbrot {
     }
 }
 
-impl Program for Mandelbrot {
+impl DualProgram for Mandelbrot {
     fn input(&self) -> String {
         let Mandelbrot {
             across, tile, most, ..
@@ -187,7 +187,7 @@ impl Program for Mandelbrot {
         time
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Ran, Failure> {
+    fn run(&self, place: &PoolAndDevices<'_>) -> Result<TimedAnswer, CommandFailure> {
         let counts: Vec<Buffer<u32>> = self
             .numbers()
             .map(|_| Buffer::from(vec![UNWRITTEN; self.tile * self.tile]))
@@ -212,14 +212,14 @@ impl Program for Mandelbrot {
         counts.iter().for_each(Buffer::fetch);
         let found: Vec<_> = counts.into_iter().map(Buffer::into_vec).collect();
         let time = start.elapsed();
-        Ok(Ran {
+        Ok(TimedAnswer {
             time,
-            answer: Answer([self.right(&found), 0, 0]),
+            answer: RunAnswer([self.right(&found), 0, 0]),
         })
     }
 
-    fn expected(&self) -> Answer {
-        Answer([self.points(), 0, 0])
+    fn expected(&self) -> RunAnswer {
+        RunAnswer([self.points(), 0, 0])
     }
 
     fn work(&self) -> f64 {

@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 use roving::task::{Scope, Task};
 
 use super::math::dense;
-use super::program::{Entry, Place, Program, Ran};
+use super::program::{DualEntry, DualProgram, PoolAndDevices};
 use super::square::{Precision, Square};
 use super::steps::{self, TileTasks};
 use super::tiles::{Buffers, Tiles};
-use crate::input::{BadInput, Failure};
-use crate::workloads::{Answer, Kind};
+use crate::input::{BadInput, CommandFailure};
+use crate::workloads::{RunAnswer, TimedAnswer, WorkloadKind};
 
 /// The entry in the catalogue.
-pub(super) const ENTRY: Entry = Entry {
-    kind: Kind {
+pub(super) const ENTRY: DualEntry = DualEntry {
+    kind: WorkloadKind {
         name: "matmul",
         about: "matrix product in tiles, each step of each a task with two sides",
         inputs: &[
@@ -39,10 +39,10 @@ struct Matmul<T> {
     a: Tiles<T>,
     b: Tiles<T>,
     /// The answer of the serial run.
-    expected: Answer,
+    expected: RunAnswer,
 }
 
-fn parse(input: &str) -> Result<Box<dyn Program>, BadInput> {
+fn parse(input: &str) -> Result<Box<dyn DualProgram>, BadInput> {
     // Both factors, the product, and what the serial run and the runs hold.
     let square = Square::parse("matmul", input, 7)?;
     Ok(match square.numbers {
@@ -58,14 +58,14 @@ impl<T: TileTasks> Matmul<T> {
             side: square.side,
             a: Tiles::zeros(0, 0),
             b: Tiles::zeros(0, 0),
-            expected: Answer::default(),
+            expected: RunAnswer::default(),
         }
     }
 
     /// The tile in this row and column of the product.
     fn tile<'env>(
         &self,
-        place: &'env Place<'env>,
+        place: &'env PoolAndDevices<'env>,
         [a, b, c]: [&'env Buffers<T>; 3],
         (row, column): (usize, usize),
     ) -> impl Task<()> + 'env + use<'env, T> {
@@ -79,13 +79,13 @@ impl<T: TileTasks> Matmul<T> {
     }
 }
 
-impl<T: TileTasks> Program for Matmul<T> {
+impl<T: TileTasks> DualProgram for Matmul<T> {
     fn input(&self) -> String {
         let (side, tile) = (self.across * self.side, self.side);
         format!("{side},tile={tile},numbers={}", T::NAME)
     }
 
-    fn prepare(&mut self) -> Result<(), Failure> {
+    fn prepare(&mut self) -> Result<(), CommandFailure> {
         self.a = Tiles::whole(self.across, self.side, 1);
         self.b = Tiles::whole(self.across, self.side, 2);
         Ok(())
@@ -107,7 +107,7 @@ impl<T: TileTasks> Program for Matmul<T> {
         time
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Ran, Failure> {
+    fn run(&self, place: &PoolAndDevices<'_>) -> Result<TimedAnswer, CommandFailure> {
         let zeros = Tiles::zeros(self.across, self.side);
         let all = [&self.a, &self.b, &zeros].map(Tiles::buffers);
         let start = Instant::now();
@@ -126,13 +126,13 @@ impl<T: TileTasks> Program for Matmul<T> {
         });
         let [_, _, c] = all;
         let c = c.collect(self.side);
-        Ok(Ran {
+        Ok(TimedAnswer {
             time: start.elapsed(),
             answer: c.digest(),
         })
     }
 
-    fn expected(&self) -> Answer {
+    fn expected(&self) -> RunAnswer {
         self.expected
     }
 

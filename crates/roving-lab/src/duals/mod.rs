@@ -38,6 +38,6 @@ mod tests;
 mod tiles;
 pub(crate) mod words;
 
-pub(crate) use self::catalogue::{Job, has, kinds};
+pub(crate) use self::catalogue::{has, kinds};
 pub(crate) use self::plain::{dual_fib, dual_flat};
-pub(crate) use self::program::{Place, Program, Ran};
+pub(crate) use self::program::{DualJob, DualProgram, PoolAndDevices};

@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 use roving::task::{Scope, Task};
 use roving_gpu::Buffer;
 
-use super::event::Event;
+use super::event::OnceEvent;
 use super::math::bodies::{self, Four};
-use super::program::{Entry, Place, Program, Ran};
+use super::program::{DualEntry, DualProgram, PoolAndDevices};
 use super::steps;
-use crate::input::{BadInput, Failure, number_in};
+use crate::input::{BadInput, CommandFailure, number_in};
 use crate::workloads::numbers::Noise;
-use crate::workloads::{Answer, Kind, parse_params};
+use crate::workloads::{RunAnswer, TimedAnswer, WorkloadKind, parse_params};
 
 /// The entry in the catalogue.
-pub(super) const ENTRY: Entry = Entry {
-    kind: Kind {
+pub(super) const ENTRY: DualEntry = DualEntry {
+    kind: WorkloadKind {
         name: "nbody",
         about: "bodies that attract each other, all pairs in blocks, a few steps",
         inputs: &[
@@ -48,7 +48,7 @@ struct Nbody {
     expected: Vec<Four>,
 }
 
-fn parse(input: &str) -> Result<Box<dyn Program>, BadInput> {
+fn parse(input: &str) -> Result<Box<dyn DualProgram>, BadInput> {
     let (mut count, mut block, mut steps) = (4096, None, 4);
     let remedy = "take nbody 4096";
     for (key, value) in parse_params("nbody", &["bodies", "block", "steps"], input)? {
@@ -86,20 +86,24 @@ fn parse(input: &str) -> Result<Box<dyn Program>, BadInput> {
 }
 
 /// The state that the tasks of one run share.
-struct Run {
+struct NbodyRun {
     steps: usize,
     blocks: usize,
     /// Where the bodies of each block are at each step.
     places: Vec<Buffer<Four>>,
     /// Whether that is known.
-    known: Vec<Event>,
+    known: Vec<OnceEvent>,
     velocities: Vec<Buffer<Four>>,
     forces: Vec<Buffer<Four>>,
 }
 
-impl Run {
+impl NbodyRun {
     /// One block, step by step.
-    fn block<'env>(&'env self, place: &'env Place<'env>, block: usize) -> impl Task<()> + 'env {
+    fn block<'env>(
+        &'env self,
+        place: &'env PoolAndDevices<'env>,
+        block: usize,
+    ) -> impl Task<()> + 'env {
         async move {
             let forces = &self.forces[block];
             for step in 0..self.steps {
@@ -142,7 +146,7 @@ impl Nbody {
     }
 }
 
-impl Program for Nbody {
+impl DualProgram for Nbody {
     fn input(&self) -> String {
         let Nbody {
             blocks,
@@ -153,7 +157,7 @@ impl Program for Nbody {
         format!("{},block={block},steps={steps}", blocks * block)
     }
 
-    fn prepare(&mut self) -> Result<(), Failure> {
+    fn prepare(&mut self) -> Result<(), CommandFailure> {
         let mut noise = Noise::new(77);
         let mut body = |_| {
             let [x, y, z] = [noise.unit(), noise.unit(), noise.unit()].map(|unit| unit as f32);
@@ -182,9 +186,9 @@ impl Program for Nbody {
         time
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Ran, Failure> {
+    fn run(&self, place: &PoolAndDevices<'_>) -> Result<TimedAnswer, CommandFailure> {
         let still = |count: usize| (0..count).map(|_| Buffer::zeroed(self.block)).collect();
-        let mut run = Run {
+        let mut run = NbodyRun {
             steps: self.steps,
             blocks: self.blocks,
             places: self
@@ -193,13 +197,13 @@ impl Program for Nbody {
                 .map(|all| Buffer::from(all.to_vec()))
                 .collect(),
             known: (0..self.blocks * (self.steps + 1))
-                .map(|_| Event::default())
+                .map(|_| OnceEvent::default())
                 .collect(),
             velocities: still(self.blocks),
             forces: still(self.blocks),
         };
         run.places.extend(still(self.blocks * self.steps) as Vec<_>);
-        run.known[..self.blocks].iter().for_each(Event::happen);
+        run.known[..self.blocks].iter().for_each(OnceEvent::happen);
         let start = Instant::now();
         place.pool.run(|scope: Scope<'_>| {
             let run = &run;
@@ -216,14 +220,14 @@ impl Program for Nbody {
         last.iter().for_each(Buffer::fetch);
         let found: Vec<Four> = last.into_iter().flat_map(Buffer::into_vec).collect();
         let time = start.elapsed();
-        Ok(Ran {
+        Ok(TimedAnswer {
             time,
-            answer: Answer([self.right(&found), 0, 0]),
+            answer: RunAnswer([self.right(&found), 0, 0]),
         })
     }
 
-    fn expected(&self) -> Answer {
-        Answer([self.bodies.len() as u64, 0, 0])
+    fn expected(&self) -> RunAnswer {
+        RunAnswer([self.bodies.len() as u64, 0, 0])
     }
 
     fn work(&self) -> f64 {

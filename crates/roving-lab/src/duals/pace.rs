@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 /// The work that one worker does in a second, or what it can.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Pace(Option<f64>);
+pub(crate) struct WorkPace(Option<f64>);
 
-impl Pace {
+impl WorkPace {
     /// So much work in a second, at most.
-    pub(crate) fn of(work_per_s: f64) -> Pace {
-        Pace(Some(work_per_s))
+    pub(crate) fn of(work_per_s: f64) -> WorkPace {
+        WorkPace(Some(work_per_s))
     }
 
     /// How long that much work is said to take, where that is said.
@@ -51,10 +51,10 @@ mod tests {
     #[test]
     fn work_takes_as_long_as_it_is_said_to() {
         let start = Instant::now();
-        assert_eq!(Pace::of(1e3).spend(5.0, || 7), 7);
+        assert_eq!(WorkPace::of(1e3).spend(5.0, || 7), 7);
         assert!(start.elapsed() >= Duration::from_millis(5));
-        assert_eq!(Pace::of(1e3).seconds(5.0), Some(0.005));
-        assert_eq!(Pace::default().seconds(5.0), None);
-        assert_eq!(Pace::default().spend(f64::INFINITY, || 8), 8);
+        assert_eq!(WorkPace::of(1e3).seconds(5.0), Some(0.005));
+        assert_eq!(WorkPace::default().seconds(5.0), None);
+        assert_eq!(WorkPace::default().spend(f64::INFINITY, || 8), 8);
     }
 }

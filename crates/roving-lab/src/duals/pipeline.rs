@@ -10,15 +10,15 @@ use roving_gpu::Buffer;
 
 use super::math::filter::{self, Filter};
 use super::picture::{self, Picture, Source};
-use super::program::{Entry, Place, Program, Ran};
+use super::program::{DualEntry, DualProgram, PoolAndDevices};
 use super::steps;
-use crate::input::{BadInput, Failure, number_in};
+use crate::input::{BadInput, CommandFailure, number_in};
 use crate::workloads::numbers::Digest;
-use crate::workloads::{Answer, Kind, parse_params};
+use crate::workloads::{RunAnswer, TimedAnswer, WorkloadKind, parse_params};
 
 /// The entry in the catalogue.
-pub(super) const ENTRY: Entry = Entry {
-    kind: Kind {
+pub(super) const ENTRY: DualEntry = DualEntry {
+    kind: WorkloadKind {
         name: "image-pipeline",
         about: "PNG files decoded, filtered by tasks with two sides, and encoded, as a network",
         inputs: &[
@@ -47,12 +47,12 @@ struct Pipeline {
     radius: usize,
     folder: Option<PathBuf>,
     sources: Vec<Source>,
-    expected: Answer,
+    expected: RunAnswer,
     /// Pixels times neighbours of all pictures.
     work: f64,
 }
 
-fn parse(input: &str) -> Result<Box<dyn Program>, BadInput> {
+fn parse(input: &str) -> Result<Box<dyn DualProgram>, BadInput> {
     let (mut count, mut side, mut radius, mut folder) = (48, 640, 4, None);
     let keys = ["pictures", "side", "radius", "folder"];
     for (key, value) in parse_params("image-pipeline", &keys, input)? {
@@ -79,14 +79,14 @@ fn parse(input: &str) -> Result<Box<dyn Program>, BadInput> {
         radius: radius as usize,
         folder,
         sources: Vec::new(),
-        expected: Answer::default(),
+        expected: RunAnswer::default(),
         work: 0.0,
     }))
 }
 
 /// The digest of the encoded pictures, which come in order.
 #[derive(Default)]
-struct Told {
+struct EncodedDigest {
     digest: Digest,
     pictures: u64,
     pixels: u64,
@@ -97,7 +97,7 @@ struct Told {
 /// A picture that was filtered, or what was wrong with it.
 type Encoded = Result<(u64, Vec<u8>), String>;
 
-impl Told {
+impl EncodedDigest {
     fn add(&mut self, encoded: Encoded) {
         match encoded {
             Ok((pixels, bytes)) => {
@@ -113,8 +113,8 @@ impl Told {
         }
     }
 
-    fn answer(&self) -> Answer {
-        Answer([self.digest.value(), self.pictures, self.pixels])
+    fn answer(&self) -> RunAnswer {
+        RunAnswer([self.digest.value(), self.pictures, self.pixels])
     }
 }
 
@@ -150,8 +150,8 @@ impl Pipeline {
     fn weave<'env>(
         &'env self,
         network: &mut Network<'env>,
-        place: &'env Place<'env>,
-        told: &'env Mutex<Told>,
+        place: &'env PoolAndDevices<'env>,
+        told: &'env Mutex<EncodedDigest>,
     ) {
         let mut lanes = Vec::new();
         for lane in 0..LANES.min(self.sources.len()) {
@@ -209,7 +209,7 @@ impl Pipeline {
     }
 }
 
-impl Program for Pipeline {
+impl DualProgram for Pipeline {
     fn input(&self) -> String {
         match &self.folder {
             Some(folder) => format!("folder={},radius={}", folder.display(), self.radius),
@@ -217,16 +217,16 @@ impl Program for Pipeline {
         }
     }
 
-    fn prepare(&mut self) -> Result<(), Failure> {
+    fn prepare(&mut self) -> Result<(), CommandFailure> {
         self.sources = match &self.folder {
             Some(folder) => picture::read_all(folder)?,
-            None => picture::make_all(self.count, self.side).map_err(Failure::Run)?,
+            None => picture::make_all(self.count, self.side).map_err(CommandFailure::Run)?,
         };
         Ok(())
     }
 
     fn serial(&mut self) -> Duration {
-        let mut told = Told::default();
+        let mut told = EncodedDigest::default();
         let start = Instant::now();
         self.sources
             .iter()
@@ -237,25 +237,25 @@ impl Program for Pipeline {
         time
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Ran, Failure> {
-        let told = Mutex::new(Told::default());
+    fn run(&self, place: &PoolAndDevices<'_>) -> Result<TimedAnswer, CommandFailure> {
+        let told = Mutex::new(EncodedDigest::default());
         let start = Instant::now();
         let mut network = Network::new();
         self.weave(&mut network, place, &told);
         let ran = network.run(place.pool);
         let time = start.elapsed();
-        ran.map_err(|error| Failure::Run(format!("image-pipeline: {error}")))?;
+        ran.map_err(|error| CommandFailure::Run(format!("image-pipeline: {error}")))?;
         let told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
         match told.error {
-            Some(error) => Err(Failure::Run(error)),
-            None => Ok(Ran {
+            Some(error) => Err(CommandFailure::Run(error)),
+            None => Ok(TimedAnswer {
                 time,
                 answer: told.answer(),
             }),
         }
     }
 
-    fn expected(&self) -> Answer {
+    fn expected(&self) -> RunAnswer {
         self.expected
     }
 

@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use roving_gpu::{Devices, Dual, Kind};
 
-use super::program::{Entry, Place, Program, Ran};
+use super::program::{DualEntry, DualProgram, PoolAndDevices};
 use crate::fork_join::SerialCalls;
-use crate::input::{BadInput, Failure, number_in};
+use crate::input::{BadInput, CommandFailure, number_in};
 use crate::workloads::fib::fib;
-use crate::workloads::{Answer, Kind as About};
+use crate::workloads::{RunAnswer, TimedAnswer, WorkloadKind};
 
 /// The entry of `fib` in the catalogue.
-pub(super) const FIB: Entry = Entry {
-    kind: About {
+pub(super) const FIB: DualEntry = DualEntry {
+    kind: WorkloadKind {
         name: "fib",
         about: "Fibonacci number by two recursive calls, each a task that could have a GPU side",
         inputs: &[
@@ -30,8 +30,8 @@ pub(super) const FIB: Entry = Entry {
 };
 
 /// The entry of `flat` in the catalogue.
-pub(super) const FLAT: Entry = Entry {
-    kind: About {
+pub(super) const FLAT: DualEntry = DualEntry {
+    kind: WorkloadKind {
         name: "flat",
         about: "empty tasks spawned by one, each of which could have a GPU side",
         inputs: &[
@@ -59,12 +59,12 @@ struct Flat {
     tasks: u64,
 }
 
-fn parse_fib(input: &str) -> Result<Box<dyn Program>, BadInput> {
+fn parse_fib(input: &str) -> Result<Box<dyn DualProgram>, BadInput> {
     let n = number_in("fib input", input, 0..=50, "take fib 35")? as u32;
     Ok(Box::new(Fib { n, expected: 0 }))
 }
 
-fn parse_flat(input: &str) -> Result<Box<dyn Program>, BadInput> {
+fn parse_flat(input: &str) -> Result<Box<dyn DualProgram>, BadInput> {
     let tasks = number_in("flat input", input, 1..=1_000_000_000, "take flat 1e6")?;
     Ok(Box::new(Flat { tasks }))
 }
@@ -95,7 +95,7 @@ pub(crate) fn dual_flat(devices: &Devices, tasks: u64, each: impl Fn() + Sync) {
     });
 }
 
-impl Program for Fib {
+impl DualProgram for Fib {
     fn input(&self) -> String {
         self.n.to_string()
     }
@@ -106,18 +106,18 @@ impl Program for Fib {
         start.elapsed()
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Ran, Failure> {
+    fn run(&self, place: &PoolAndDevices<'_>) -> Result<TimedAnswer, CommandFailure> {
         let (time, value) = place.pool.install(|| {
             let start = Instant::now();
             let value = dual_fib(place.devices, std::hint::black_box(self.n));
             (start.elapsed(), value)
         });
-        let answer = Answer([value, 0, 0]);
-        Ok(Ran { time, answer })
+        let answer = RunAnswer([value, 0, 0]);
+        Ok(TimedAnswer { time, answer })
     }
 
-    fn expected(&self) -> Answer {
-        Answer([self.expected, 0, 0])
+    fn expected(&self) -> RunAnswer {
+        RunAnswer([self.expected, 0, 0])
     }
 
     fn work(&self) -> f64 {
@@ -136,7 +136,7 @@ impl Program for Fib {
     }
 }
 
-impl Program for Flat {
+impl DualProgram for Flat {
     fn input(&self) -> String {
         self.tasks.to_string()
     }
@@ -150,7 +150,7 @@ impl Program for Flat {
         start.elapsed()
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Ran, Failure> {
+    fn run(&self, place: &PoolAndDevices<'_>) -> Result<TimedAnswer, CommandFailure> {
         let done = AtomicU64::new(0);
         let time = place.pool.install(|| {
             let start = Instant::now();
@@ -160,12 +160,12 @@ impl Program for Flat {
             });
             start.elapsed()
         });
-        let answer = Answer([done.into_inner(), 0, 0]);
-        Ok(Ran { time, answer })
+        let answer = RunAnswer([done.into_inner(), 0, 0]);
+        Ok(TimedAnswer { time, answer })
     }
 
-    fn expected(&self) -> Answer {
-        Answer([self.tasks, 0, 0])
+    fn expected(&self) -> RunAnswer {
+        RunAnswer([self.tasks, 0, 0])
     }
 
     fn work(&self) -> f64 {

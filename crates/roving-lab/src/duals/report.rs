@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::figures::{counted, seconds};
 use crate::input::grouped;
-use crate::report::{BAR, Profile, Seconds, bar};
-use crate::workloads::{Answer, Evidence, Kind};
+use crate::report::{BAR, Seconds, WorkersProfile, bar};
+use crate::workloads::{Evidence, RunAnswer, WorkloadKind};
 
 /// The result of one program. Its JSON has exactly these fields, less `beside`.
 #[derive(Debug, Serialize)]
@@ -29,7 +29,7 @@ pub(super) struct DualReport {
     pub(super) tasks: u64,
     pub(super) decisions: Vec<Decision>,
     pub(super) lanes: Option<Vec<DeviceLane>>,
-    pub(super) profile: Option<Profile>,
+    pub(super) profile: Option<WorkersProfile>,
     #[serde(skip)]
     pub(super) beside: Beside,
 }
@@ -64,8 +64,8 @@ pub(super) struct DeviceLane {
 /// The part of the report that only the table shows.
 #[derive(Debug)]
 pub(super) struct Beside {
-    pub(super) kind: &'static Kind,
-    pub(super) answer: Answer,
+    pub(super) kind: &'static WorkloadKind,
+    pub(super) answer: RunAnswer,
     pub(super) repeat: usize,
     pub(super) cold_seconds: Option<f64>,
     /// The devices' description of their choices.

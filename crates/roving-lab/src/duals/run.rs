@@ -8,16 +8,15 @@ use roving::Pool;
 use roving::policy::Amount;
 
 use super::report::{Beside, DeviceLane, DualReport};
-use super::setup::{Load, Setup};
+use super::setup::{Setup, WorkerSpeed};
 use super::words::Wanted;
-use super::{Job, Place, Ran};
-use crate::input::{BadInput, Failure};
+use super::{DualJob, PoolAndDevices};
+use crate::input::{BadInput, CommandFailure};
 use crate::networks::run::pool;
 use crate::out::Sink;
-use crate::progress::Progress;
-use crate::report::{Profile, Seconds};
-use crate::settings::RunArgs;
-use crate::settings::Settings as Common;
+use crate::progress::RunsBar;
+use crate::report::{Seconds, WorkersProfile};
+use crate::settings::{JobSettings, RunArgs};
 use crate::times::Times;
 use crate::{networks, workloads};
 
@@ -26,12 +25,12 @@ use crate::{networks, workloads};
 pub(crate) fn wanted(args: &RunArgs) -> bool {
     let name = args.workload.as_str();
     let otherwise = workloads::CATALOGUE.iter().any(|kind| kind.name == name)
-        || networks::Job::find(name).is_some();
-    args.device.is_some() || (!otherwise && Job::find(name).is_some())
+        || networks::NetworkJob::find(name).is_some();
+    args.device.is_some() || (!otherwise && DualJob::find(name).is_some())
 }
 
 /// How such programs are run.
-struct Settings {
+struct DualSettings {
     workers: usize,
     steal: Amount,
     repeat: usize,
@@ -39,8 +38,8 @@ struct Settings {
     wanted: Wanted,
 }
 
-impl Settings {
-    fn parse(args: &RunArgs) -> Result<Settings, BadInput> {
+impl DualSettings {
+    fn parse(args: &RunArgs) -> Result<DualSettings, BadInput> {
         let graph = args.graph.as_ref().map(|path| path.display().to_string());
         for (option, value) in [
             ("--form", &args.form),
@@ -52,8 +51,8 @@ impl Settings {
                 return Err(BadInput::new(option, value, allowed, "leave it out"));
             }
         }
-        let common = Common::parse(args)?;
-        Ok(Settings {
+        let common = JobSettings::parse(args)?;
+        Ok(DualSettings {
             workers: common.workers,
             steal: common.steal,
             repeat: common.repeat,
@@ -66,46 +65,46 @@ impl Settings {
 /// A program whose right answer is known.
 pub(crate) struct Arena {
     /// The program.
-    pub(crate) job: Job,
+    pub(crate) job: DualJob,
     /// The speed of a worker.
-    pub(crate) load: Load,
+    pub(crate) load: WorkerSpeed,
 }
 
 impl Arena {
     /// Runs the program serially, `times` times.
-    pub(crate) fn new(mut job: Job, times: usize) -> (Arena, Times) {
+    pub(crate) fn new(mut job: DualJob, times: usize) -> (Arena, Times) {
         let mut serial_times = Times::default();
         for _ in 0..times.max(1) {
             serial_times.push(job.program.serial());
         }
-        let load = Load::of(job.program.as_ref(), serial_times.median());
+        let load = WorkerSpeed::of(job.program.as_ref(), serial_times.median());
         (Arena { job, load }, serial_times)
     }
 
     /// The program `name` on `input`.
-    pub(crate) fn named(name: &str, input: &str) -> Result<Arena, Failure> {
-        Ok(Arena::new(Job::parse(name, Some(input))?, 3).0)
+    pub(crate) fn named(name: &str, input: &str) -> Result<Arena, CommandFailure> {
+        Ok(Arena::new(DualJob::parse(name, Some(input))?, 3).0)
     }
 
     /// One run on these workers and devices, verified.
-    pub(crate) fn run(&self, pool: &Pool, setup: &Setup) -> Result<Duration, Failure> {
-        let place = Place {
+    pub(crate) fn run(&self, pool: &Pool, setup: &Setup) -> Result<Duration, CommandFailure> {
+        let place = PoolAndDevices {
             pool,
             devices: &setup.devices,
             pace: setup.pace,
             device_pace: setup.device_pace,
         };
-        let Ran { time, answer } = self.job.program.run(&place)?;
+        let workloads::TimedAnswer { time, answer } = self.job.program.run(&place)?;
         let want = self.job.program.expected();
         if answer == want {
             return Ok(time);
         }
-        let figures = |answer: workloads::Answer| {
+        let figures = |answer: workloads::RunAnswer| {
             let named = self.job.kind.figures.iter().zip(answer.0);
             let named = named.map(|(name, figure)| format!("{name} {figure}"));
             named.collect::<Vec<_>>().join(", ")
         };
-        Err(Failure::Run(format!(
+        Err(CommandFailure::Run(format!(
             "{} {} found {}, but the serial run {}",
             self.job.kind.name,
             self.job.program.input(),
@@ -116,16 +115,16 @@ impl Arena {
 }
 
 /// `roving run … --device`.
-pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let settings = Settings::parse(args)?;
+pub(crate) fn run(args: &RunArgs) -> Result<(), CommandFailure> {
+    let settings = DualSettings::parse(args)?;
     // Before the work, which may be long.
     let sink = Sink::open(args.json.as_deref())?;
     if let Some(path) = &args.trace {
         writable(path)?;
     }
-    let job = Job::parse(&args.workload, args.input.as_deref())?;
+    let job = DualJob::parse(&args.workload, args.input.as_deref())?;
     let title = format!("{} {}", job.kind.name, job.program.input());
-    let progress = Progress::new(title, 2 * settings.repeat);
+    let progress = RunsBar::new(title, 2 * settings.repeat);
     let (arena, serial_times) = Arena::new(job, settings.repeat.min(5));
     progress.step();
     let setup = Setup::new(&settings.wanted, &arena.load)?;
@@ -151,24 +150,24 @@ fn writable(path: &Path) -> Result<(), BadInput> {
 fn write_trace(
     path: &Path,
     arena: &Arena,
-    settings: &Settings,
+    settings: &DualSettings,
     setup: &Setup,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let pool = pool(settings.workers, settings.steal, false)?;
     setup.devices.trace(true);
     arena.run(&pool, setup)?;
     setup.devices.trace(false);
     let written = setup.devices.write_trace(path);
-    written.map_err(|error| Failure::Run(format!("the trace was not written: {error}")))
+    written.map_err(|error| CommandFailure::Run(format!("the trace was not written: {error}")))
 }
 
 fn measured(
     arena: &Arena,
-    settings: &Settings,
+    settings: &DualSettings,
     setup: &Setup,
     serial_times: &Times,
-    progress: &Progress,
-) -> Result<DualReport, Failure> {
+    progress: &RunsBar,
+) -> Result<DualReport, CommandFailure> {
     let workers = pool(settings.workers, settings.steal, false)?;
     let cold = (settings.repeat > 1)
         .then(|| arena.run(&workers, setup))
@@ -228,15 +227,15 @@ fn measured(
 /// One run with statistics of the workers and of the devices, after one to warm up.
 fn profiled(
     arena: &Arena,
-    settings: &Settings,
+    settings: &DualSettings,
     setup: &Setup,
-) -> Result<(Profile, Vec<DeviceLane>), Failure> {
+) -> Result<(WorkersProfile, Vec<DeviceLane>), CommandFailure> {
     let pool = pool(settings.workers, settings.steal, true)?;
     arena.run(&pool, setup)?;
     let before = setup.devices.profile();
     pool.reset_profile();
     arena.run(&pool, setup)?;
-    let profile = Profile::from(&pool.profile());
+    let profile = WorkersProfile::from(&pool.profile());
     let lanes = DeviceLane::between(&before, &setup.devices.profile());
     Ok((profile, lanes))
 }

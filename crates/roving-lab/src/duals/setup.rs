@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use roving_gpu::{Choice, Devices, DevicesBuilder, Failure as Fault, Simulated, Writes};
 
-use super::Program;
-use super::pace::Pace;
-use super::words::{Library, Side, Simulation, Source, Wanted};
-use crate::input::{BadInput, Failure};
+use super::DualProgram;
+use super::pace::WorkPace;
+use super::words::{DeviceSource, Library, SideWord, Simulation, Wanted};
+use crate::input::{BadInput, CommandFailure};
 
 /// The speed of one worker, by which a simulated device is measured.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
+pub(crate) struct WorkerSpeed {
     /// The work of all tasks.
     pub(crate) work: f64,
     /// How many tasks.
@@ -31,10 +31,10 @@ const SLACK: f64 = 4.0;
 /// wakes some ten microseconds late.
 const TASK_S: f64 = 1e-3;
 
-impl Load {
+impl WorkerSpeed {
     /// That of a program, after a serial run.
-    pub(crate) fn of(program: &dyn Program, serial_s: f64) -> Load {
-        Load {
+    pub(crate) fn of(program: &dyn DualProgram, serial_s: f64) -> WorkerSpeed {
+        WorkerSpeed {
             work: program.work(),
             tasks: program.tasks(),
             serial_s,
@@ -57,20 +57,20 @@ pub(crate) struct Setup {
     /// The devices.
     pub(crate) devices: Devices,
     /// How fast the CPU sides are said to be.
-    pub(crate) pace: Pace,
+    pub(crate) pace: WorkPace,
     /// How fast a simulated device is said to be.
-    pub(crate) device_pace: Pace,
+    pub(crate) device_pace: WorkPace,
     /// One line: which devices there are, or why there is none, and what to do.
     pub(crate) about: String,
 }
 
 /// Converts the choice in `--device` to the library's.
-fn choice(side: Side) -> Choice {
+fn choice(side: SideWord) -> Choice {
     match side {
-        Side::Auto => Choice::Auto,
-        Side::Cpu => Choice::Cpu,
-        Side::Gpu => Choice::Gpu,
-        Side::Split(share) => Choice::Split(share),
+        SideWord::Auto => Choice::Auto,
+        SideWord::Cpu => Choice::Cpu,
+        SideWord::Gpu => Choice::Gpu,
+        SideWord::Split(share) => Choice::Split(share),
     }
 }
 
@@ -86,21 +86,21 @@ fn why_none() -> &'static str {
 impl Setup {
     /// The devices that `wanted` names, for a program of this load. The times of those that are
     /// found are kept in the user's file; those of others are forgotten with them.
-    pub(crate) fn new(wanted: &Wanted, load: &Load) -> Result<Setup, Failure> {
+    pub(crate) fn new(wanted: &Wanted, load: &WorkerSpeed) -> Result<Setup, CommandFailure> {
         match wanted.source {
-            Source::None => Ok(Setup {
+            DeviceSource::None => Ok(Setup {
                 devices: Devices::none(),
-                pace: Pace::default(),
-                device_pace: Pace::default(),
+                pace: WorkPace::default(),
+                device_pace: WorkPace::default(),
                 about: "none, as --device none says".into(),
             }),
-            Source::Found => {
+            DeviceSource::Found => {
                 let builder = DevicesBuilder::discover();
                 let builder = builder.map_err(|error| BadInput::line(error.to_string()))?;
                 Setup::real(builder, wanted.side)
             }
-            Source::Only(library) => Setup::real(only(library)?, wanted.side),
-            Source::Simulated(simulation) => Setup::simulated(&simulation, wanted.side, load),
+            DeviceSource::Only(library) => Setup::real(only(library)?, wanted.side),
+            DeviceSource::Simulated(simulation) => Setup::simulated(&simulation, wanted.side, load),
         }
     }
 
@@ -112,7 +112,7 @@ impl Setup {
         self.devices.describe()
     }
 
-    fn real(builder: DevicesBuilder, side: Side) -> Result<Setup, Failure> {
+    fn real(builder: DevicesBuilder, side: SideWord) -> Result<Setup, CommandFailure> {
         let absent = builder.absent().join("; ");
         let devices = built(builder.choice(choice(side)))?;
         let about = match devices.names().join(", ") {
@@ -122,13 +122,17 @@ impl Setup {
         };
         Ok(Setup {
             devices,
-            pace: Pace::default(),
-            device_pace: Pace::default(),
+            pace: WorkPace::default(),
+            device_pace: WorkPace::default(),
             about,
         })
     }
 
-    fn simulated(simulation: &Simulation, side: Side, load: &Load) -> Result<Setup, Failure> {
+    fn simulated(
+        simulation: &Simulation,
+        side: SideWord,
+        load: &WorkerSpeed,
+    ) -> Result<Setup, CommandFailure> {
         let pace = load.pace(simulation.ratio);
         let speed = pace * simulation.ratio;
         let mut builder = Devices::builder().choice(choice(side));
@@ -150,8 +154,8 @@ impl Setup {
         };
         Ok(Setup {
             devices: built(builder)?,
-            pace: Pace::of(pace),
-            device_pace: Pace::of(speed),
+            pace: WorkPace::of(pace),
+            device_pace: WorkPace::of(speed),
             about: format!(
                 "{count}, simulated: {each}{} times as fast as a CPU side, which is made {slower:.0} times as slow as it is",
                 simulation.ratio
@@ -181,7 +185,7 @@ fn simulated(simulation: &Simulation, number: usize) -> Simulated {
 }
 
 /// The devices of one library.
-fn only(library: Library) -> Result<DevicesBuilder, Failure> {
+fn only(library: Library) -> Result<DevicesBuilder, CommandFailure> {
     let mut builder = Devices::builder();
     let devices = match library {
         Library::Wgpu => wgpu_devices(),
@@ -217,22 +221,22 @@ pub(crate) fn missing(library: Library) -> Option<String> {
 type Add = Box<dyn FnOnce(DevicesBuilder) -> DevicesBuilder>;
 
 #[cfg(feature = "wgpu")]
-fn wgpu_devices() -> Result<Vec<Add>, Failure> {
+fn wgpu_devices() -> Result<Vec<Add>, CommandFailure> {
     adders(roving_gpu::wgpu::found())
 }
 
 #[cfg(not(feature = "wgpu"))]
-fn wgpu_devices() -> Result<Vec<Add>, Failure> {
+fn wgpu_devices() -> Result<Vec<Add>, CommandFailure> {
     Ok(Vec::new())
 }
 
 #[cfg(feature = "cuda")]
-fn cuda_devices() -> Result<Vec<Add>, Failure> {
+fn cuda_devices() -> Result<Vec<Add>, CommandFailure> {
     adders(roving_gpu::cuda::found())
 }
 
 #[cfg(not(feature = "cuda"))]
-fn cuda_devices() -> Result<Vec<Add>, Failure> {
+fn cuda_devices() -> Result<Vec<Add>, CommandFailure> {
     Ok(Vec::new())
 }
 
@@ -240,19 +244,19 @@ fn cuda_devices() -> Result<Vec<Add>, Failure> {
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 fn adders<D: roving_gpu::backend::Backend>(
     found: Vec<Result<D, roving_gpu::DeviceError>>,
-) -> Result<Vec<Add>, Failure> {
+) -> Result<Vec<Add>, CommandFailure> {
     let there = found.into_iter().filter_map(|device| match device {
         Ok(device) => {
             let add: Add = Box::new(move |builder| builder.backend(device));
             Some(Ok(add))
         }
         Err(error) if error.cause() == roving_gpu::Cause::NoDevice => None,
-        Err(error) => Some(Err(Failure::Run(error.to_string()))),
+        Err(error) => Some(Err(CommandFailure::Run(error.to_string()))),
     });
     there.collect()
 }
 
-fn built(builder: DevicesBuilder) -> Result<Devices, Failure> {
+fn built(builder: DevicesBuilder) -> Result<Devices, CommandFailure> {
     let built = builder.build();
     built.map_err(|error| BadInput::line(error.to_string()).into())
 }

@@ -2,7 +2,7 @@
 
 use roving_gpu::{Arg, Buffer, Dual, Kernel, Kind};
 
-use super::Place;
+use super::PoolAndDevices;
 use super::kernels;
 use super::math::bodies::{self, Four};
 use super::math::dense;
@@ -65,7 +65,7 @@ enum Product {
 
 /// A product of square tiles.
 async fn product<T: TileTasks>(
-    place: &Place<'_>,
+    place: &PoolAndDevices<'_>,
     what: Product,
     side: usize,
     [a, b, c]: [&Buffer<T>; 3],
@@ -110,7 +110,7 @@ async fn product<T: TileTasks>(
 
 /// c += a · b for square tiles.
 pub(super) async fn multiply<T: TileTasks>(
-    place: &Place<'_>,
+    place: &PoolAndDevices<'_>,
     side: usize,
     a: &Buffer<T>,
     b: &Buffer<T>,
@@ -121,7 +121,7 @@ pub(super) async fn multiply<T: TileTasks>(
 
 /// c -= a · bᵀ for square tiles.
 pub(super) async fn subtract_transposed<T: TileTasks>(
-    place: &Place<'_>,
+    place: &PoolAndDevices<'_>,
     side: usize,
     a: &Buffer<T>,
     b: &Buffer<T>,
@@ -132,7 +132,7 @@ pub(super) async fn subtract_transposed<T: TileTasks>(
 
 /// The X with X · lᵀ = a takes the place of a, for square tiles.
 pub(super) async fn solve_transposed<T: TileTasks>(
-    place: &Place<'_>,
+    place: &PoolAndDevices<'_>,
     side: usize,
     l: &Buffer<T>,
     a: &Buffer<T>,
@@ -159,7 +159,7 @@ pub(super) async fn solve_transposed<T: TileTasks>(
 }
 
 /// The L with L · Lᵀ = a takes the place of a. It is small beside the rest, and on the CPU.
-pub(super) async fn factor<T: TileTasks>(place: &Place<'_>, side: usize, a: &Buffer<T>) {
+pub(super) async fn factor<T: TileTasks>(place: &PoolAndDevices<'_>, side: usize, a: &Buffer<T>) {
     let work = (side as f64).powi(3) / 3.0;
     Dual::new(T::FACTOR, &[side, side])
         .work(work)
@@ -180,7 +180,7 @@ static FILTER: Kind = Kind::new("filter");
 
 /// Adds what the bodies `from` do to the bodies `on` to their forces.
 pub(super) async fn attract(
-    place: &Place<'_>,
+    place: &PoolAndDevices<'_>,
     on: &Buffer<Four>,
     from: &Buffer<Four>,
     softening_squared: f32,
@@ -218,7 +218,7 @@ pub(super) async fn attract(
 /// The time of a step, from `bodies` to `next`; forces are zero again. Very little beside the
 /// forces, and on the CPU.
 pub(super) async fn advance(
-    place: &Place<'_>,
+    place: &PoolAndDevices<'_>,
     bodies: &Buffer<Four>,
     velocities: &Buffer<Four>,
     forces: &Buffer<Four>,
@@ -246,7 +246,7 @@ pub(super) async fn advance(
 
 /// The counts of a tile of the Mandelbrot set. How much work it is, nobody knows before.
 pub(super) async fn escapes(
-    place: &Place<'_>,
+    place: &PoolAndDevices<'_>,
     rectangle: Rectangle,
     most: u32,
     counts: &Buffer<u32>,
@@ -278,7 +278,11 @@ pub(super) async fn escapes(
 }
 
 /// A filtered picture.
-pub(super) async fn filter(place: &Place<'_>, what: Filter, pixels: Vec<u32>) -> Buffer<u32> {
+pub(super) async fn filter(
+    place: &PoolAndDevices<'_>,
+    what: Filter,
+    pixels: Vec<u32>,
+) -> Buffer<u32> {
     let (source, target) = (
         Buffer::from(pixels),
         Buffer::zeroed(what.width * what.height),

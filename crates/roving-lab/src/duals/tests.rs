@@ -164,7 +164,7 @@ fn inputs_are_read_as_they_are_written_and_others_named() {
         ("image-pipeline", "folder=no/such", "`no/such`"),
         ("sort", "1", "`sort`"),
     ] {
-        let line = Job::parse(name, Some(input)).err().unwrap().to_string();
+        let line = DualJob::parse(name, Some(input)).err().unwrap().to_string();
         assert!(line.contains(named) && !line.contains('\n'), "{line}");
     }
 }

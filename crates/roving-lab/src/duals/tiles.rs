@@ -3,7 +3,7 @@
 use roving_gpu::Buffer;
 
 use super::math::real::Real;
-use crate::workloads::Answer;
+use crate::workloads::RunAnswer;
 use crate::workloads::numbers::{Digest, Noise};
 
 /// A square matrix of `across` × `across` tiles, each `side` × `side` numbers by rows; tiles by
@@ -73,11 +73,11 @@ impl<T: Real> Tiles<T> {
     }
 
     /// A digest of the numbers.
-    pub(super) fn digest(&self) -> Answer {
+    pub(super) fn digest(&self) -> RunAnswer {
         let mut digest = Digest::default();
         let numbers = self.tiles.iter().flatten();
         numbers.for_each(|number| digest.word(number.wide().to_bits()));
-        Answer([digest.value(), 0, 0])
+        RunAnswer([digest.value(), 0, 0])
     }
 
     /// How many numbers are within `bound` of those of `other`, in the tiles that `counts` names.

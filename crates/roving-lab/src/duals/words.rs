@@ -5,7 +5,7 @@ use crate::input::{BadInput, number_in};
 
 /// Where devices come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) enum Source {
+pub(crate) enum DeviceSource {
     /// The devices that this binary was built for and this machine has.
     #[default]
     Found,
@@ -56,7 +56,7 @@ impl Simulation {
 
 /// On which side a task runs that has both.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) enum Side {
+pub(crate) enum SideWord {
     /// Where it is expected to end first.
     #[default]
     Auto,
@@ -72,9 +72,9 @@ pub(crate) enum Side {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Wanted {
     /// Which devices.
-    pub(crate) source: Source,
+    pub(crate) source: DeviceSource,
     /// Which side.
-    pub(crate) side: Side,
+    pub(crate) side: SideWord,
 }
 
 /// The allowed arguments, for the error.
@@ -90,18 +90,18 @@ impl Wanted {
         let first = words.next().unwrap_or_default();
         let mut wanted = Wanted::default();
         match first.split_once(':') {
-            None if first == "none" => wanted.source = Source::None,
+            None if first == "none" => wanted.source = DeviceSource::None,
             Some(("sim", ratio)) => {
                 let ratio = number(ratio, 0.01, 1000.0).ok_or_else(refuse)?;
                 let mut simulation = Simulation::new(ratio);
                 for word in words.by_ref() {
                     if !simulation.set(word)? {
-                        wanted.side = Side::parse(word).ok_or_else(refuse)?;
+                        wanted.side = SideWord::parse(word).ok_or_else(refuse)?;
                     }
                 }
-                wanted.source = Source::Simulated(simulation);
+                wanted.source = DeviceSource::Simulated(simulation);
             }
-            _ => wanted.side = Side::parse(first).ok_or_else(refuse)?,
+            _ => wanted.side = SideWord::parse(first).ok_or_else(refuse)?,
         }
         match words.next() {
             Some(_) => Err(refuse()),
@@ -112,29 +112,29 @@ impl Wanted {
     /// In the words that are read.
     pub(crate) fn text(&self) -> String {
         let side = match self.side {
-            Side::Auto => "auto".to_owned(),
-            Side::Cpu => "cpu".to_owned(),
-            Side::Gpu => "gpu".to_owned(),
-            Side::Split(share) => format!("split:{share}"),
+            SideWord::Auto => "auto".to_owned(),
+            SideWord::Cpu => "cpu".to_owned(),
+            SideWord::Gpu => "gpu".to_owned(),
+            SideWord::Split(share) => format!("split:{share}"),
         };
         match self.source {
-            Source::Found | Source::Only(_) => side,
-            Source::None => "none".to_owned(),
-            Source::Simulated(simulation) => simulation.text(&side),
+            DeviceSource::Found | DeviceSource::Only(_) => side,
+            DeviceSource::None => "none".to_owned(),
+            DeviceSource::Simulated(simulation) => simulation.text(&side),
         }
     }
 }
 
-impl Side {
-    fn parse(word: &str) -> Option<Side> {
+impl SideWord {
+    fn parse(word: &str) -> Option<SideWord> {
         match word.split_once(':') {
             None => match word {
-                "auto" => Some(Side::Auto),
-                "cpu" => Some(Side::Cpu),
-                "gpu" => Some(Side::Gpu),
+                "auto" => Some(SideWord::Auto),
+                "cpu" => Some(SideWord::Cpu),
+                "gpu" => Some(SideWord::Gpu),
                 _ => None,
             },
-            Some(("split", share)) => number(share, 0.0, 1.0).map(Side::Split),
+            Some(("split", share)) => number(share, 0.0, 1.0).map(SideWord::Split),
             Some(_) => None,
         }
     }
@@ -218,7 +218,8 @@ mod tests {
             let wanted = Wanted::parse(text).unwrap();
             assert_eq!(wanted.text(), text);
         }
-        let Source::Simulated(simulation) = Wanted::parse("sim:3,memory:2,rate:1").unwrap().source
+        let DeviceSource::Simulated(simulation) =
+            Wanted::parse("sim:3,memory:2,rate:1").unwrap().source
         else {
             panic!("it is simulated");
         };

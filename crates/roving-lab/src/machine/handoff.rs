@@ -17,9 +17,9 @@ const END: u64 = u64::MAX;
 /// A word on cache lines of its own.
 #[repr(align(256))]
 #[derive(Default)]
-struct Word(AtomicU64);
+struct PaddedWord(AtomicU64);
 
-impl Word {
+impl PaddedWord {
     fn wait_for(&self, wanted: u64) {
         self.wait_until(|value| value == wanted);
     }
@@ -48,7 +48,7 @@ impl Word {
 
 /// The time that a cache line takes from one core to the other.
 pub(crate) fn one_way() -> Duration {
-    let (ping, pong) = (Word::default(), Word::default());
+    let (ping, pong) = (PaddedWord::default(), PaddedWord::default());
     thread::scope(|scope| {
         scope.spawn(|| {
             for turn in 1..=TURNS {
@@ -70,7 +70,7 @@ pub(crate) fn one_way() -> Duration {
 
 /// The time of `repeats` pairs of `leaf`, one of each pair handed over by spinning.
 pub(crate) fn pairs(repeats: u64, leaf: impl Fn() + Sync) -> Duration {
-    let (order, done) = (Word::default(), Word::default());
+    let (order, done) = (PaddedWord::default(), PaddedWord::default());
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut last = 0;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use roving::policy::Amount;
 
-use super::work::Work;
-use crate::input::{BadInput, Failure, number_in};
+use super::work::ModelWork;
+use crate::input::{BadInput, CommandFailure, number_in};
 
 /// `roving model`. Values are strings here, so that their errors are ours.
 #[derive(Args, Debug, Default)]
@@ -88,9 +88,9 @@ pub(crate) const FIGURES: [(&str, Figure); 7] = [
 
 /// The arguments, checked.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct CheckedArgs {
     pub(crate) figures: Vec<Figure>,
-    pub(crate) work: Work,
+    pub(crate) work: ModelWork,
     pub(crate) workers: Vec<usize>,
     pub(crate) ranks: Option<Vec<usize>>,
     pub(crate) latencies_us: Vec<f64>,
@@ -112,8 +112,8 @@ pub(crate) const WORKERS_MAX: u64 = 1 << 22;
 pub(crate) const RETRY_OF_POLICIES: f64 = 0.0;
 pub(crate) const RETRY_OF_DRAIN: f64 = 10.0;
 
-impl Plan {
-    pub(crate) fn parse(args: &ModelArgs) -> Result<Plan, Failure> {
+impl CheckedArgs {
+    pub(crate) fn parse(args: &ModelArgs) -> Result<CheckedArgs, CommandFailure> {
         let mut figures = Vec::new();
         for word in &args.figures {
             let known = FIGURES.iter().find(|(name, _)| name == word);
@@ -154,9 +154,9 @@ impl Plan {
         let loaded = number("--loaded", &args.loaded, (0.0, 1.0), "take 0.05")?;
         let tasks = args.tasks.as_deref().unwrap_or("64");
         let seed = args.seed.as_deref().unwrap_or("1");
-        Ok(Plan {
+        Ok(CheckedArgs {
             figures,
-            work: Work::parse(args.work.as_deref().unwrap_or("uts:T3"))?,
+            work: ModelWork::parse(args.work.as_deref().unwrap_or("uts:T3"))?,
             workers,
             ranks,
             latencies_us,

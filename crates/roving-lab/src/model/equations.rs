@@ -2,11 +2,11 @@
 
 use roving_model::{MeanField, ModelError, Policy};
 
-use super::args::{Plan, RETRY_OF_DRAIN, RETRY_OF_POLICIES};
+use super::args::{CheckedArgs, RETRY_OF_DRAIN, RETRY_OF_POLICIES};
 use super::folder::Folder;
 use crate::csv::Csv;
 use crate::figures::figures;
-use crate::input::{BadInput, Failure};
+use crate::input::{BadInput, CommandFailure};
 use crate::out::show;
 use crate::plot::{self, Axes, Curve};
 
@@ -28,12 +28,12 @@ const POLICIES: [Policy; 6] = [
 /// Tasks drain that much faster than anybody would wait for.
 const SHOWN: f64 = 16.0;
 
-fn bad(error: ModelError) -> Failure {
+fn bad(error: ModelError) -> CommandFailure {
     BadInput::line(error.to_string()).into()
 }
 
 /// The steady state by policy and load.
-pub(super) fn policies(plan: &Plan, out: &Folder) -> Result<(), Failure> {
+pub(super) fn policies(plan: &CheckedArgs, out: &Folder) -> Result<(), CommandFailure> {
     let head = [
         "policy",
         "load",
@@ -91,7 +91,7 @@ pub(super) fn policies(plan: &Plan, out: &Folder) -> Result<(), Failure> {
 }
 
 /// Busy processors and prospective victims while an uneven load drains.
-pub(super) fn drain(plan: &Plan, out: &Folder) -> Result<(), Failure> {
+pub(super) fn drain(plan: &CheckedArgs, out: &Folder) -> Result<(), CommandFailure> {
     let retry = plan.retry.unwrap_or(RETRY_OF_DRAIN);
     let (loaded, tasks) = (plan.loaded, plan.tasks);
     let mut csv = Csv::new(&["policy", "time", "busy", "victims", "tasks"]);
@@ -164,7 +164,7 @@ fn drained(what: &str, y: &str, curves: &[Curve]) -> Result<String, String> {
 }
 
 /// At which loads the policies change places.
-pub(super) fn loads(plan: &Plan, out: &Folder) -> Result<(), Failure> {
+pub(super) fn loads(plan: &CheckedArgs, out: &Folder) -> Result<(), CommandFailure> {
     let retry = plan.retry.unwrap_or(RETRY_OF_POLICIES);
     let loads: Vec<f64> = match plan.loads[..] {
         [load] => vec![load],

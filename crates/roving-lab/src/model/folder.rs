@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::csv::Csv;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::out::{show, write};
 
 /// The folder that files go to.
@@ -16,14 +16,15 @@ impl Folder {
         name: &str,
         csv: &Csv,
         plots: &[(&str, Result<String, String>)],
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandFailure> {
         let mut written = vec![self.0.join(format!("model-{name}.csv"))];
         write(&written[0], &csv.text())?;
         for (ending, plot) in plots {
             let path = self.0.join(format!("model-{name}{ending}.svg"));
             write(
                 &path,
-                plot.as_ref().map_err(|why| Failure::Run(why.clone()))?,
+                plot.as_ref()
+                    .map_err(|why| CommandFailure::Run(why.clone()))?,
             )?;
             written.push(path);
         }

@@ -15,9 +15,9 @@ use std::path::PathBuf;
 use roving_model::Costs;
 
 pub(crate) use args::ModelArgs;
-use args::{Figure, Plan};
+use args::{CheckedArgs, Figure};
 
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::out::{make_directory, show};
 use folder::Folder;
 
@@ -25,8 +25,8 @@ use folder::Folder;
 pub(crate) const OUT: &str = "roving-results";
 
 /// `roving model`.
-pub(crate) fn run(args: &ModelArgs) -> Result<(), Failure> {
-    let mut plan = Plan::parse(args)?;
+pub(crate) fn run(args: &ModelArgs) -> Result<(), CommandFailure> {
+    let mut plan = CheckedArgs::parse(args)?;
     if let Some(path) = &args.record {
         plan.work.calibrate(&Costs::default(), plan.grain_ns)?;
         plan.work.record(path)?;
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &ModelArgs) -> Result<(), Failure> {
 }
 
 /// Describes the simulated work and machine, in one line each.
-fn described(costs: &Costs, plan: &Plan) -> String {
+fn described(costs: &Costs, plan: &CheckedArgs) -> String {
     let Costs {
         join,
         claim,

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use roving::Pool;
 use roving_model::{ByDistance, Costs};
 
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::machine::handoff;
 use crate::measure;
 use crate::settings::cores;
 use crate::tasks::Form;
-use crate::workloads::Job;
+use crate::workloads::WorkloadJob;
 
 /// How often each probe is made.
 const TRIES: usize = 41;
@@ -36,8 +36,12 @@ fn quartile(mut times_ns: Vec<f64>) -> f64 {
 }
 
 /// The least time of some serial runs of a job, in ns, and the items that it had.
-pub(crate) fn serial_ns(workload: &str, input: &str, runs: usize) -> Result<(f64, u64), Failure> {
-    let mut job = Job::parse(workload, Some(input))?;
+pub(crate) fn serial_ns(
+    workload: &str,
+    input: &str,
+    runs: usize,
+) -> Result<(f64, u64), CommandFailure> {
+    let mut job = WorkloadJob::parse(workload, Some(input))?;
     let (_, answer) = measure::rehearse(&mut job)?;
     let mut least = f64::INFINITY;
     for _ in 0..runs {
@@ -47,8 +51,12 @@ pub(crate) fn serial_ns(workload: &str, input: &str, runs: usize) -> Result<(f64
 }
 
 /// The time on a pool with one worker.
-pub(crate) fn one_worker_ns(workload: &str, input: &str, runs: usize) -> Result<f64, Failure> {
-    let mut job = Job::parse(workload, Some(input))?;
+pub(crate) fn one_worker_ns(
+    workload: &str,
+    input: &str,
+    runs: usize,
+) -> Result<f64, CommandFailure> {
+    let mut job = WorkloadJob::parse(workload, Some(input))?;
     let pool = pool(1, job.stack_bytes())?;
     let mut least = f64::INFINITY;
     for _ in 0..=runs {
@@ -58,17 +66,17 @@ pub(crate) fn one_worker_ns(workload: &str, input: &str, runs: usize) -> Result<
     Ok(least)
 }
 
-fn pool(workers: usize, stack_bytes: usize) -> Result<Pool, Failure> {
+fn pool(workers: usize, stack_bytes: usize) -> Result<Pool, CommandFailure> {
     let builder = Pool::builder().workers(workers).stack_size(stack_bytes);
     builder
         .build()
-        .map_err(|error| Failure::Run(format!("no pool of {workers}: {error}")))
+        .map_err(|error| CommandFailure::Run(format!("no pool of {workers}: {error}")))
 }
 
 /// All costs. Those that need two cores keep their default on a machine with one, where the second
 /// worker never came, and where other programs leave so little of the cores that no probe can be
 /// true, which is then said.
-pub(crate) fn costs() -> Result<Costs, Failure> {
+pub(crate) fn costs() -> Result<Costs, CommandFailure> {
     let mut costs = Costs::default();
     let (serial, calls) = serial_ns("fib", "24", 5)?;
     let joined = one_worker_ns("fib", "24", 5)?;

@@ -5,14 +5,14 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A bar over simulated tasks, with the time that is left. On a terminal only.
-pub(super) struct Progress {
+pub(super) struct SimulationBar {
     bar: ProgressBar,
     done: u64,
 }
 
-impl Progress {
+impl SimulationBar {
     /// Over `runs` simulations of the same work.
-    pub(super) fn new(title: &str, runs: usize) -> Progress {
+    pub(super) fn new(title: &str, runs: usize) -> SimulationBar {
         let bar =
             ProgressBar::with_draw_target(Some(runs as u64 * 1000), ProgressDrawTarget::stderr());
         let style =
@@ -20,7 +20,7 @@ impl Progress {
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_message(title.to_owned());
         bar.enable_steady_tick(Duration::from_secs(1));
-        Progress { bar, done: 0 }
+        SimulationBar { bar, done: 0 }
     }
 
     /// `part` of the present simulation is done.
@@ -36,7 +36,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for SimulationBar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

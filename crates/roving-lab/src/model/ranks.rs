@@ -2,12 +2,12 @@
 
 use roving_model::{MessageCosts, Ranks, RanksOutcome};
 
-use super::args::Plan;
+use super::args::CheckedArgs;
 use super::folder::Folder;
-use super::progress::Progress;
+use super::progress::SimulationBar;
 use crate::csv::Csv;
 use crate::figures::figures;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::out::show;
 use crate::plot::{self, Axes, Curve};
 
@@ -25,46 +25,46 @@ const EACH: u64 = 64;
 
 /// How ranks find tasks, the way of `roving-dist` first: how many they ask at random, and how far
 /// their lifelines go.
-pub(crate) struct Graph {
+pub(crate) struct LifelineGraph {
     pub(crate) name: &'static str,
     attempts: usize,
     base: usize,
 }
 
-pub(crate) const GRAPHS: [Graph; 6] = [
-    Graph {
+pub(crate) const GRAPHS: [LifelineGraph; 6] = [
+    LifelineGraph {
         name: "2 at random, lifelines 1, 2, 4, …",
         attempts: 2,
         base: 2,
     },
-    Graph {
+    LifelineGraph {
         name: "none at random, lifelines 1, 2, 4, …",
         attempts: 0,
         base: 2,
     },
-    Graph {
+    LifelineGraph {
         name: "8 at random, lifelines 1, 2, 4, …",
         attempts: 8,
         base: 2,
     },
-    Graph {
+    LifelineGraph {
         name: "2 at random, lifelines 1, 4, 16, …",
         attempts: 2,
         base: 4,
     },
-    Graph {
+    LifelineGraph {
         name: "2 at random, lifelines 1, 32, 1024, …",
         attempts: 2,
         base: 32,
     },
-    Graph {
+    LifelineGraph {
         name: "2 at random, a ring",
         attempts: 2,
         base: usize::MAX,
     },
 ];
 
-impl Graph {
+impl LifelineGraph {
     pub(crate) fn ranks(&self, count: usize, latency_ns: f64) -> Ranks {
         let costs = MessageCosts {
             latency_ns,
@@ -104,7 +104,7 @@ pub(crate) fn simulate(
     node_ns: f64,
     ranks: &Ranks,
     count: usize,
-) -> Result<RanksOutcome, Failure> {
+) -> Result<RanksOutcome, CommandFailure> {
     let depth = depth(EACH * count as u64);
     let roots = (0..ROOTS).map(|root| (hash(seed ^ (root << 32)), depth));
     let outcome = ranks.run(roots, |(node, depth): Node, tasks| {
@@ -114,7 +114,7 @@ pub(crate) fn simulate(
         }
         node_ns
     });
-    outcome.map_err(|error| Failure::Run(error.to_string()))
+    outcome.map_err(|error| CommandFailure::Run(error.to_string()))
 }
 
 /// The columns of the file, and the width of those that the table has, too.
@@ -148,7 +148,7 @@ fn line(cells: impl Iterator<Item = String>) -> String {
 }
 
 /// The cells of the columns.
-fn cells(graph: &Graph, latency_us: f64, outcome: &RanksOutcome) -> Vec<String> {
+fn cells(graph: &LifelineGraph, latency_us: f64, outcome: &RanksOutcome) -> Vec<String> {
     let ms = |ns: f64| figures(ns / 1e6);
     let messages = outcome.messages;
     let counts = [
@@ -178,7 +178,7 @@ fn cells(graph: &Graph, latency_us: f64, outcome: &RanksOutcome) -> Vec<String> 
 }
 
 /// The efficiency of a bag by number of ranks, graph of lifelines and network.
-pub(super) fn ranks(plan: &Plan, out: &Folder) -> Result<(), Failure> {
+pub(super) fn ranks(plan: &CheckedArgs, out: &Folder) -> Result<(), CommandFailure> {
     let counts = plan.ranks.as_deref().unwrap_or(&RANKS);
     let node_ns = plan.grain_ns.unwrap_or(NODE_NS);
     let names = COLUMNS.map(|(name, _)| name);
@@ -190,7 +190,7 @@ pub(super) fn ranks(plan: &Plan, out: &Folder) -> Result<(), Failure> {
     let mut text = title + &line(names.iter().map(ToString::to_string));
     let mut curves = Vec::new();
     let runs = GRAPHS.len() * plan.latencies_us.len() * counts.len();
-    let mut progress = Progress::new("ranks", runs);
+    let mut progress = SimulationBar::new("ranks", runs);
     for graph in &GRAPHS {
         for &latency_us in &plan.latencies_us {
             let mut points = Vec::new();

@@ -3,14 +3,14 @@
 use roving::policy::Amount;
 use roving_model::{Costs, Outcome, Runtime};
 
-use super::args::Plan;
+use super::args::CheckedArgs;
 use super::equations::crossings;
 use super::folder::Folder;
-use super::progress::Progress;
-use super::work::Work;
+use super::progress::SimulationBar;
+use super::work::ModelWork;
 use crate::csv::Csv;
 use crate::figures::figures;
-use crate::input::{Failure, grouped};
+use crate::input::{CommandFailure, grouped};
 use crate::out::show;
 use crate::plot::{self, Axes, Curve};
 
@@ -22,24 +22,29 @@ const POOL: usize = 1000;
 
 /// Simulations of one work, one after the other, with progress.
 struct Runs<'a> {
-    plan: &'a Plan,
+    plan: &'a CheckedArgs,
     costs: &'a Costs,
-    progress: Progress,
+    progress: SimulationBar,
     /// Tasks of the work, once it was run.
     tasks: Option<u64>,
 }
 
 impl<'a> Runs<'a> {
-    fn new(plan: &'a Plan, costs: &'a Costs, title: &str, runs: usize) -> Runs<'a> {
+    fn new(plan: &'a CheckedArgs, costs: &'a Costs, title: &str, runs: usize) -> Runs<'a> {
         Runs {
             plan,
             costs,
-            progress: Progress::new(title, runs),
+            progress: SimulationBar::new(title, runs),
             tasks: None,
         }
     }
 
-    fn run(&mut self, work: &Work, workers: usize, amount: Amount) -> Result<Outcome, Failure> {
+    fn run(
+        &mut self,
+        work: &ModelWork,
+        workers: usize,
+        amount: Amount,
+    ) -> Result<Outcome, CommandFailure> {
         let pool = Runtime::new(workers)
             .amount(amount)
             .costs(*self.costs)
@@ -57,7 +62,7 @@ impl<'a> Runs<'a> {
 }
 
 /// The size of the pool in figures that show one.
-fn pool_size(plan: &Plan) -> usize {
+fn pool_size(plan: &CheckedArgs) -> usize {
     let fits = plan
         .workers
         .iter()
@@ -67,7 +72,7 @@ fn pool_size(plan: &Plan) -> usize {
 }
 
 /// Busy workers and prospective victims over time, by amount.
-pub(super) fn busy(plan: &Plan, costs: &Costs, out: &Folder) -> Result<(), Failure> {
+pub(super) fn busy(plan: &CheckedArgs, costs: &Costs, out: &Folder) -> Result<(), CommandFailure> {
     let workers = pool_size(plan);
     let mut csv = Csv::new(&["steal", "workers", "time_us", "busy", "victims"]);
     let (mut busy, mut victims) = (Vec::new(), Vec::new());
@@ -136,7 +141,11 @@ pub(super) fn busy(plan: &Plan, costs: &Costs, out: &Folder) -> Result<(), Failu
 }
 
 /// Predicted speed-up by number of workers and amount.
-pub(super) fn speedup(plan: &Plan, costs: &Costs, out: &Folder) -> Result<(), Failure> {
+pub(super) fn speedup(
+    plan: &CheckedArgs,
+    costs: &Costs,
+    out: &Folder,
+) -> Result<(), CommandFailure> {
     let head = [
         "steal", "workers", "time_us", "speedup", "busy", "steals", "parks", "events",
     ];
@@ -201,7 +210,11 @@ pub(super) fn speedup(plan: &Plan, costs: &Costs, out: &Folder) -> Result<(), Fa
 }
 
 /// At which lengths of a node the amounts change places.
-pub(super) fn crossing(plan: &mut Plan, costs: &Costs, out: &Folder) -> Result<(), Failure> {
+pub(super) fn crossing(
+    plan: &mut CheckedArgs,
+    costs: &Costs,
+    out: &Folder,
+) -> Result<(), CommandFailure> {
     if plan.work.is_recorded() {
         return show(format_args!(
             "where amounts cross by the length of a node is not drawn for a recorded tree\n"
@@ -256,7 +269,7 @@ pub(super) fn crossing(plan: &mut Plan, costs: &Costs, out: &Folder) -> Result<(
 }
 
 /// The table of speed-ups by the length of a unit, and where the amounts change places.
-fn by_grain(plan: &Plan, workers: usize, lines: &[(Amount, Vec<(f64, f64)>)]) -> String {
+fn by_grain(plan: &CheckedArgs, workers: usize, lines: &[(Amount, Vec<(f64, f64)>)]) -> String {
     let mut text = format!(
         "{} on {} simulated workers: speed-up by the length of a {}\n{:<10}",
         plan.work.name,

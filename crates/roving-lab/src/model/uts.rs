@@ -7,11 +7,13 @@ use roving_model::{Recorder, Step, Then, Tree as TaskTree};
 
 #[cfg(target_arch = "x86_64")]
 use crate::workloads::uts::ShaNi;
-use crate::workloads::uts::{Hash, Node, Params, Place, Portable, State, TOGETHER, Tree};
+use crate::workloads::uts::{
+    CompiledTree, DigestSink, Hash, NodeDigest, Params, Portable, TOGETHER, UtsNode,
+};
 
 /// One tree, and what a node takes.
 pub(crate) struct UtsTree<H> {
-    tree: Tree,
+    tree: CompiledTree,
     hash: H,
     node_ns: f64,
 }
@@ -22,14 +24,14 @@ pub(crate) enum UtsTask {
     Root,
     /// The children `first .. last` of a node with that digest, at `height`, and all below them.
     Siblings {
-        parent: State,
+        parent: NodeDigest,
         first: u32,
         last: u32,
         height: u32,
     },
     /// All below those of the children from `first` on that are in `mask`: they have children.
     Inner {
-        parent: State,
+        parent: NodeDigest,
         first: u32,
         mask: u8,
         height: u32,
@@ -39,27 +41,27 @@ pub(crate) enum UtsTask {
 impl<H: Hash> UtsTree<H> {
     pub(crate) fn new(params: Params, hash: H, node_ns: f64) -> UtsTree<H> {
         UtsTree {
-            tree: Tree::new(params),
+            tree: CompiledTree::new(params),
             hash,
             node_ns,
         }
     }
 
-    fn root_node(&self) -> Node {
-        let state = State::root(self.tree.params.r);
+    fn root_node(&self) -> UtsNode {
+        let state = NodeDigest::root(self.tree.params.r);
         let children = self.tree.children_of_root(state.rand());
-        Node { state, children }
+        UtsNode { state, children }
     }
 
     /// The children from `first` on, as many as there is room for.
-    fn children(&self, parent: &State, first: u32, nodes: &mut [Node], height: u32) {
+    fn children(&self, parent: &NodeDigest, first: u32, nodes: &mut [UtsNode], height: u32) {
         self.hash.children(parent, first, nodes);
         for node in nodes {
             node.children = self.tree.children(height, node.state.rand());
         }
     }
 
-    fn below(&self, node: &Node, height: u32) -> UtsTask {
+    fn below(&self, node: &UtsNode, height: u32) -> UtsTask {
         UtsTask::Siblings {
             parent: node.state,
             first: 0,
@@ -69,8 +71,8 @@ impl<H: Hash> UtsTree<H> {
     }
 
     /// Looks at up to [`TOGETHER`] siblings.
-    fn look(&self, parent: State, (first, last): (u32, u32), height: u32) -> Step<UtsTask> {
-        let mut nodes = [Node::default(); TOGETHER];
+    fn look(&self, parent: NodeDigest, (first, last): (u32, u32), height: u32) -> Step<UtsTask> {
+        let mut nodes = [UtsNode::default(); TOGETHER];
         let count = (last - first) as usize;
         self.children(&parent, first, &mut nodes[..count], height);
         let ns = self.node_ns * count as f64;
@@ -100,11 +102,11 @@ impl<H: Hash> UtsTree<H> {
     /// `node` is the first of those in `mask`.
     fn inner(
         &self,
-        parent: State,
+        parent: NodeDigest,
         first: u32,
         mask: u8,
         height: u32,
-        node: &Node,
+        node: &UtsNode,
     ) -> Step<UtsTask> {
         let others = mask & (mask - 1);
         let below = self.below(node, height);
@@ -137,7 +139,7 @@ impl<H: Hash> UtsTree<H> {
                 open.pop();
                 continue;
             }
-            let mut child = [Node::default()];
+            let mut child = [UtsNode::default()];
             self.children(&node.state, *next, &mut child, *height);
             *next += 1;
             let height = *height;
@@ -203,7 +205,7 @@ impl<H: Hash> TaskTree for UtsTree<H> {
                 mask,
                 height,
             } => {
-                let mut node = [Node::default()];
+                let mut node = [UtsNode::default()];
                 self.children(&parent, first + mask.trailing_zeros(), &mut node, height);
                 self.inner(parent, first, mask, height, &node[0])
             }
@@ -230,7 +232,7 @@ impl AnyHash {
 }
 
 impl Hash for AnyHash {
-    fn children<N: Place>(self, parent: &State, first: u32, children: &mut [N]) {
+    fn children<N: DigestSink>(self, parent: &NodeDigest, first: u32, children: &mut [N]) {
         match self {
             AnyHash::Portable(hash) => hash.children(parent, first, children),
             #[cfg(target_arch = "x86_64")]

@@ -4,14 +4,14 @@
 use roving_flow::{In, Network, Out};
 
 use super::builder::Builder;
-use super::found::Found;
+use super::found::FoundAnswer;
 use super::params::{Param, read, require_processes};
-use super::{Entry, Program};
-use crate::input::{BadInput, Failure};
-use crate::workloads::{Answer, Kind};
+use super::{NetworkEntry, NetworkProgram};
+use crate::input::{BadInput, CommandFailure};
+use crate::workloads::{RunAnswer, WorkloadKind};
 
-pub(super) const ENTRY: Entry = Entry {
-    kind: Kind {
+pub(super) const ENTRY: NetworkEntry = NetworkEntry {
+    kind: WorkloadKind {
         name: "chain",
         about: "very many processes in a row, and a few tokens through all of them",
         inputs: &[
@@ -23,25 +23,25 @@ pub(super) const ENTRY: Entry = Entry {
         figures: &["sum", "tokens"],
         serial: "one loop over an array of counters a token",
     },
-    parse: |input| Ok(Box::new(Chain::parse(input)?)),
+    parse: |input| Ok(Box::new(ProcessChain::parse(input)?)),
 };
 
 /// How many processes in a row, and how many tokens.
 #[derive(Debug)]
-pub(crate) struct Chain {
+pub(crate) struct ProcessChain {
     processes: u64,
     tokens: u64,
     capacity: u64,
-    found: Found,
+    found: FoundAnswer,
 }
 
-impl Chain {
-    pub(crate) fn parse(input: &str) -> Result<Chain, BadInput> {
-        let mut chain = Chain {
+impl ProcessChain {
+    pub(crate) fn parse(input: &str) -> Result<ProcessChain, BadInput> {
+        let mut chain = ProcessChain {
             processes: 1_000_000,
             tokens: 1,
             capacity: 1,
-            found: Found::default(),
+            found: FoundAnswer::default(),
         };
         let params = &mut [
             Param::new("processes", 1..=4_000_000_000, &mut chain.processes),
@@ -83,7 +83,7 @@ impl Chain {
         }
         network.first_movable("last", held, (0, 0), move |(sum, count), mut input| {
             // Counts when there are no more.
-            self.found.set(Answer([sum, count, 0]), None);
+            self.found.set(RunAnswer([sum, count, 0]), None);
             async move {
                 let token: u64 = input.recv().await?;
                 Some(((sum + token, count + 1), input))
@@ -107,9 +107,9 @@ async fn link_one((mut input, mut out): (In<u64>, Out<u64>)) -> Option<((), (In<
     Some(((), (input, out)))
 }
 
-impl Program for Chain {
+impl NetworkProgram for ProcessChain {
     fn input(&self) -> String {
-        let Chain {
+        let ProcessChain {
             processes,
             tokens,
             capacity,
@@ -122,30 +122,30 @@ impl Program for Chain {
         self.weave_in(network);
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> RunAnswer {
         self.found.answer()
     }
 
-    fn serial(&self) -> Result<Answer, Failure> {
+    fn serial(&self) -> Result<RunAnswer, CommandFailure> {
         let mut counts = vec![0u64; self.processes as usize];
         let mut sum = 0;
         for token in 0..self.tokens {
             counts.iter_mut().for_each(|count| *count += 1);
             sum += counts.iter().sum::<u64>() / (token + 1) + token;
         }
-        Ok(Answer([sum, self.tokens, 0]))
+        Ok(RunAnswer([sum, self.tokens, 0]))
     }
 
-    fn expected(&self) -> Option<Answer> {
+    fn expected(&self) -> Option<RunAnswer> {
         let first = self.tokens * (self.tokens - 1) / 2;
-        Some(Answer([
+        Some(RunAnswer([
             first + self.tokens * self.processes,
             self.tokens,
             0,
         ]))
     }
 
-    fn items(&self, _: &Answer) -> u64 {
+    fn items(&self, _: &RunAnswer) -> u64 {
         self.processes
     }
 }
@@ -156,13 +156,18 @@ mod tests {
 
     #[test]
     fn inputs_are_read_back_and_the_loop_gives_what_is_expected() {
-        let chain = Chain::parse("7,tokens=3,capacity=2").unwrap();
-        assert_eq!(chain.input(), Chain::parse(&chain.input()).unwrap().input());
-        assert_eq!(chain.serial().unwrap(), Answer([3 + 21, 3, 0]));
+        let chain = ProcessChain::parse("7,tokens=3,capacity=2").unwrap();
+        assert_eq!(
+            chain.input(),
+            ProcessChain::parse(&chain.input()).unwrap().input()
+        );
+        assert_eq!(chain.serial().unwrap(), RunAnswer([3 + 21, 3, 0]));
         assert_eq!(chain.expected(), Some(chain.serial().unwrap()));
-        assert!(Chain::parse("0").is_err());
+        assert!(ProcessChain::parse("0").is_err());
         if cfg!(target_os = "linux") {
-            let line = Chain::parse("processes=4e9").unwrap_err().to_string();
+            let line = ProcessChain::parse("processes=4e9")
+                .unwrap_err()
+                .to_string();
             assert!(
                 line.contains("MiB") && line.contains("take chain 1e6"),
                 "{line}"

@@ -3,20 +3,20 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::workloads::Answer;
+use crate::workloads::RunAnswer;
 
 /// The answer and, where a process measured it, the time.
 #[derive(Debug, Default)]
-pub(super) struct Found(Mutex<(Answer, Option<Duration>)>);
+pub(super) struct FoundAnswer(Mutex<(RunAnswer, Option<Duration>)>);
 
-impl Found {
+impl FoundAnswer {
     /// A run begins: what the last one left is gone.
     pub(super) fn clear(&self) {
-        self.set(Answer::default(), None);
+        self.set(RunAnswer::default(), None);
     }
 
     /// The run found this.
-    pub(super) fn set(&self, answer: Answer, span: Option<Duration>) {
+    pub(super) fn set(&self, answer: RunAnswer, span: Option<Duration>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (answer, span);
     }
 
@@ -29,7 +29,7 @@ impl Found {
     }
 
     /// The answer.
-    pub(super) fn answer(&self) -> Answer {
+    pub(super) fn answer(&self) -> RunAnswer {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).0
     }
 

@@ -10,15 +10,15 @@
 use roving_flow::{In, Network, Out};
 
 use super::builder::Builder;
-use super::found::Found;
+use super::found::FoundAnswer;
 use super::params::{Param, read};
 use super::work::{mixed, share, turns_in, work};
-use super::{Entry, Program};
-use crate::input::{BadInput, Failure};
-use crate::workloads::{Answer, Kind};
+use super::{NetworkEntry, NetworkProgram};
+use crate::input::{BadInput, CommandFailure};
+use crate::workloads::{RunAnswer, WorkloadKind};
 
-pub(super) const ENTRY: Entry = Entry {
-    kind: Kind {
+pub(super) const ENTRY: NetworkEntry = NetworkEntry {
+    kind: WorkloadKind {
         name: "h264",
         about: "the blocks of an H.264 encoder with artificial work; little of it is parallel",
         inputs: &[
@@ -38,7 +38,7 @@ pub(super) const ENTRY: Entry = Entry {
 };
 
 /// A block of the encoder.
-struct Block {
+struct EncoderBlock {
     name: &'static str,
     /// Its part of the work of a frame.
     permille: u64,
@@ -46,8 +46,8 @@ struct Block {
     divided: bool,
 }
 
-const fn block(name: &'static str, permille: u64, divided: bool) -> Block {
-    Block {
+const fn block(name: &'static str, permille: u64, divided: bool) -> EncoderBlock {
+    EncoderBlock {
         name,
         permille,
         divided,
@@ -55,7 +55,7 @@ const fn block(name: &'static str, permille: u64, divided: bool) -> Block {
 }
 
 /// In an order in which one frame can be encoded. The first is the source, the last is the sink.
-const BLOCKS: [Block; 15] = [
+const BLOCKS: [EncoderBlock; 15] = [
     block("frame", 0, false),
     block("ME", 380, true),
     block("MC", 130, true),
@@ -109,7 +109,7 @@ pub(crate) struct H264 {
     frame_us: u64,
     /// Of one frame.
     pub(crate) turns: u64,
-    found: Found,
+    found: FoundAnswer,
 }
 
 impl H264 {
@@ -119,7 +119,7 @@ impl H264 {
             frames: 50,
             frame_us: 10_000,
             turns: 0,
-            found: Found::default(),
+            found: FoundAnswer::default(),
         };
         let params = &mut [
             Param::new("processes", 1..=100_000, &mut h264.processes),
@@ -132,7 +132,7 @@ impl H264 {
     }
 
     /// The turns of a block for one frame.
-    fn turns_of(&self, block: &Block) -> u64 {
+    fn turns_of(&self, block: &EncoderBlock) -> u64 {
         self.turns * block.permille / 1000
     }
 }
@@ -183,7 +183,7 @@ async fn single(turns: u64, inputs: Vec<In<u64>>, delays: Vec<bool>, mut outs: V
 impl H264 {
     /// Makes the processes of a divided block: one that divides, many that work, one that puts
     /// together.
-    fn divided<'env>(&self, network: &mut impl Builder<'env>, block: &Block, ends: Ends) {
+    fn divided<'env>(&self, network: &mut impl Builder<'env>, block: &EncoderBlock, ends: Ends) {
         let (name, turns) = (block.name, self.turns_of(block));
         let (inputs, delays, outs) = ends;
         let processes = self.processes as usize;
@@ -271,13 +271,13 @@ impl H264 {
                     frames += 1;
                     sum = mixed(sum, word);
                 }
-                self.found.set(Answer([frames, sum, 0]), None);
+                self.found.set(RunAnswer([frames, sum, 0]), None);
             },
         );
     }
 }
 
-impl Program for H264 {
+impl NetworkProgram for H264 {
     fn input(&self) -> String {
         let H264 {
             processes,
@@ -292,11 +292,11 @@ impl Program for H264 {
         self.weave_in(network);
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> RunAnswer {
         self.found.answer()
     }
 
-    fn serial(&self) -> Result<Answer, Failure> {
+    fn serial(&self) -> Result<RunAnswer, CommandFailure> {
         let processes = self.processes as usize;
         let (mut words, mut sum) = ([0u64; BLOCKS.len()], 0);
         for frame in 0..self.frames {
@@ -319,10 +319,10 @@ impl Program for H264 {
             }
             sum = mixed(sum, words[LAST.0]);
         }
-        Ok(Answer([self.frames, sum, 0]))
+        Ok(RunAnswer([self.frames, sum, 0]))
     }
 
-    fn items(&self, _: &Answer) -> u64 {
+    fn items(&self, _: &RunAnswer) -> u64 {
         self.frames
     }
 }

@@ -11,16 +11,16 @@ use roving_flow::{In, Network, Out};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::builder::Builder;
-use super::found::Found;
+use super::found::FoundAnswer;
 use super::params::{Param, read};
-use super::{Entry, Program};
-use crate::input::{BadInput, Failure};
+use super::{NetworkEntry, NetworkProgram};
+use crate::input::{BadInput, CommandFailure};
 use crate::memory;
 use crate::workloads::numbers::{Digest, Noise};
-use crate::workloads::{Answer, Kind};
+use crate::workloads::{RunAnswer, WorkloadKind};
 
-pub(super) const ENTRY: Entry = Entry {
-    kind: Kind {
+pub(super) const ENTRY: NetworkEntry = NetworkEntry {
+    kind: WorkloadKind {
         name: "kmeans",
         about: "k-means clustering on MapReduce: every mapper has a channel to every reducer",
         inputs: &[
@@ -61,7 +61,7 @@ pub(crate) struct Kmeans {
     clusters: u64,
     processes: u64,
     cloud: Vec<Point>,
-    found: Found,
+    found: FoundAnswer,
 }
 
 impl Kmeans {
@@ -78,7 +78,7 @@ impl Kmeans {
             clusters: 120,
             processes: 128,
             cloud: Vec::new(),
-            found: Found::default(),
+            found: FoundAnswer::default(),
         };
         let params = &mut [
             Param::new("rounds", 1..=1_000_000, &mut kmeans.rounds),
@@ -274,13 +274,13 @@ impl Rounds {
         still || self.done == most
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> RunAnswer {
         let mut digest = Digest::default();
         let Centres { x, y, z } = &self.centres;
         for place in x.iter().chain(y).chain(z) {
             digest.word(*place as u64);
         }
-        Answer([self.done, self.cost, digest.value()])
+        RunAnswer([self.done, self.cost, digest.value()])
     }
 }
 
@@ -351,7 +351,7 @@ async fn lead(
     Some((rounds, (mappers, reducers)))
 }
 
-impl Program for Kmeans {
+impl NetworkProgram for Kmeans {
     fn input(&self) -> String {
         let Kmeans {
             rounds,
@@ -363,7 +363,7 @@ impl Program for Kmeans {
         format!("rounds={rounds},points={points},clusters={clusters},processes={processes}")
     }
 
-    fn prepare(&mut self) -> Result<(), Failure> {
+    fn prepare(&mut self) -> Result<(), CommandFailure> {
         let mut noise = Noise::new(self.points);
         let mut axis = || noise.below(EDGE) as i32 * UNIT;
         self.cloud = (0..self.points).map(|_| [axis(), axis(), axis()]).collect();
@@ -374,11 +374,11 @@ impl Program for Kmeans {
         self.weave_in(network);
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> RunAnswer {
         self.found.answer()
     }
 
-    fn serial(&self) -> Result<Answer, Failure> {
+    fn serial(&self) -> Result<RunAnswer, CommandFailure> {
         let mut rounds = Rounds {
             centres: self.centres(),
             done: 0,
@@ -388,7 +388,7 @@ impl Program for Kmeans {
         Ok(rounds.answer())
     }
 
-    fn items(&self, answer: &Answer) -> u64 {
+    fn items(&self, answer: &RunAnswer) -> u64 {
         answer.0[0] * self.points
     }
 }

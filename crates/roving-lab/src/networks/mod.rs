@@ -20,12 +20,12 @@ pub(crate) mod scatter;
 mod tests;
 pub(crate) mod work;
 
-pub(crate) use self::program::{Entry, Program};
-use crate::input::{BadInput, Failure};
-use crate::workloads::{Answer, Kind};
+pub(crate) use self::program::{NetworkEntry, NetworkJob, NetworkProgram};
+use crate::input::{BadInput, CommandFailure};
+use crate::workloads::RunAnswer;
 
 /// All of them, in the order of `roving list`.
-pub(crate) static CATALOGUE: [Entry; 7] = [
+pub(crate) static CATALOGUE: [NetworkEntry; 7] = [
     ring::ENTRY,
     scatter::ENTRY,
     kmeans::ENTRY,
@@ -35,37 +35,25 @@ pub(crate) static CATALOGUE: [Entry; 7] = [
     compress::ENTRY,
 ];
 
-/// A program with its kind.
-pub(crate) struct Job {
-    /// The description, the same for all inputs.
-    pub(crate) kind: &'static Kind,
-    /// The program.
-    pub(crate) program: Box<dyn Program>,
-}
-
-impl Job {
+impl NetworkJob {
     /// The kind of program of that name.
-    pub(crate) fn find(name: &str) -> Option<&'static Entry> {
+    pub(crate) fn find(name: &str) -> Option<&'static NetworkEntry> {
         CATALOGUE.iter().find(|entry| entry.kind.name == name)
     }
 
     /// The program `name` on `input`, or on its default input, ready to run.
-    pub(crate) fn parse(name: &str, input: Option<&str>) -> Result<Job, Failure> {
-        let entry = Job::find(name).ok_or_else(|| unknown(name))?;
-        let input = input.unwrap_or(entry.kind.inputs[0].0);
-        let mut program = (entry.parse)(input)?;
-        program.prepare()?;
-        Ok(Job {
-            kind: &entry.kind,
-            program,
-        })
+    pub(crate) fn parse(name: &str, input: Option<&str>) -> Result<NetworkJob, CommandFailure> {
+        let entry = NetworkJob::find(name).ok_or_else(|| unknown(name))?;
+        let mut job = entry.job(input)?;
+        job.program.prepare()?;
+        Ok(job)
     }
 
     /// Holds `found` against what is known, else against `serial`.
-    pub(crate) fn verify(&self, found: Answer, serial: Answer) -> Result<(), String> {
+    pub(crate) fn verify(&self, found: RunAnswer, serial: RunAnswer) -> Result<(), String> {
         let want = self.program.expected().unwrap_or(serial);
         if found != want {
-            let named = |answer: &Answer| {
+            let named = |answer: &RunAnswer| {
                 let pairs = self.kind.figures.iter().zip(answer.0);
                 let pairs = pairs.map(|(name, figure)| format!("{name} {figure}"));
                 pairs.collect::<Vec<_>>().join(", ")

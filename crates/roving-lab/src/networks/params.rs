@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use crate::input::{BadInput, number_in};
 use crate::memory;
 use crate::workloads::parse_params;
-use crate::workloads::stress::Leaf;
+use crate::workloads::stress::LeafWork;
 
 /// One number that can be set.
 pub(super) struct Param<'a> {
@@ -49,12 +49,16 @@ pub(super) fn require_processes(
 
 /// Reads the work of one message, a time or turns of a loop, when it is among `parts`; gives the
 /// rest.
-pub(super) fn take_work(workload: &str, input: &str, work: &mut Leaf) -> Result<String, BadInput> {
+pub(super) fn take_work(
+    workload: &str,
+    input: &str,
+    work: &mut LeafWork,
+) -> Result<String, BadInput> {
     let mut rest = Vec::new();
     for part in input.split(',').map(str::trim) {
         match part.split_once('=') {
             Some(("work", text)) => {
-                *work = Leaf::parse(text.trim()).ok_or_else(|| {
+                *work = LeafWork::parse(text.trim()).ok_or_else(|| {
                     let allowed = "1ns to 1s, or 0 to 1e9 turns of a loop";
                     let subject = format!("{workload} work");
                     BadInput::new(subject, text, allowed, "write work=10us, or work=0")
@@ -94,14 +98,14 @@ mod tests {
 
     #[test]
     fn work_is_a_time_or_turns() {
-        let mut work = Leaf::Turns(1);
+        let mut work = LeafWork::Turns(1);
         let rest = take_work("scatter", "40,work=10us,rounds=3", &mut work);
         assert_eq!(
             (rest, work),
-            (Ok("40,rounds=3".to_owned()), Leaf::Nanos(10_000))
+            (Ok("40,rounds=3".to_owned()), LeafWork::Nanos(10_000))
         );
         assert_eq!(take_work("scatter", "work=0", &mut work), Ok(String::new()));
-        assert_eq!(work, Leaf::Turns(0));
+        assert_eq!(work, LeafWork::Turns(0));
         let line = take_work("scatter", "work=4s", &mut work)
             .unwrap_err()
             .to_string();

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
-use crate::input::{BadInput, Failure};
+use crate::input::{BadInput, CommandFailure};
 
 /// A file that waits for its picture.
 pub(super) struct Picture {
@@ -35,10 +35,11 @@ impl Picture {
     }
 
     /// Draws the network as it ran.
-    pub(super) fn write(mut self, report: &roving_flow::Report) -> Result<(), Failure> {
+    pub(super) fn write(mut self, report: &roving_flow::Report) -> Result<(), CommandFailure> {
         let text = (self.draw)(report);
         let written = self.file.write_all(text.as_bytes());
-        written.map_err(|error| Failure::Run(format!("the picture was not written: {error}")))
+        written
+            .map_err(|error| CommandFailure::Run(format!("the picture was not written: {error}")))
     }
 }
 

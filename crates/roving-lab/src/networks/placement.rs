@@ -12,34 +12,34 @@ use crate::input::BadInput;
 
 /// A placement with the words that name it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Place(Placement);
+pub(crate) struct NamedPlacement(Placement);
 
 /// The idle times that figure 7 compares, in µs.
 const THRESHOLDS_US: [u64; 10] = [
     200, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000,
 ];
 
-impl Place {
+impl NamedPlacement {
     /// One of each kind, with the usual figures.
-    pub(crate) fn all() -> [Place; 3] {
+    pub(crate) fn all() -> [NamedPlacement; 3] {
         [
-            Place(Placement::Stealing),
-            Place(Placement::partitioned()),
-            Place(Placement::adaptive()),
+            NamedPlacement(Placement::Stealing),
+            NamedPlacement(Placement::partitioned()),
+            NamedPlacement(Placement::adaptive()),
         ]
     }
 
     /// The partitioned ones, from the shortest idle time that asks for new parts to the longest.
-    pub(crate) fn thresholds() -> impl Iterator<Item = Place> {
-        THRESHOLDS_US.into_iter().map(Place::after_idle_us)
+    pub(crate) fn thresholds() -> impl Iterator<Item = NamedPlacement> {
+        THRESHOLDS_US.into_iter().map(NamedPlacement::after_idle_us)
     }
 
-    fn after_idle_us(idle_us: u64) -> Place {
+    fn after_idle_us(idle_us: u64) -> NamedPlacement {
         let mut placement = Placement::partitioned();
         if let Placement::Partitioned { idle_threshold, .. } = &mut placement {
             *idle_threshold = Duration::from_micros(idle_us);
         }
-        Place(placement)
+        NamedPlacement(placement)
     }
 
     /// The placement for the runtime.
@@ -80,7 +80,7 @@ impl Place {
     /// All of it, as [`parse`] reads it; only the name where the figures are the usual ones.
     pub(crate) fn text(self) -> String {
         let name = self.name();
-        if Place::all().contains(&self) {
+        if NamedPlacement::all().contains(&self) {
             return name.to_owned();
         }
         match self.0 {
@@ -112,10 +112,12 @@ impl Place {
 }
 
 /// Reads `--placement`: a name, and perhaps figures behind a colon.
-pub(crate) fn parse(text: &str) -> Result<Place, BadInput> {
+pub(crate) fn parse(text: &str) -> Result<NamedPlacement, BadInput> {
     let (name, figures) = text.split_once(':').unwrap_or((text, ""));
-    let found = Place::all().into_iter().find(|place| place.name() == name);
-    let Some(Place(mut placement)) = found else {
+    let found = NamedPlacement::all()
+        .into_iter()
+        .find(|place| place.name() == name);
+    let Some(NamedPlacement(mut placement)) = found else {
         let allowed = "stealing, partitioned[:idle_us=N,alpha=N,migration=N] or \
                        adaptive[:grain_ns=N,trial_us=N]";
         return Err(BadInput::new(
@@ -126,7 +128,7 @@ pub(crate) fn parse(text: &str) -> Result<Place, BadInput> {
         ));
     };
     if figures.is_empty() {
-        return Ok(Place(placement));
+        return Ok(NamedPlacement(placement));
     }
     match &mut placement {
         Placement::Partitioned {
@@ -171,7 +173,7 @@ pub(crate) fn parse(text: &str) -> Result<Place, BadInput> {
             ));
         }
     }
-    Ok(Place(placement))
+    Ok(NamedPlacement(placement))
 }
 
 #[cfg(test)]
@@ -180,7 +182,9 @@ mod tests {
 
     #[test]
     fn placements_are_read_as_they_are_written() {
-        let places = Place::all().into_iter().chain(Place::thresholds());
+        let places = NamedPlacement::all()
+            .into_iter()
+            .chain(NamedPlacement::thresholds());
         for place in places {
             assert_eq!(parse(&place.text()), Ok(place));
         }
@@ -190,7 +194,7 @@ mod tests {
         ] {
             assert_eq!(parse(text).unwrap().text(), text);
         }
-        assert_eq!(Place::default().text(), "stealing");
+        assert_eq!(NamedPlacement::default().text(), "stealing");
         assert_eq!(parse("partitioned:7").unwrap().threshold_us(), Some(7));
     }
 

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use roving_flow::Network;
 
-use crate::input::{BadInput, Failure};
-use crate::workloads::{Answer, Kind};
+use crate::input::CommandFailure;
+use crate::workloads::{ListedJob, ListedProgram, RunAnswer};
 
 /// One program with its parameters.
 ///
 /// A run is `weave`, which makes the processes; then the network runs; then `answer`, `span` and
 /// `check`.
-pub(crate) trait Program: Send + Sync {
+pub(crate) trait NetworkProgram: Send + Sync {
     /// The input in the shortest words that are read back.
     fn input(&self) -> String;
     /// Makes ready for all runs: files, random numbers.
-    fn prepare(&mut self) -> Result<(), Failure> {
+    fn prepare(&mut self) -> Result<(), CommandFailure> {
         Ok(())
     }
     /// Removes what the last run of `who` left outside: `network`, `serial` or a rival. Not timed.
@@ -23,16 +23,16 @@ pub(crate) trait Program: Send + Sync {
     /// Makes the processes and channels of one run.
     fn weave<'env>(&'env self, network: &mut Network<'env>);
     /// The answer of the network's last run.
-    fn answer(&self) -> Answer;
+    fn answer(&self) -> RunAnswer;
     /// The time of the last run, where one process measures it: making and ending the others is not
     /// part of it then.
     fn span(&self) -> Option<Duration> {
         None
     }
     /// Computes the answer serially.
-    fn serial(&self) -> Result<Answer, Failure>;
+    fn serial(&self) -> Result<RunAnswer, CommandFailure>;
     /// The expected answer, where it is known without a run.
-    fn expected(&self) -> Option<Answer> {
+    fn expected(&self) -> Option<RunAnswer> {
         None
     }
     /// Checks a part of the result that an answer of three figures cannot hold, after a run of the
@@ -41,12 +41,10 @@ pub(crate) trait Program: Send + Sync {
         Ok(())
     }
     /// How many items an answer stands for.
-    fn items(&self, answer: &Answer) -> u64;
+    fn items(&self, answer: &RunAnswer) -> u64;
 }
 
 /// A kind of program.
-pub(crate) struct Entry {
-    /// The description.
-    pub(crate) kind: Kind,
-    pub(super) parse: fn(&str) -> Result<Box<dyn Program>, BadInput>,
-}
+pub(crate) type NetworkEntry = ListedProgram<dyn NetworkProgram>;
+/// A program with its kind.
+pub(crate) type NetworkJob = ListedJob<dyn NetworkProgram>;

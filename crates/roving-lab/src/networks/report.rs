@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::figures::{counted, seconds};
 use crate::input::grouped;
-use crate::report::{Profile, Seconds};
-use crate::workloads::{Answer, Evidence, Kind};
+use crate::report::{Seconds, WorkersProfile};
+use crate::workloads::{Evidence, RunAnswer, WorkloadKind};
 
 /// The result of one program. Its JSON has exactly these fields, less `beside`.
 #[derive(Debug, Serialize)]
@@ -27,15 +27,15 @@ pub(super) struct NetworkReport {
     pub(super) processes: u64,
     pub(super) channels: u64,
     pub(super) growths: u64,
-    pub(super) traffic: Option<Traffic>,
-    pub(super) profile: Option<Profile>,
+    pub(super) traffic: Option<NetworkTraffic>,
+    pub(super) profile: Option<WorkersProfile>,
     #[serde(skip)]
     pub(super) beside: Beside,
 }
 
 /// The counts of a network's accounting in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct Traffic {
+pub(crate) struct NetworkTraffic {
     /// CPU time of all processes.
     pub(crate) cpu_s: f64,
     /// Messages in all channels.
@@ -52,7 +52,7 @@ pub(crate) struct Traffic {
     pub(crate) repartitions: u64,
 }
 
-impl Traffic {
+impl NetworkTraffic {
     /// The part of all messages that stayed on one worker.
     pub(crate) fn local_share(&self) -> f64 {
         self.local as f64 / (self.local + self.remote).max(1) as f64
@@ -62,9 +62,9 @@ impl Traffic {
 /// The part of the report that only the table shows.
 #[derive(Debug)]
 pub(super) struct Beside {
-    pub(super) kind: &'static Kind,
+    pub(super) kind: &'static WorkloadKind,
     pub(super) evidence: Evidence,
-    pub(super) answer: Answer,
+    pub(super) answer: RunAnswer,
     pub(super) repeat: usize,
     pub(super) cold_seconds: Option<f64>,
     pub(super) memory_bytes: Option<u64>,
@@ -147,7 +147,7 @@ impl NetworkReport {
     }
 }
 
-impl Traffic {
+impl NetworkTraffic {
     fn rows(&self) -> Vec<(&'static str, String)> {
         let (messages, local) = (grouped(self.messages), self.local_share() * 100.0);
         vec![
@@ -166,9 +166,9 @@ impl Traffic {
     }
 }
 
-impl From<&roving_flow::Report> for Traffic {
-    fn from(report: &roving_flow::Report) -> Traffic {
-        let mut traffic = Traffic::default();
+impl From<&roving_flow::Report> for NetworkTraffic {
+    fn from(report: &roving_flow::Report) -> NetworkTraffic {
+        let mut traffic = NetworkTraffic::default();
         for account in report.processes().filter_map(|process| process.account) {
             traffic.cpu_s += account.busy.as_secs_f64();
             traffic.switches += account.switches;
@@ -191,11 +191,11 @@ mod tests {
 
     #[test]
     fn the_share_of_local_messages_needs_no_messages() {
-        assert_eq!(Traffic::default().local_share(), 0.0);
-        let traffic = Traffic {
+        assert_eq!(NetworkTraffic::default().local_share(), 0.0);
+        let traffic = NetworkTraffic {
             local: 30,
             remote: 10,
-            ..Traffic::default()
+            ..NetworkTraffic::default()
         };
         assert_eq!(traffic.local_share(), 0.75);
     }

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use roving_flow::{In, Network, Out};
 
 use super::builder::Builder;
-use super::found::Found;
+use super::found::FoundAnswer;
 use super::params::{Param, read, require_processes};
-use super::{Entry, Program};
-use crate::input::{BadInput, Failure};
-use crate::workloads::{Answer, Kind};
+use super::{NetworkEntry, NetworkProgram};
+use crate::input::{BadInput, CommandFailure};
+use crate::workloads::{RunAnswer, WorkloadKind};
 
-pub(super) const ENTRY: Entry = Entry {
-    kind: Kind {
+pub(super) const ENTRY: NetworkEntry = NetworkEntry {
+    kind: WorkloadKind {
         name: "ring",
         about: "a token that goes round a ring of processes",
         inputs: &[
@@ -38,7 +38,7 @@ pub(crate) struct Ring {
     pub(crate) processes: u64,
     pub(crate) rounds: u64,
     pub(crate) capacity: u64,
-    found: Found,
+    found: FoundAnswer,
 }
 
 impl Ring {
@@ -53,7 +53,7 @@ impl Ring {
             processes: 1000,
             rounds: 1000,
             capacity: 1,
-            found: Found::default(),
+            found: FoundAnswer::default(),
         };
         let params = &mut [
             Param::new("processes", 1..=1_000_000, &mut ring.processes),
@@ -100,7 +100,7 @@ impl Ring {
                         None => return,
                     }
                 }
-                let answer = Answer([hops, 0, 0]);
+                let answer = RunAnswer([hops, 0, 0]);
                 self.found.set(answer, Some(start.elapsed()));
             },
         );
@@ -113,7 +113,7 @@ impl Ring {
         (mut input, mut out): (In<u64>, Out<u64>),
     ) -> Option<((u64, u64), (In<u64>, Out<u64>))> {
         if round == self.rounds {
-            self.found.set(Answer([hops, 0, 0]), None);
+            self.found.set(RunAnswer([hops, 0, 0]), None);
             return None;
         }
         out.send(hops + 1).await.ok()?;
@@ -145,7 +145,7 @@ async fn forward_one(
     Some(((), (input, out)))
 }
 
-impl Program for Ring {
+impl NetworkProgram for Ring {
     fn input(&self) -> String {
         let Ring {
             processes,
@@ -160,7 +160,7 @@ impl Program for Ring {
         self.weave_in(network);
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> RunAnswer {
         self.found.answer()
     }
 
@@ -168,7 +168,7 @@ impl Program for Ring {
         self.found.span()
     }
 
-    fn serial(&self) -> Result<Answer, Failure> {
+    fn serial(&self) -> Result<RunAnswer, CommandFailure> {
         let mut boxes = vec![0u64; self.processes as usize];
         let mut hops = 0;
         for _ in 0..self.rounds {
@@ -178,14 +178,14 @@ impl Program for Ring {
                 hops = *held;
             }
         }
-        Ok(Answer([hops, 0, 0]))
+        Ok(RunAnswer([hops, 0, 0]))
     }
 
-    fn expected(&self) -> Option<Answer> {
-        Some(Answer([self.hops(), 0, 0]))
+    fn expected(&self) -> Option<RunAnswer> {
+        Some(RunAnswer([self.hops(), 0, 0]))
     }
 
-    fn items(&self, answer: &Answer) -> u64 {
+    fn items(&self, answer: &RunAnswer) -> u64 {
         answer.0[0]
     }
 }
@@ -208,6 +208,6 @@ mod tests {
     #[test]
     fn serially_the_token_counts_all_hops() {
         let ring = Ring::parse("7,rounds=3").unwrap();
-        assert_eq!(ring.serial().unwrap(), Answer([21, 0, 0]));
+        assert_eq!(ring.serial().unwrap(), RunAnswer([21, 0, 0]));
     }
 }

@@ -6,59 +6,58 @@ use roving::Pool;
 use roving::policy::Amount;
 use roving_flow::Network;
 
-use super::Job;
+use super::NetworkJob;
 use super::picture::Picture;
-use super::placement::{self, Place};
-use super::report::{Beside, NetworkReport, Traffic};
-use crate::input::{BadInput, Failure};
+use super::placement::{self, NamedPlacement};
+use super::report::{Beside, NetworkReport, NetworkTraffic};
+use crate::input::{BadInput, CommandFailure};
 #[cfg(feature = "rivals")]
-use crate::lanes::{Lane, SERIAL};
+use crate::lanes::{SERIAL, TimedLane};
 use crate::memory;
 use crate::out::Sink;
-use crate::progress::Progress;
-use crate::report::{Profile, Seconds};
-use crate::settings::RunArgs;
-use crate::settings::Settings as Common;
+use crate::progress::RunsBar;
+use crate::report::{Seconds, WorkersProfile};
+use crate::settings::{JobSettings, RunArgs};
 use crate::times::Times;
-use crate::workloads::{Answer, Evidence};
+use crate::workloads::{Evidence, RunAnswer};
 
 /// How networks are run.
 #[derive(Clone, Debug)]
-struct Settings {
+struct NetworkSettings {
     workers: usize,
     steal: Amount,
     repeat: usize,
     profile: bool,
-    place: Place,
+    place: NamedPlacement,
 }
 
-impl Settings {
-    fn parse(args: &RunArgs) -> Result<Settings, BadInput> {
+impl NetworkSettings {
+    fn parse(args: &RunArgs) -> Result<NetworkSettings, BadInput> {
         if let Some(form) = &args.form {
             let allowed = "no form for a network: its processes are async tasks";
             return Err(BadInput::new("--form", form, allowed, "leave it out"));
         }
-        let common = Common::parse(args)?;
+        let common = JobSettings::parse(args)?;
         let place = args.placement.as_deref();
-        Ok(Settings {
+        Ok(NetworkSettings {
             workers: common.workers,
             steal: common.steal,
             repeat: common.repeat,
             profile: common.profile,
-            place: place.map_or(Ok(Place::default()), placement::parse)?,
+            place: place.map_or(Ok(NamedPlacement::default()), placement::parse)?,
         })
     }
 }
 
 /// A pool for networks.
-pub(crate) fn pool(workers: usize, steal: Amount, profile: bool) -> Result<Pool, Failure> {
+pub(crate) fn pool(workers: usize, steal: Amount, profile: bool) -> Result<Pool, CommandFailure> {
     let builder = Pool::builder()
         .workers(workers)
         .steal(steal)
         .profile(profile);
-    builder
-        .build()
-        .map_err(|error| Failure::Run(format!("no pool of {workers}: {error}; take fewer workers")))
+    builder.build().map_err(|error| {
+        CommandFailure::Run(format!("no pool of {workers}: {error}; take fewer workers"))
+    })
 }
 
 /// The outcome of one run of a network.
@@ -68,13 +67,18 @@ pub(crate) struct Ran {
     /// From the start of the network to its end; where a process measures the time, that.
     pub(crate) time: Duration,
     /// The answer.
-    pub(crate) answer: Answer,
+    pub(crate) answer: RunAnswer,
     /// The network's own report.
     pub(crate) report: roving_flow::Report,
 }
 
 /// Runs the network of `job` once.
-pub(crate) fn once(job: &Job, pool: &Pool, place: Place, accounting: bool) -> Result<Ran, Failure> {
+pub(crate) fn once(
+    job: &NetworkJob,
+    pool: &Pool,
+    place: NamedPlacement,
+    accounting: bool,
+) -> Result<Ran, CommandFailure> {
     job.program.ready("network");
     let begin = Instant::now();
     let mut network = Network::new();
@@ -87,7 +91,7 @@ pub(crate) fn once(job: &Job, pool: &Pool, place: Place, accounting: bool) -> Re
     let time = start.elapsed();
     let report = ran.map_err(|error| {
         let (name, input) = (job.kind.name, job.program.input());
-        Failure::Run(format!(
+        CommandFailure::Run(format!(
             "{name} {input} on {} workers: {error}",
             pool.workers()
         ))
@@ -101,29 +105,29 @@ pub(crate) fn once(job: &Job, pool: &Pool, place: Place, accounting: bool) -> Re
 }
 
 /// A program whose right answer is known, and the lanes in which it is done.
-pub(crate) struct Arena {
+pub(crate) struct VerifiedNetwork {
     /// The program.
-    pub(crate) job: Job,
+    pub(crate) job: NetworkJob,
     /// The answer of a serial run.
-    pub(crate) reference: Answer,
+    pub(crate) reference: RunAnswer,
 }
 
-impl Arena {
+impl VerifiedNetwork {
     /// Runs the program serially once, and holds what is known against it.
-    pub(crate) fn new(job: Job) -> Result<Arena, Failure> {
+    pub(crate) fn new(job: NetworkJob) -> Result<VerifiedNetwork, CommandFailure> {
         let reference = job.program.serial()?;
         if let Some(want) = job.program.expected().filter(|want| *want != reference) {
             let (name, input) = (job.kind.name, job.program.input());
             let (found, want) = (reference.0, want.0);
             let line = format!("{name} {input} serially found {found:?}, but right are {want:?}");
-            return Err(Failure::Run(line));
+            return Err(CommandFailure::Run(line));
         }
-        Ok(Arena { job, reference })
+        Ok(VerifiedNetwork { job, reference })
     }
 
     /// The program `name` on `input`.
-    pub(crate) fn named(name: &str, input: &str) -> Result<Arena, Failure> {
-        Arena::new(Job::parse(name, Some(input))?)
+    pub(crate) fn named(name: &str, input: &str) -> Result<VerifiedNetwork, CommandFailure> {
+        VerifiedNetwork::new(NetworkJob::parse(name, Some(input))?)
     }
 
     /// How many items the answer stands for.
@@ -132,7 +136,7 @@ impl Arena {
     }
 
     /// One timed serial run.
-    pub(crate) fn serial(&self) -> Result<Duration, Failure> {
+    pub(crate) fn serial(&self) -> Result<Duration, CommandFailure> {
         self.job.program.ready("serial");
         let start = Instant::now();
         let found = self.job.program.serial()?;
@@ -140,7 +144,7 @@ impl Arena {
         if found == self.reference {
             Ok(time)
         } else {
-            Err(Failure::Run(
+            Err(CommandFailure::Run(
                 "two serial runs found different answers".into(),
             ))
         }
@@ -150,40 +154,44 @@ impl Arena {
     pub(crate) fn network(
         &self,
         pool: &Pool,
-        place: Place,
+        place: NamedPlacement,
         accounting: bool,
-    ) -> Result<Ran, Failure> {
+    ) -> Result<Ran, CommandFailure> {
         let ran = once(&self.job, pool, place, accounting)?;
         let verdict = self.job.verify(ran.answer, self.reference);
-        verdict.map_err(Failure::Run)?;
+        verdict.map_err(CommandFailure::Run)?;
         Ok(ran)
     }
 }
 
 #[cfg(feature = "rivals")]
-impl Arena {
+impl VerifiedNetwork {
     /// The serial run as a lane.
-    pub(crate) fn serial_lane(&self) -> Lane<'_> {
-        Lane::new(SERIAL, 1, || {
+    pub(crate) fn serial_lane(&self) -> TimedLane<'_> {
+        TimedLane::new(SERIAL, 1, || {
             self.serial().map_err(|failure| failure.to_string())
         })
     }
 
     /// The network under a placement as a lane, with a pool of its own.
-    pub(crate) fn lane(&self, place: Place, workers: usize) -> Result<Lane<'_>, Failure> {
+    pub(crate) fn lane(
+        &self,
+        place: NamedPlacement,
+        workers: usize,
+    ) -> Result<TimedLane<'_>, CommandFailure> {
         self.watched(place, workers, false, |_| {})
     }
 
     /// Measures like [`Self::lane`], and shows each run to `watch`.
     pub(crate) fn watched<'a>(
         &'a self,
-        place: Place,
+        place: NamedPlacement,
         workers: usize,
         accounting: bool,
         watch: impl Fn(&Ran) + 'a,
-    ) -> Result<Lane<'a>, Failure> {
+    ) -> Result<TimedLane<'a>, CommandFailure> {
         let pool = pool(workers, Amount::default(), false)?;
-        Ok(Lane::new(place.name(), workers, move || {
+        Ok(TimedLane::new(place.name(), workers, move || {
             let ran = self.network(&pool, place, accounting);
             let ran = ran.map_err(|failure| failure.to_string())?;
             watch(&ran);
@@ -193,12 +201,12 @@ impl Arena {
 }
 
 /// `roving run` of a network.
-pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let settings = Settings::parse(args)?;
+pub(crate) fn run(args: &RunArgs) -> Result<(), CommandFailure> {
+    let settings = NetworkSettings::parse(args)?;
     // Before the work, which may be long.
     let sink = Sink::open(args.json.as_deref())?;
     let picture = args.graph.as_deref().map(Picture::open).transpose()?;
-    let job = Job::parse(&args.workload, args.input.as_deref())?;
+    let job = NetworkJob::parse(&args.workload, args.input.as_deref())?;
     let (arena, report) = measured(job, &settings)?;
     if let Some(picture) = picture {
         let pool = pool(settings.workers, settings.steal, false)?;
@@ -208,7 +216,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 }
 
 /// The results of the timed runs.
-struct Runs {
+struct NetworkRuns {
     times: Times,
     builds: Times,
     serial_times: Times,
@@ -217,10 +225,13 @@ struct Runs {
     last: roving_flow::Report,
 }
 
-fn measured(job: Job, settings: &Settings) -> Result<(Arena, NetworkReport), Failure> {
+fn measured(
+    job: NetworkJob,
+    settings: &NetworkSettings,
+) -> Result<(VerifiedNetwork, NetworkReport), CommandFailure> {
     let title = format!("{} {}", job.kind.name, job.program.input());
-    let progress = Progress::new(title, 2 * settings.repeat + 1);
-    let arena = Arena::new(job)?;
+    let progress = RunsBar::new(title, 2 * settings.repeat + 1);
+    let arena = VerifiedNetwork::new(job)?;
     progress.step();
     let runs = repeated(&arena, settings, &progress)?;
     let profiled = settings
@@ -269,7 +280,11 @@ fn measured(job: Job, settings: &Settings) -> Result<(Arena, NetworkReport), Fai
 
 /// A cold run in a new pool, if there is more than one; then serial runs and runs of the network in
 /// turn.
-fn repeated(arena: &Arena, settings: &Settings, progress: &Progress) -> Result<Runs, Failure> {
+fn repeated(
+    arena: &VerifiedNetwork,
+    settings: &NetworkSettings,
+    progress: &RunsBar,
+) -> Result<NetworkRuns, CommandFailure> {
     let pool = pool(settings.workers, settings.steal, false)?;
     let once = || arena.network(&pool, settings.place, false);
     let base = memory::restart_peak();
@@ -287,21 +302,27 @@ fn repeated(arena: &Arena, settings: &Settings, progress: &Progress) -> Result<R
         progress.step();
     }
     let peak = memory::peak_bytes();
-    Ok(Runs {
+    Ok(NetworkRuns {
         times,
         builds,
         serial_times,
         cold_seconds: cold.map(|ran| ran.time.as_secs_f64()),
         memory_bytes: peak.zip(base).map(|(peak, base)| peak.saturating_sub(base)),
-        last: last.ok_or_else(|| Failure::Run("nothing was run".into()))?,
+        last: last.ok_or_else(|| CommandFailure::Run("nothing was run".into()))?,
     })
 }
 
 /// One run with statistics of the workers and accounting of the network, after one to warm up.
-fn profiled(arena: &Arena, settings: &Settings) -> Result<(Traffic, Profile), Failure> {
+fn profiled(
+    arena: &VerifiedNetwork,
+    settings: &NetworkSettings,
+) -> Result<(NetworkTraffic, WorkersProfile), CommandFailure> {
     let pool = pool(settings.workers, settings.steal, true)?;
     arena.network(&pool, settings.place, true)?;
     pool.reset_profile();
     let ran = arena.network(&pool, settings.place, true)?;
-    Ok((Traffic::from(&ran.report), Profile::from(&pool.profile())))
+    Ok((
+        NetworkTraffic::from(&ran.report),
+        WorkersProfile::from(&pool.profile()),
+    ))
 }

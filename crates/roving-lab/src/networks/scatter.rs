@@ -8,16 +8,16 @@ use roving_flow::{In, Network, Out};
 use serde::{Deserialize, Serialize};
 
 use super::builder::Builder;
-use super::found::Found;
+use super::found::FoundAnswer;
 use super::params::{Param, read, take_work};
 use super::work::{mixed, turns_in, work};
-use super::{Entry, Program};
-use crate::input::{BadInput, Failure};
-use crate::workloads::stress::Leaf;
-use crate::workloads::{Answer, Kind};
+use super::{NetworkEntry, NetworkProgram};
+use crate::input::{BadInput, CommandFailure};
+use crate::workloads::stress::LeafWork;
+use crate::workloads::{RunAnswer, WorkloadKind};
 
-pub(super) const ENTRY: Entry = Entry {
-    kind: Kind {
+pub(super) const ENTRY: NetworkEntry = NetworkEntry {
+    kind: WorkloadKind {
         name: "scatter-gather",
         about: "a centre that hands work to its processes and waits for all, again and again",
         inputs: &[
@@ -48,9 +48,9 @@ pub(crate) struct Scatter {
     /// 1 if each process does half as much as the one before, and all together as much as
     /// otherwise.
     uneven: u64,
-    work: Leaf,
+    work: LeafWork,
     pub(crate) turns: u64,
-    found: Found,
+    found: FoundAnswer,
 }
 
 impl Scatter {
@@ -69,9 +69,9 @@ impl Scatter {
             messages: 1,
             rounds: 400,
             uneven: 0,
-            work: Leaf::Nanos(10_000),
+            work: LeafWork::Nanos(10_000),
             turns: 0,
-            found: Found::default(),
+            found: FoundAnswer::default(),
         };
         let rest = take_work("scatter-gather", named, &mut scatter.work)?;
         let params = &mut [
@@ -84,8 +84,8 @@ impl Scatter {
             read("scatter-gather", &rest, params)?;
         }
         scatter.turns = match scatter.work {
-            Leaf::Turns(turns) => turns,
-            Leaf::Nanos(nanos) => turns_in(nanos),
+            LeafWork::Turns(turns) => turns,
+            LeafWork::Nanos(nanos) => turns_in(nanos),
         };
         Ok(scatter)
     }
@@ -93,7 +93,7 @@ impl Scatter {
     /// Whether the work was given as a time, for which each run measures the turns.
     #[cfg(feature = "dist")]
     pub(crate) fn is_timed(&self) -> bool {
-        matches!(self.work, Leaf::Nanos(_))
+        matches!(self.work, LeafWork::Nanos(_))
     }
 
     /// Messages to the processes; as many come back.
@@ -128,15 +128,18 @@ impl Scatter {
         }
         let ports = (outs, inputs);
         if network.may_move() {
-            network.first_movable("centre", ports, Rounds::default(), |rounds, ports| {
-                next_round(self, rounds, ports)
-            });
+            network.first_movable(
+                "centre",
+                ports,
+                CentreProgress::default(),
+                |rounds, ports| next_round(self, rounds, ports),
+            );
             return;
         }
         network.first("centre", ports, move |(outs, inputs)| async move {
             let start = Instant::now();
             if let Some(sum) = centre(self, outs, inputs).await {
-                let answer = Answer([sum, 0, 0]);
+                let answer = RunAnswer([sum, 0, 0]);
                 self.found.set(answer, Some(start.elapsed()));
             }
         });
@@ -174,7 +177,7 @@ async fn serve_one(
 
 /// The progress of the centre.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
-struct Rounds {
+struct CentreProgress {
     done: u64,
     /// Of the next message.
     number: u64,
@@ -186,7 +189,7 @@ type Ends = (Vec<Out<u64>>, Vec<In<u64>>);
 
 /// The centre. None when a process has ended before its time.
 async fn centre(program: &Scatter, outs: Vec<Out<u64>>, inputs: Vec<In<u64>>) -> Option<u64> {
-    let (mut rounds, mut ends) = (Rounds::default(), (outs, inputs));
+    let (mut rounds, mut ends) = (CentreProgress::default(), (outs, inputs));
     while rounds.done < program.rounds {
         rounds = round(program, rounds, &mut ends).await?;
     }
@@ -194,9 +197,13 @@ async fn centre(program: &Scatter, outs: Vec<Out<u64>>, inputs: Vec<In<u64>>) ->
 }
 
 /// The next round of the centre, after which it may move.
-async fn next_round(program: &Scatter, rounds: Rounds, mut ends: Ends) -> Option<(Rounds, Ends)> {
+async fn next_round(
+    program: &Scatter,
+    rounds: CentreProgress,
+    mut ends: Ends,
+) -> Option<(CentreProgress, Ends)> {
     if rounds.done == program.rounds {
-        program.found.set(Answer([rounds.sum, 0, 0]), None);
+        program.found.set(RunAnswer([rounds.sum, 0, 0]), None);
         return None;
     }
     let rounds = round(program, rounds, &mut ends).await?;
@@ -204,7 +211,11 @@ async fn next_round(program: &Scatter, rounds: Rounds, mut ends: Ends) -> Option
 }
 
 /// One round of the centre.
-async fn round(program: &Scatter, mut rounds: Rounds, (outs, inputs): &mut Ends) -> Option<Rounds> {
+async fn round(
+    program: &Scatter,
+    mut rounds: CentreProgress,
+    (outs, inputs): &mut Ends,
+) -> Option<CentreProgress> {
     for out in outs {
         for _ in 0..program.messages {
             out.send(rounds.number).await.ok()?;
@@ -220,7 +231,7 @@ async fn round(program: &Scatter, mut rounds: Rounds, (outs, inputs): &mut Ends)
     Some(rounds)
 }
 
-impl Program for Scatter {
+impl NetworkProgram for Scatter {
     fn input(&self) -> String {
         let Scatter {
             processes,
@@ -238,7 +249,7 @@ impl Program for Scatter {
         self.weave_in(network);
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> RunAnswer {
         self.found.answer()
     }
 
@@ -246,15 +257,15 @@ impl Program for Scatter {
         self.found.span()
     }
 
-    fn serial(&self) -> Result<Answer, Failure> {
+    fn serial(&self) -> Result<RunAnswer, CommandFailure> {
         let replies = (0..self.total()).map(|number| {
             let place = number / self.messages % self.processes;
             reply(self.turns_of(place), number)
         });
-        Ok(Answer([replies.fold(0, mixed), 0, 0]))
+        Ok(RunAnswer([replies.fold(0, mixed), 0, 0]))
     }
 
-    fn items(&self, _: &Answer) -> u64 {
+    fn items(&self, _: &RunAnswer) -> u64 {
         self.total()
     }
 }

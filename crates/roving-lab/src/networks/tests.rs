@@ -5,8 +5,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use roving::policy::Amount;
 
-use super::placement::{self, Place};
-use super::run::{Arena, pool};
+use super::placement::{self, NamedPlacement};
+use super::run::{VerifiedNetwork, pool};
 use super::*;
 use crate::input::twisted;
 
@@ -31,10 +31,10 @@ const SMALL: [(&str, &str); 14] = [
 #[test]
 fn every_network_finds_the_right_answer_under_every_placement() {
     for (name, input) in SMALL {
-        let arena = Arena::named(name, input).unwrap();
+        let arena = VerifiedNetwork::named(name, input).unwrap();
         for workers in [1, 3] {
             let pool = pool(workers, Amount::One, false).unwrap();
-            for place in Place::all() {
+            for place in NamedPlacement::all() {
                 for accounting in [false, true] {
                     let ran = arena.network(&pool, place, accounting);
                     let place = place.text();
@@ -49,10 +49,10 @@ fn every_network_finds_the_right_answer_under_every_placement() {
 
 #[test]
 fn a_wrong_answer_is_refused() {
-    let job = Job::parse("ring", Some("7,rounds=3")).unwrap();
-    let right = Answer([21, 0, 0]);
+    let job = NetworkJob::parse("ring", Some("7,rounds=3")).unwrap();
+    let right = RunAnswer([21, 0, 0]);
     assert_eq!(job.verify(right, right), Ok(()));
-    let line = job.verify(Answer([20, 0, 0]), right).unwrap_err();
+    let line = job.verify(RunAnswer([20, 0, 0]), right).unwrap_err();
     assert!(
         line.contains("hops 20") && line.contains("hops 21"),
         "{line}"
@@ -62,7 +62,7 @@ fn a_wrong_answer_is_refused() {
 #[test]
 fn names_are_read_and_unknown_ones_named() {
     for entry in &CATALOGUE {
-        assert!(Job::find(entry.kind.name).is_some());
+        assert!(NetworkJob::find(entry.kind.name).is_some());
         assert!(entry.kind.figures.len() <= 3 && !entry.kind.inputs.is_empty());
         for (input, _) in entry.kind.inputs {
             let program = (entry.parse)(input).unwrap();
@@ -73,7 +73,7 @@ fn names_are_read_and_unknown_ones_named() {
             );
         }
     }
-    let line = Job::parse("rings", None).err().unwrap().to_string();
+    let line = NetworkJob::parse("rings", None).err().unwrap().to_string();
     assert!(
         line.contains("`rings`") && line.contains("scatter-gather"),
         "{line}"

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use super::verdict::Verdict;
+use super::verdict::FindingVerdict;
 use crate::csv::Csv;
-use crate::input::{BadInput, Failure};
+use crate::input::{BadInput, CommandFailure};
 
 /// The verdict of each figure in another run's report.
 #[derive(Debug)]
@@ -49,10 +49,10 @@ impl Other {
     /// Compares the verdicts of some figures with those of the other run.
     pub(super) fn compare<'a>(
         &self,
-        figures: impl Iterator<Item = (&'a str, Verdict)>,
+        figures: impl Iterator<Item = (&'a str, FindingVerdict)>,
     ) -> Compared {
         let mut compared = Compared::default();
-        let open = Verdict::CannotTell.words();
+        let open = FindingVerdict::CannotTell.words();
         for (name, verdict) in figures {
             let (other, here) = (self.0.iter().find(|one| one.0 == name), verdict.words());
             match other.map(|one| one.1.as_str()) {
@@ -70,7 +70,7 @@ impl Other {
 
 impl Compared {
     /// One line on success; the contradictions as a failure.
-    pub(super) fn end(&self) -> Result<String, Failure> {
+    pub(super) fn end(&self) -> Result<String, CommandFailure> {
         let Compared {
             alike,
             open,
@@ -82,7 +82,7 @@ impl Compared {
             ));
         }
         let all = unlike.join("; ");
-        Err(Failure::Run(format!(
+        Err(CommandFailure::Run(format!(
             "{} of {} verdicts contradict the other run's: {all}",
             unlike.len(),
             alike + open + unlike.len()
@@ -97,7 +97,7 @@ mod tests {
     const OTHER: &str = "figure,verdict,claim\n\
         a,holds here,\"one, two\"\na,holds here,three\nb,not here,\nc,cannot tell,\nd,not enough cores to tell,\n";
 
-    fn compare(figures: &[(&str, Verdict)]) -> Compared {
+    fn compare(figures: &[(&str, FindingVerdict)]) -> Compared {
         Other::parse(OTHER)
             .unwrap()
             .compare(figures.iter().copied())
@@ -106,23 +106,23 @@ mod tests {
     #[test]
     fn verdicts_alike_or_open_are_no_contradiction() {
         let found = compare(&[
-            ("a", Verdict::Holds),
-            ("b", Verdict::CannotTell),
-            ("c", Verdict::NotHere),
-            ("d", Verdict::TooFewCores),
-            ("e", Verdict::Holds),
+            ("a", FindingVerdict::Holds),
+            ("b", FindingVerdict::CannotTell),
+            ("c", FindingVerdict::NotHere),
+            ("d", FindingVerdict::TooFewCores),
+            ("e", FindingVerdict::Holds),
         ]);
         assert_eq!((found.alike, found.open, found.unlike.len()), (2, 3, 0));
         assert!(found.end().unwrap().contains("2 verdicts alike"));
-        assert_eq!(compare(&[("c", Verdict::CannotTell)]).open, 1);
+        assert_eq!(compare(&[("c", FindingVerdict::CannotTell)]).open, 1);
     }
 
     #[test]
     fn a_verdict_that_turns_is_a_failure_that_names_the_figure() {
         let turned = [
-            ("a", Verdict::NotHere),
-            ("b", Verdict::Holds),
-            ("d", Verdict::Holds),
+            ("a", FindingVerdict::NotHere),
+            ("b", FindingVerdict::Holds),
+            ("d", FindingVerdict::Holds),
         ];
         let found = compare(&turned);
         assert_eq!(found.unlike.len(), 3);

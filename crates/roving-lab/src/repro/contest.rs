@@ -3,17 +3,17 @@
 
 use roving::policy::Amount;
 
-use super::plan::{Group, Plan};
+use super::plan::{MeasureGroup, SizeAndMachine};
 use super::seen::TIME;
-use super::store::Point;
+use super::store::MeasuredPoint;
 use crate::compare::field::Field;
-use crate::input::Failure;
-use crate::lanes::{Lane, Rounds, Series, interleave_within};
+use crate::input::CommandFailure;
+use crate::lanes::{Rounds, Series, TimedLane, interleave_within};
 use crate::measure;
 use crate::rivals::Runtime;
-use crate::settings::Settings;
+use crate::settings::JobSettings;
 use crate::tasks::Form;
-use crate::workloads::{Answer, Job};
+use crate::workloads::{RunAnswer, WorkloadJob};
 
 /// Who takes part.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ impl Contestant {
         field: &'a Field,
         group: &str,
         workers: usize,
-    ) -> Result<Result<Lane<'a>, Point>, Failure> {
+    ) -> Result<Result<TimedLane<'a>, MeasuredPoint>, CommandFailure> {
         let (runtime, started) = match self {
             Contestant::Plain(runtime) => (runtime, field.runtime(runtime, workers)),
             Contestant::Taking(runtime, amount) => {
@@ -61,16 +61,16 @@ pub(super) fn taking(runtime: Runtime, amount: Amount) -> String {
 
 /// A group in which contestants do one job in turn, on each number of workers, beside a serial run.
 pub(super) fn contest(
-    plan: &Plan,
+    plan: &SizeAndMachine,
     name: impl Into<String>,
     seconds: (f64, f64),
     job: (&'static str, String),
     contestants: Vec<Contestant>,
     workers: Vec<usize>,
-) -> Group {
+) -> MeasureGroup {
     let name = name.into();
     let group = name.clone();
-    Group::new(plan, name, seconds, move |_, rounds| {
+    MeasureGroup::new(plan, name, seconds, move |_, rounds| {
         let field = match field(&group, &job)? {
             Ok(field) => field,
             Err(left_out) => return Ok(vec![left_out]),
@@ -85,7 +85,7 @@ pub(super) fn contest(
                 }
             }
         }
-        let series = interleave_within(&mut lanes, *rounds).map_err(Failure::Run)?;
+        let series = interleave_within(&mut lanes, *rounds).map_err(CommandFailure::Run)?;
         points.extend(series.iter().map(|one| timed(&group, one)));
         points.push(fact(&group, "items", field.items() as f64));
         Ok(points)
@@ -96,16 +96,16 @@ pub(super) fn contest(
 pub(super) fn field(
     group: &str,
     job: &(&'static str, String),
-) -> Result<Result<Field, Point>, Failure> {
-    Ok(match Job::parse(job.0, Some(&job.1)) {
+) -> Result<Result<Field, MeasuredPoint>, CommandFailure> {
+    Ok(match WorkloadJob::parse(job.0, Some(&job.1)) {
         Ok(job) => Ok(Field::new(job)?),
         Err(bad) => Err(absent(group, job.0, 1, &bad.to_string())),
     })
 }
 
 /// A point that could not be measured.
-pub(super) fn absent(group: &str, series: &str, workers: usize, why: &str) -> Point {
-    Point {
+pub(super) fn absent(group: &str, series: &str, workers: usize, why: &str) -> MeasuredPoint {
+    MeasuredPoint {
         group: group.to_owned(),
         series: series.to_owned(),
         workers,
@@ -116,8 +116,8 @@ pub(super) fn absent(group: &str, series: &str, workers: usize, why: &str) -> Po
 }
 
 /// The times of a lane.
-pub(super) fn timed(group: &str, series: &Series) -> Point {
-    Point {
+pub(super) fn timed(group: &str, series: &Series) -> MeasuredPoint {
+    MeasuredPoint {
         group: group.to_owned(),
         series: series.name.clone(),
         workers: series.workers,
@@ -128,8 +128,8 @@ pub(super) fn timed(group: &str, series: &Series) -> Point {
 }
 
 /// One number about a group.
-pub(super) fn fact(group: &str, name: &str, value: f64) -> Point {
-    Point {
+pub(super) fn fact(group: &str, name: &str, value: f64) -> MeasuredPoint {
+    MeasuredPoint {
         group: group.to_owned(),
         series: name.to_owned(),
         workers: 1,
@@ -145,18 +145,18 @@ pub(super) const STATES: [&str; 5] = ["busy", "steal", "idle", "switch", "frame"
 /// A group of profiles: how the time of all workers divides among their states, for each amount, in
 /// turn. The series are the amounts; the metrics are `busy_share` and so on, and `steals`.
 pub(super) fn profiles(
-    plan: &Plan,
+    plan: &SizeAndMachine,
     name: impl Into<String>,
     seconds: (f64, f64),
     job: (&'static str, String),
     form: Form,
     amounts: Vec<Amount>,
     workers: Vec<usize>,
-) -> Group {
+) -> MeasureGroup {
     let name = name.into();
     let group = name.clone();
-    Group::new(plan, name, seconds, move |_, rounds| {
-        let mut parsed = match Job::parse(job.0, Some(&job.1)) {
+    MeasureGroup::new(plan, name, seconds, move |_, rounds| {
+        let mut parsed = match WorkloadJob::parse(job.0, Some(&job.1)) {
             Ok(parsed) => parsed,
             Err(bad) => return Ok(vec![absent(&group, job.0, 1, &bad.to_string())]),
         };
@@ -186,11 +186,16 @@ struct Profiled {
 }
 
 impl Profiled {
-    fn start(job: &mut Job, form: Form, amount: Amount, workers: usize) -> Result<Self, Failure> {
-        let settings = Settings {
+    fn start(
+        job: &mut WorkloadJob,
+        form: Form,
+        amount: Amount,
+        workers: usize,
+    ) -> Result<Self, CommandFailure> {
+        let settings = JobSettings {
             workers,
             steal: amount,
-            ..Settings::default()
+            ..JobSettings::default()
         };
         let pool = settings.pool(job, true)?;
         measure::parallel(job, &pool, form);
@@ -202,10 +207,15 @@ impl Profiled {
         })
     }
 
-    fn run(&mut self, job: &mut Job, form: Form, reference: Answer) -> Result<(), Failure> {
+    fn run(
+        &mut self,
+        job: &mut WorkloadJob,
+        form: Form,
+        reference: RunAnswer,
+    ) -> Result<(), CommandFailure> {
         self.pool.reset_profile();
         let (_, found) = measure::parallel(job, &self.pool, form);
-        job.verify(found, reference).map_err(Failure::Run)?;
+        job.verify(found, reference).map_err(CommandFailure::Run)?;
         let total = self.pool.profile().total();
         let times = [
             total.busy,
@@ -224,8 +234,8 @@ impl Profiled {
         Ok(())
     }
 
-    fn points(&self, group: &str) -> Vec<Point> {
-        let point = |metric: String, values: &[f64]| Point {
+    fn points(&self, group: &str) -> Vec<MeasuredPoint> {
+        let point = |metric: String, values: &[f64]| MeasuredPoint {
             group: group.to_owned(),
             series: self.amount.to_string(),
             workers: self.pool.workers(),
@@ -244,9 +254,9 @@ impl Profiled {
 /// Lanes of something else than a [`Field`], as a group's points.
 pub(super) fn lanes(
     group: &str,
-    mut lanes: Vec<Lane<'_>>,
+    mut lanes: Vec<TimedLane<'_>>,
     rounds: &Rounds,
-) -> Result<Vec<Point>, Failure> {
-    let series = interleave_within(&mut lanes, *rounds).map_err(Failure::Run)?;
+) -> Result<Vec<MeasuredPoint>, CommandFailure> {
+    let series = interleave_within(&mut lanes, *rounds).map_err(CommandFailure::Run)?;
     Ok(series.iter().map(|one| timed(group, one)).collect())
 }

@@ -2,11 +2,11 @@
 
 use super::contest::STATES;
 use super::figure::{Form, Sheet};
-use super::seen::{Seen, TIME};
+use super::seen::{SeenPoints, TIME};
 use super::spread::median;
 
 /// Speed-up over the median serial run, by the number of workers; a curve for each series.
-pub(super) fn speedups(seen: &Seen<'_>, title: &str, group: &str) -> Sheet {
+pub(super) fn speedups(seen: &SeenPoints<'_>, title: &str, group: &str) -> Sheet {
     let mut sheet = Sheet::new(title, "workers", "speed-up over serial", Form::Lines);
     for series in series(seen, group) {
         for &workers in &seen.plan.workers {
@@ -19,7 +19,7 @@ pub(super) fn speedups(seen: &Seen<'_>, title: &str, group: &str) -> Sheet {
 }
 
 /// The series of a group that are not serial.
-pub(super) fn series(seen: &Seen<'_>, group: &str) -> Vec<String> {
+pub(super) fn series(seen: &SeenPoints<'_>, group: &str) -> Vec<String> {
     let names = seen.series(group, TIME).into_iter();
     names
         .filter(|name| *name != super::seen::SERIAL)
@@ -28,7 +28,7 @@ pub(super) fn series(seen: &Seen<'_>, group: &str) -> Vec<String> {
 }
 
 /// Items in a second, in millions, by the number of workers; a curve for each series.
-pub(super) fn throughput(seen: &Seen<'_>, title: &str, group: &str, of: &str) -> Sheet {
+pub(super) fn throughput(seen: &SeenPoints<'_>, title: &str, group: &str, of: &str) -> Sheet {
     let unit = format!("million {of}/s");
     let mut sheet = Sheet::new(title, "workers", &unit, Form::Lines);
     let Some(items) = seen.median(group, "items", 1, "items") else {
@@ -46,7 +46,7 @@ pub(super) fn throughput(seen: &Seen<'_>, title: &str, group: &str, of: &str) ->
 }
 
 /// How the time of all workers divides among their states, for each series of profiles.
-pub(super) fn shares(seen: &Seen<'_>, title: &str, group: &str, workers: usize) -> Sheet {
+pub(super) fn shares(seen: &SeenPoints<'_>, title: &str, group: &str, workers: usize) -> Sheet {
     let mut sheet = Sheet::new(title, "strategy", "% of the workers' time", Form::Stacks);
     for series in seen.series(group, "busy_share") {
         for state in STATES {
@@ -66,7 +66,7 @@ pub(super) fn shares(seen: &Seen<'_>, title: &str, group: &str, workers: usize) 
 const OUR_FRAMES: &str = "frame (allocation)";
 
 /// How much of the time of all workers is neither work nor idling, for each series of profiles.
-pub(super) fn beside(seen: &Seen<'_>, title: &str, group: &str, workers: usize) -> Sheet {
+pub(super) fn beside(seen: &SeenPoints<'_>, title: &str, group: &str, workers: usize) -> Sheet {
     let mut sheet = Sheet::new(title, "strategy", "% of the workers' time", Form::Bars);
     for series in seen.series(group, "busy_share") {
         let of = |state: &str| seen.values(group, series, workers, &format!("{state}_share"));
@@ -90,7 +90,7 @@ pub(super) fn named(amount: &str) -> String {
 
 /// The share of a state in percent, as a median.
 pub(super) fn share(
-    seen: &Seen<'_>,
+    seen: &SeenPoints<'_>,
     group: &str,
     amount: &str,
     workers: usize,
@@ -103,7 +103,7 @@ pub(super) fn share(
 /// The series with the greatest median speed-up on so many workers among those for which `of`
 /// holds.
 pub(super) fn fastest(
-    seen: &Seen<'_>,
+    seen: &SeenPoints<'_>,
     group: &str,
     workers: usize,
     of: impl Fn(&str) -> bool,

@@ -1,7 +1,7 @@
 //! The parts of a figure in the report: the paper's finding, the measurements here, and a rule that
 //! decides whether the finding holds here.
 
-use super::seen::Seen;
+use super::seen::SeenPoints;
 use super::spread::Spread;
 use super::verdict::Judgement;
 
@@ -164,7 +164,7 @@ impl X {
 
 /// One value with its spread.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct FigureRow {
     /// The curve, or the legend entry.
     pub(super) series: String,
     /// Where.
@@ -190,7 +190,7 @@ pub(super) struct Sheet {
     /// How it is drawn.
     pub(super) form: Form,
     /// The values.
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<FigureRow>,
 }
 
 impl Sheet {
@@ -207,19 +207,20 @@ impl Sheet {
 
     /// Numbers of a paper: series, x, value.
     pub(super) fn printed<T: Into<X> + Clone>(mut self, rows: &[(&str, T, f64)]) -> Sheet {
-        self.rows.extend(rows.iter().map(|(series, x, value)| Row {
-            series: (*series).to_owned(),
-            x: x.clone().into(),
-            spread: Spread::printed(*value),
-            values: Vec::new(),
-        }));
+        self.rows
+            .extend(rows.iter().map(|(series, x, value)| FigureRow {
+                series: (*series).to_owned(),
+                x: x.clone().into(),
+                spread: Spread::printed(*value),
+                values: Vec::new(),
+            }));
         self
     }
 
     /// A measured value; nothing where there is no sample.
     pub(super) fn push(&mut self, series: impl Into<String>, x: impl Into<X>, values: Vec<f64>) {
         if let Some(spread) = Spread::of(&values) {
-            self.rows.push(Row {
+            self.rows.push(FigureRow {
                 series: series.into(),
                 x: x.into(),
                 spread,
@@ -234,7 +235,7 @@ impl Sheet {
     }
 
     /// The row of a series at a place.
-    pub(super) fn row(&self, series: &str, x: impl Into<X>) -> Option<&Row> {
+    pub(super) fn row(&self, series: &str, x: impl Into<X>) -> Option<&FigureRow> {
         let x = x.into();
         self.rows
             .iter()
@@ -289,9 +290,9 @@ pub(super) struct Figure {
     /// stands for all that begin with it.
     pub(super) groups: &'static [&'static str],
     /// Draws it.
-    pub(super) sheets: fn(&Seen<'_>) -> Vec<Sheet>,
+    pub(super) sheets: fn(&SeenPoints<'_>) -> Vec<Sheet>,
     /// Judges it.
-    pub(super) judge: fn(&Seen<'_>) -> Option<Judgement>,
+    pub(super) judge: fn(&SeenPoints<'_>) -> Option<Judgement>,
 }
 
 impl Figure {

@@ -34,12 +34,12 @@ use clap::Args;
 
 use self::against::Other;
 use self::figure::{Figure, Paper};
-use self::page::Head;
-use self::plan::{Budget, Group, Plan};
-use self::progress::Progress;
-use self::seen::Seen;
-use self::store::{Origin, Store, fingerprint};
-use crate::input::{BadInput, Failure};
+use self::page::PageHead;
+use self::plan::{Budget, MeasureGroup, SizeAndMachine};
+use self::progress::GroupProgress;
+use self::seen::SeenPoints;
+use self::store::{Origin, PointStore, fingerprint};
+use crate::input::{BadInput, CommandFailure};
 use crate::machine;
 use crate::out::show;
 use crate::out::{make_directory, write};
@@ -72,8 +72,8 @@ pub(crate) struct ReproArgs {
 
 impl ReproArgs {
     /// The plan: small inputs unless the user asks for the papers'.
-    fn plan(&self) -> Plan {
-        Plan::here(!self.full)
+    fn plan(&self) -> SizeAndMachine {
+        SizeAndMachine::here(!self.full)
     }
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn papers() -> [&'static str; 4] {
 }
 
 /// All groups of a plan.
-fn groups(plan: &Plan) -> Vec<Group> {
+fn groups(plan: &SizeAndMachine) -> Vec<MeasureGroup> {
     let papers = [
         wool::groups(plan),
         stackthreads::groups(plan),
@@ -155,7 +155,7 @@ fn unknown(name: &str, all: &[&Figure]) -> BadInput {
 }
 
 /// `roving repro`.
-pub(crate) fn run(args: &ReproArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &ReproArgs) -> Result<(), CommandFailure> {
     let figures = chosen(&args.what)?;
     let other = args.against.as_deref().map(Other::read).transpose()?;
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(OUT));
@@ -164,13 +164,13 @@ pub(crate) fn run(args: &ReproArgs) -> Result<(), Failure> {
     make_directory(&pages)?;
     rivals::deepen_stacks();
     let plan = args.plan();
-    let (mut store, said) = Store::open(&out, &origin(&plan))?;
+    let (mut store, said) = PointStore::open(&out, &origin(&plan))?;
     for line in said {
         show(format_args!("{line}\n"))?;
     }
     let all = groups(&plan);
-    let wanted = |group: &&Group| figures.iter().any(|figure| figure.uses(&group.name));
-    let left: Vec<&Group> = all
+    let wanted = |group: &&MeasureGroup| figures.iter().any(|figure| figure.uses(&group.name));
+    let left: Vec<&MeasureGroup> = all
         .iter()
         .filter(wanted)
         .filter(|group| !store.done.contains(&group.name))
@@ -178,7 +178,7 @@ pub(crate) fn run(args: &ReproArgs) -> Result<(), Failure> {
     let measured = measure(&plan, &left, &mut store);
     // Whatever stopped it: what was measured before is shown.
     let head = head(&plan, &out, &store.origin);
-    let seen = Seen {
+    let seen = SeenPoints {
         points: &store.points,
         plan: &plan,
     };
@@ -204,9 +204,13 @@ pub(crate) fn run(args: &ReproArgs) -> Result<(), Failure> {
 }
 
 /// Measures what is not there yet, and keeps each group as soon as it is complete.
-fn measure(plan: &Plan, left: &[&Group], store: &mut Store) -> Result<(), Failure> {
+fn measure(
+    plan: &SizeAndMachine,
+    left: &[&MeasureGroup],
+    store: &mut PointStore,
+) -> Result<(), CommandFailure> {
     let mut budget = Budget::new(plan, left.iter().copied());
-    let progress = Progress::new(left.len(), budget.left());
+    let progress = GroupProgress::new(left.len(), budget.left());
     for group in left {
         progress.begin(&group.name, budget.left());
         let rounds = budget.allow(group);
@@ -220,7 +224,7 @@ fn measure(plan: &Plan, left: &[&Group], store: &mut Store) -> Result<(), Failur
 }
 
 /// Writes the page and the tables; the path of the page.
-fn report(pages: &Path, head: &Head, seen: &Seen<'_>) -> Result<PathBuf, Failure> {
+fn report(pages: &Path, head: &PageHead, seen: &SeenPoints<'_>) -> Result<PathBuf, CommandFailure> {
     let figures = catalogue();
     for figure in &figures {
         write(
@@ -239,7 +243,7 @@ fn report(pages: &Path, head: &Head, seen: &Seen<'_>) -> Result<PathBuf, Failure
 }
 
 /// The origin of points that are measured now.
-fn origin(plan: &Plan) -> Origin {
+fn origin(plan: &SizeAndMachine) -> Origin {
     let program = std::env::current_exe()
         .and_then(fs::read)
         .unwrap_or_default();
@@ -251,11 +255,11 @@ fn origin(plan: &Plan) -> Origin {
     }
 }
 
-fn head(plan: &Plan, out: &Path, origin: &Origin) -> Head {
+fn head(plan: &SizeAndMachine, out: &Path, origin: &Origin) -> PageHead {
     let warning = cfg!(debug_assertions).then_some(
         "This program was built without optimisation: its figures say nothing. Build it with --release.",
     );
-    Head {
+    PageHead {
         origin: origin.clone(),
         words: format!("--{} --out {}", plan.size(), out.display()),
         moment: machine::moment(),
@@ -270,7 +274,7 @@ mod tests {
     #[test]
     fn every_figure_has_all_parts_and_every_group_is_used() {
         for (quick, cores) in [(true, 1), (true, 2), (false, 2), (true, 24)] {
-            let plan = Plan::on(quick, cores);
+            let plan = SizeAndMachine::on(quick, cores);
             let groups = groups(&plan);
             let figures = catalogue();
             for (place, figure) in figures.iter().enumerate() {
@@ -416,7 +420,7 @@ mod tests {
 
     #[test]
     fn a_quick_run_is_planned_for_less_than_five_minutes() {
-        let plan = Plan::on(true, 2);
+        let plan = SizeAndMachine::on(true, 2);
         let seconds: f64 = groups(&plan).iter().map(|group| group.seconds).sum();
         assert!(seconds < 240.0, "{seconds} s");
     }

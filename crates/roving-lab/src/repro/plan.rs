@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::store::Point;
+use super::store::MeasuredPoint;
 use super::verdict::RUNS_MIN;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::lanes::Rounds;
 use crate::settings::cores;
 
@@ -13,7 +13,7 @@ const QUICK_ALL: Duration = Duration::from_secs(255);
 
 /// Size and machine.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct SizeAndMachine {
     /// Small inputs and little time, or the papers' own sizes.
     pub(super) quick: bool,
     /// Numbers of workers, rising: 1, 2, 4 … and one a core.
@@ -22,20 +22,20 @@ pub(super) struct Plan {
     pub(super) cores: usize,
 }
 
-impl Plan {
+impl SizeAndMachine {
     /// For this machine.
-    pub(super) fn here(quick: bool) -> Plan {
-        Plan::on(quick, cores())
+    pub(super) fn here(quick: bool) -> SizeAndMachine {
+        SizeAndMachine::on(quick, cores())
     }
 
     /// For a machine with so many cores.
-    pub(super) fn on(quick: bool, cores: usize) -> Plan {
+    pub(super) fn on(quick: bool, cores: usize) -> SizeAndMachine {
         let mut workers: Vec<usize> = (0..)
             .map(|power| 1 << power)
             .take_while(|n| *n < cores)
             .collect();
         workers.push(cores);
-        Plan {
+        SizeAndMachine {
             quick,
             workers,
             cores,
@@ -54,10 +54,11 @@ impl Plan {
 }
 
 /// The measuring of a group.
-pub(super) type Measure = Box<dyn Fn(&Plan, &Rounds) -> Result<Vec<Point>, Failure>>;
+pub(super) type Measure =
+    Box<dyn Fn(&SizeAndMachine, &Rounds) -> Result<Vec<MeasuredPoint>, CommandFailure>>;
 
 /// Things that are measured in turn, and kept together.
-pub(super) struct Group {
+pub(super) struct MeasureGroup {
     /// Its name; no two are equal.
     pub(super) name: String,
     /// The seconds that it should take.
@@ -68,16 +69,17 @@ pub(super) struct Group {
     pub(super) measure: Measure,
 }
 
-impl Group {
+impl MeasureGroup {
     /// A group with the usual numbers of rounds. The seconds are those of a quick and of a full
     /// run.
     pub(super) fn new(
-        plan: &Plan,
+        plan: &SizeAndMachine,
         name: impl Into<String>,
         seconds: (f64, f64),
-        measure: impl Fn(&Plan, &Rounds) -> Result<Vec<Point>, Failure> + 'static,
-    ) -> Group {
-        Group {
+        measure: impl Fn(&SizeAndMachine, &Rounds) -> Result<Vec<MeasuredPoint>, CommandFailure>
+        + 'static,
+    ) -> MeasureGroup {
+        MeasureGroup {
             name: name.into(),
             seconds: plan.pick(seconds.0, seconds.1),
             rounds: plan.pick((RUNS_MIN, 15), (RUNS_MIN, 30)),
@@ -88,10 +90,10 @@ impl Group {
     /// With other numbers of rounds: of a quick and of a full run.
     pub(super) fn rounds(
         mut self,
-        plan: &Plan,
+        plan: &SizeAndMachine,
         quick: (usize, usize),
         full: (usize, usize),
-    ) -> Group {
+    ) -> MeasureGroup {
         self.rounds = plan.pick(quick, full);
         self
     }
@@ -108,7 +110,10 @@ pub(super) struct Budget {
 
 impl Budget {
     /// From now on, for these groups.
-    pub(super) fn new<'a>(plan: &Plan, groups: impl Iterator<Item = &'a Group>) -> Budget {
+    pub(super) fn new<'a>(
+        plan: &SizeAndMachine,
+        groups: impl Iterator<Item = &'a MeasureGroup>,
+    ) -> Budget {
         Budget {
             start: Instant::now(),
             quick: plan.quick,
@@ -117,7 +122,7 @@ impl Budget {
     }
 
     /// The rounds that the next group may use.
-    pub(super) fn allow(&mut self, group: &Group) -> Rounds {
+    pub(super) fn allow(&mut self, group: &MeasureGroup) -> Rounds {
         let left = QUICK_ALL.saturating_sub(self.start.elapsed()).as_secs_f64();
         let share = if self.quick && self.planned > 0.0 {
             (left / self.planned).min(1.0)
@@ -147,8 +152,8 @@ impl Budget {
 mod tests {
     use super::*;
 
-    fn group(plan: &Plan, seconds: f64) -> Group {
-        Group::new(plan, "a/b", (seconds, seconds), |_, _| Ok(Vec::new()))
+    fn group(plan: &SizeAndMachine, seconds: f64) -> MeasureGroup {
+        MeasureGroup::new(plan, "a/b", (seconds, seconds), |_, _| Ok(Vec::new()))
     }
 
     #[test]
@@ -159,13 +164,13 @@ mod tests {
             (8, vec![1, 2, 4, 8]),
             (6, vec![1, 2, 4, 6]),
         ] {
-            assert_eq!(Plan::on(true, cores).workers, want);
+            assert_eq!(SizeAndMachine::on(true, cores).workers, want);
         }
     }
 
     #[test]
     fn who_overdraws_the_time_leaves_less_to_the_others() {
-        let plan = Plan::on(true, 2);
+        let plan = SizeAndMachine::on(true, 2);
         let groups = [group(&plan, 100.0), group(&plan, 400.0)];
         let mut budget = Budget::new(&plan, groups.iter());
         // 500 s are planned where 255 s are allowed.

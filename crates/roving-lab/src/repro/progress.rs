@@ -10,15 +10,15 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 const TICK: Duration = Duration::from_millis(500);
 
 /// A bar on a terminal; elsewhere a line for each group.
-pub(super) struct Progress {
+pub(super) struct GroupProgress {
     bar: Option<ProgressBar>,
     groups: usize,
     now: RefCell<(usize, String, Instant)>,
 }
 
-impl Progress {
+impl GroupProgress {
     /// For so many groups, which take about so long.
-    pub(super) fn new(groups: usize, left: Duration) -> Progress {
+    pub(super) fn new(groups: usize, left: Duration) -> GroupProgress {
         let bar = (groups > 0 && std::io::stderr().is_terminal()).then(|| {
             let bar =
                 ProgressBar::with_draw_target(Some(groups as u64), ProgressDrawTarget::stderr());
@@ -29,7 +29,7 @@ impl Progress {
             bar.enable_steady_tick(TICK);
             bar
         });
-        Progress {
+        GroupProgress {
             bar,
             groups,
             now: RefCell::new((0, String::new(), Instant::now())),
@@ -65,7 +65,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for GroupProgress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -1,21 +1,21 @@
 //! The measured points as figures look at them.
 
-use super::plan::Plan;
+use super::plan::SizeAndMachine;
 use super::spread::median;
-use super::store::Point;
+use super::store::MeasuredPoint;
 
 /// All points, and what was planned.
-pub(super) struct Seen<'a> {
+pub(super) struct SeenPoints<'a> {
     /// The points.
-    pub(super) points: &'a [Point],
+    pub(super) points: &'a [MeasuredPoint],
     /// Size, workers, cores.
-    pub(super) plan: &'a Plan,
+    pub(super) plan: &'a SizeAndMachine,
 }
 
 /// The metric of times.
 pub(super) const TIME: &str = "time_s";
 
-impl Seen<'_> {
+impl SeenPoints<'_> {
     /// The values of one thing; none where it was not measured.
     pub(super) fn values(
         &self,
@@ -24,7 +24,7 @@ impl Seen<'_> {
         workers: usize,
         metric: &str,
     ) -> Option<&[f64]> {
-        let wanted = |point: &&Point| {
+        let wanted = |point: &&MeasuredPoint| {
             (&*point.group, &*point.series, point.workers, &*point.metric)
                 == (group, series, workers, metric)
         };
@@ -55,7 +55,7 @@ impl Seen<'_> {
         Some(times.iter().map(|time| serial / time).collect())
     }
 
-    /// The median of [`Seen::speedups`].
+    /// The median of [`SeenPoints::speedups`].
     pub(super) fn speedup(&self, group: &str, series: &str, workers: usize) -> Option<f64> {
         self.speedups(group, series, workers).as_deref().map(median)
     }

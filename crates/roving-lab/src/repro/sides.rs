@@ -4,12 +4,12 @@ use super::contest::STATES;
 use super::figure::Figure;
 use super::ladder::{JOINS, STEALS};
 use super::page::judged;
-use super::plan::Plan;
-use super::seen::Seen;
-use super::store::Point;
-use super::verdict::Verdict;
+use super::plan::SizeAndMachine;
+use super::seen::SeenPoints;
+use super::store::MeasuredPoint;
+use super::verdict::FindingVerdict;
 use super::{catalogue, groups};
-use crate::networks::placement::Place;
+use crate::networks::placement::NamedPlacement;
 
 /// Series that groups have, but for the steps of the ladders and the idle times.
 const SERIES: [&str; 26] = [
@@ -62,15 +62,15 @@ type Value<'a> = &'a dyn Fn(&str, &str, usize, &str) -> f64;
 
 /// Points for all that the groups of a plan can give, each of these parts of a value.
 pub(super) fn made_up(
-    plan: &Plan,
+    plan: &SizeAndMachine,
     value: Value<'_>,
     parts: &[f64],
     wanted: impl Fn(&str) -> bool,
-) -> Vec<Point> {
+) -> Vec<MeasuredPoint> {
     let mut names: Vec<String> = SERIES.map(str::to_owned).to_vec();
     names.extend(JOINS.map(str::to_owned));
     names.extend(STEALS.map(str::to_owned));
-    names.extend(Place::thresholds().map(|place| place.text()));
+    names.extend(NamedPlacement::thresholds().map(|place| place.text()));
     names.sort_unstable();
     names.dedup();
     let mut points = Vec::new();
@@ -82,7 +82,7 @@ pub(super) fn made_up(
             for workers in workers {
                 for metric in metrics(series) {
                     let value = value(&group.name, series, workers, &metric);
-                    points.push(Point {
+                    points.push(MeasuredPoint {
                         group: group.name.clone(),
                         series: series.clone(),
                         workers,
@@ -107,10 +107,10 @@ fn figure(name: &str) -> &'static Figure {
     all.find(|figure| figure.name == name).expect("it is there")
 }
 
-fn verdict(name: &str, plan: &Plan, value: Value<'_>, parts: &[f64]) -> Verdict {
+fn verdict(name: &str, plan: &SizeAndMachine, value: Value<'_>, parts: &[f64]) -> FindingVerdict {
     let figure = figure(name);
     let points = made_up(plan, value, parts, |group| figure.uses(group));
-    let seen = Seen {
+    let seen = SeenPoints {
         points: &points,
         plan,
     };
@@ -173,7 +173,9 @@ fn holding(group: &str, series: &str, workers: usize, metric: &str) -> f64 {
         _ if placed && group == "nn-ring" => 1.0,
         // Of the idle times, the first does far worse.
         _ if placed && (group == "nn-kmeans" || group == "nn-variance") => {
-            let first = Place::thresholds().next().map(Place::text);
+            let first = NamedPlacement::thresholds()
+                .next()
+                .map(NamedPlacement::text);
             if first.as_deref() == Some(series) {
                 20.0
             } else {
@@ -225,11 +227,13 @@ fn failing(group: &str, series: &str, workers: usize, metric: &str) -> f64 {
 #[test]
 fn each_rule_decides_on_both_sides_of_its_line() {
     // As many cores as the largest of the papers' machines.
-    let plan = Plan::on(false, 24);
+    let plan = SizeAndMachine::on(false, 24);
     let mut wrong = Vec::new();
     for figure in catalogue() {
-        let sides: [(Value<'_>, Verdict); 2] =
-            [(&holding, Verdict::Holds), (&failing, Verdict::NotHere)];
+        let sides: [(Value<'_>, FindingVerdict); 2] = [
+            (&holding, FindingVerdict::Holds),
+            (&failing, FindingVerdict::NotHere),
+        ];
         for (value, want) in sides {
             let found = verdict(figure.name, &plan, value, &CLOSE);
             wrong.extend((found != want).then_some((figure.name, want, found)));
@@ -240,7 +244,7 @@ fn each_rule_decides_on_both_sides_of_its_line() {
 
 #[test]
 fn runs_that_vary_or_are_few_decide_nothing() {
-    let plan = Plan::on(false, 24);
+    let plan = SizeAndMachine::on(false, 24);
     for figure in catalogue() {
         let name = figure.name;
         if name == "stackthreads-table-1" {
@@ -248,18 +252,18 @@ fn runs_that_vary_or_are_few_decide_nothing() {
             continue;
         }
         let few = verdict(name, &plan, &holding, &CLOSE[..4]);
-        assert_eq!(few, Verdict::CannotTell, "{name}");
+        assert_eq!(few, FindingVerdict::CannotTell, "{name}");
         // This one asks how far runs lie apart.
         if name != "nornir-figure-7" {
             let far = verdict(name, &plan, &holding, &FAR);
-            assert_eq!(far, Verdict::CannotTell, "{name}");
+            assert_eq!(far, FindingVerdict::CannotTell, "{name}");
         }
     }
 }
 
 #[test]
 fn what_needs_more_cores_is_not_decided_on_two() {
-    let plan = Plan::on(true, 2);
+    let plan = SizeAndMachine::on(true, 2);
     let most = [
         "wool-steals",
         "stackthreads-table-2",
@@ -272,7 +276,7 @@ fn what_needs_more_cores_is_not_decided_on_two() {
     ];
     for name in most {
         let found = verdict(name, &plan, &holding, &CLOSE);
-        assert_eq!(found, Verdict::TooFewCores, "{name}");
+        assert_eq!(found, FindingVerdict::TooFewCores, "{name}");
     }
 }
 
@@ -284,14 +288,14 @@ fn the_speed_up_of_fibonacci_is_held_against_the_papers() {
             ("time_s", "serial") => speed_up,
             _ => 1.0,
         };
-        verdict(name, &Plan::on(true, cores), &value, &CLOSE)
+        verdict(name, &SizeAndMachine::on(true, cores), &value, &CLOSE)
     };
     // What was seen on two cores once, and was called as the paper's 1.90 on 24.
-    assert_eq!(at(0.06, 2), Verdict::NotHere);
-    assert_eq!(at(0.6, 2), Verdict::TooFewCores);
+    assert_eq!(at(0.06, 2), FindingVerdict::NotHere);
+    assert_eq!(at(0.6, 2), FindingVerdict::TooFewCores);
     // Twelve times as many cores: 1.71 at best, which is the line.
-    assert_eq!(at(0.1425, 2), Verdict::CannotTell);
-    assert_eq!(at(1.9, 24), Verdict::Holds);
-    assert_eq!(at(1.2, 24), Verdict::NotHere);
-    assert_eq!(at(1.7, 24), Verdict::CannotTell);
+    assert_eq!(at(0.1425, 2), FindingVerdict::CannotTell);
+    assert_eq!(at(1.9, 24), FindingVerdict::Holds);
+    assert_eq!(at(1.2, 24), FindingVerdict::NotHere);
+    assert_eq!(at(1.7, 24), FindingVerdict::CannotTell);
 }

@@ -1,11 +1,11 @@
 //! The inputs of the papers' programs, and ours of a quick and of a full run, as data: that
 //! `--full` means the papers' sizes is compared here, and not only said.
 
-use super::plan::Plan;
+use super::plan::SizeAndMachine;
 use crate::csv::Csv;
 
 /// The inputs of one program of a paper.
-pub(super) struct Size {
+pub(super) struct ProgramInputs {
     /// The name by which groups ask for it.
     name: &'static str,
     /// The paper's text; empty where it has none.
@@ -19,16 +19,16 @@ pub(super) struct Size {
 }
 
 /// All of them.
-pub(super) const SIZES: [Size; 22] = [
+pub(super) const SIZES: [ProgramInputs; 22] = [
     // fib(n). The slides say of the table of costs only that it is measured with fib.
-    Size {
+    ProgramInputs {
         name: "wool-ladder",
         paper: &["42"],
         source: "Wool, slide “Results for inlining optimizations”",
         quick: &["30"],
         full: &["42"],
     },
-    Size {
+    ProgramInputs {
         name: "wool-inlined",
         paper: &[],
         source: "Wool, slide “Comparing Wool with Cilk++, TBB, and OpenMP”",
@@ -36,28 +36,28 @@ pub(super) const SIZES: [Size; 22] = [
         full: &["42"],
     },
     // Depth of the tree of `stress` on 2, 4 and 8 processors; the length of a leaf is not printed.
-    Size {
+    ProgramInputs {
         name: "wool-steal",
         paper: &["1", "2", "3"],
         source: "Wool, slide “Comparing Wool with Cilk++, TBB, and OpenMP”",
         quick: &["1", "2", "3"],
         full: &["1", "2", "3"],
     },
-    Size {
+    ProgramInputs {
         name: "wool-cholesky",
         paper: &[],
         source: "Wool, slide “More measurements: Cholesky”",
         quick: &["1000"],
         full: &["4000"],
     },
-    Size {
+    ProgramInputs {
         name: "wool-matmul",
         paper: &[],
         source: "Wool, slide “More measurements: Matrix multiply”",
         quick: &["512"],
         full: &["2048"],
     },
-    Size {
+    ProgramInputs {
         name: "wool-substring",
         paper: &[],
         source: "Wool, slide “More measurements: Sub String Finder”",
@@ -65,56 +65,56 @@ pub(super) const SIZES: [Size; 22] = [
         full: &["22"],
     },
     // Trees by the words of `roving run uts`: T3 is tree A of the paper's table 1.
-    Size {
+    ProgramInputs {
         name: "st-uts-a",
         paper: &["T3"],
         source: "StackThreads/MP, table 1",
         quick: &["T3"],
         full: &["T3"],
     },
-    Size {
+    ProgramInputs {
         name: "st-uts-b",
         paper: &["B"],
         source: "StackThreads/MP, table 1",
         quick: &["-t0 -b2000 -q0.3326 -m3 -r8"],
         full: &["B"],
     },
-    Size {
+    ProgramInputs {
         name: "st-fib-30",
         paper: &["30"],
         source: "StackThreads/MP, figure 8",
         quick: &["30"],
         full: &["30"],
     },
-    Size {
+    ProgramInputs {
         name: "st-fib",
         paper: &["40"],
         source: "StackThreads/MP, section 4.3.2",
         quick: &["29"],
         full: &["40"],
     },
-    Size {
+    ProgramInputs {
         name: "st-lengths",
         paper: &["16"],
         source: "StackThreads/MP, section 4.3.2",
         quick: &["1", "2", "4", "8", "16"],
         full: &["1", "2", "4", "8", "16"],
     },
-    Size {
+    ProgramInputs {
         name: "st-strassen",
         paper: &["1024", "2048", "4096"],
         source: "StackThreads/MP, section 4.1.3",
         quick: &["256", "512", "1024"],
         full: &["1024", "2048", "4096"],
     },
-    Size {
+    ProgramInputs {
         name: "st-sparselu",
         paper: &["50x100"],
         source: "StackThreads/MP, section 4.1.4",
         quick: &["25x40"],
         full: &["50x100"],
     },
-    Size {
+    ProgramInputs {
         name: "st-fft",
         paper: &["32M", "64M"],
         source: "StackThreads/MP, section 4.1.5",
@@ -122,21 +122,21 @@ pub(super) const SIZES: [Size; 22] = [
         full: &["32M", "64M"],
     },
     // 1000 processes and 1000 round-trips.
-    Size {
+    ProgramInputs {
         name: "nn-ring",
         paper: &["processes=1000,rounds=1000"],
         source: "Nornir, section 3.1",
         quick: &["processes=1000,rounds=1000"],
         full: &["processes=1000,rounds=1000"],
     },
-    Size {
+    ProgramInputs {
         name: "nn-h264",
         paper: &["128", "256", "512"],
         source: "Nornir, section 3.1",
         quick: &["128"],
         full: &["128", "256", "512"],
     },
-    Size {
+    ProgramInputs {
         name: "nn-kmeans",
         paper: &["points=300000,clusters=120,processes=128"],
         source: "Nornir, section 3.1",
@@ -144,7 +144,7 @@ pub(super) const SIZES: [Size; 22] = [
         full: &["points=300000,clusters=120,processes=128"],
     },
     // T, in ms: the work that is divided.
-    Size {
+    ProgramInputs {
         name: "nn-rnd-work",
         paper: &["1000"],
         source: "Nornir, section 3.1",
@@ -152,7 +152,7 @@ pub(super) const SIZES: [Size; 22] = [
         full: &["1000"],
     },
     // The work division d.
-    Size {
+    ProgramInputs {
         name: "nn-rnd",
         paper: &[
             "1", "10", "100", "1000", "10000", "20000", "30000", "40000", "50000", "60000",
@@ -167,7 +167,7 @@ pub(super) const SIZES: [Size; 22] = [
     },
     // The work division d; the text names d = 100 and the set that begins with 1,000. What is finer
     // is ours.
-    Size {
+    ProgramInputs {
         name: "nn-scatter",
         paper: &[
             "100", "1000", "10000", "20000", "30000", "40000", "50000", "60000", "70000", "80000",
@@ -182,14 +182,14 @@ pub(super) const SIZES: [Size; 22] = [
             "90000", "100000", "200000", "500000", "1000000",
         ],
     },
-    Size {
+    ProgramInputs {
         name: "worms-fib",
         paper: &["35"],
         source: "WORMS, section 4.2",
         quick: &["29"],
         full: &["35"],
     },
-    Size {
+    ProgramInputs {
         name: "worms-flat",
         paper: &["1000000"],
         source: "WORMS, section 4.3",
@@ -202,7 +202,7 @@ pub(super) const SIZES: [Size; 22] = [
 /// as much work as in the paper.
 const QUICK_MESSAGES: u64 = 50;
 
-impl Size {
+impl ProgramInputs {
     /// Whether `--full` has all that the paper has.
     #[cfg(test)]
     fn is_the_papers(&self) -> bool {
@@ -211,29 +211,29 @@ impl Size {
 }
 
 /// The inputs of a program, by the size of the plan.
-pub(super) fn inputs(plan: &Plan, name: &str) -> &'static [&'static str] {
+pub(super) fn inputs(plan: &SizeAndMachine, name: &str) -> &'static [&'static str] {
     let size = SIZES.iter().find(|size| size.name == name);
     size.map_or(&[], |size| plan.pick(size.quick, size.full))
 }
 
 /// The only input of a program.
-pub(super) fn input(plan: &Plan, name: &str) -> &'static str {
+pub(super) fn input(plan: &SizeAndMachine, name: &str) -> &'static str {
     inputs(plan, name).first().copied().unwrap_or_default()
 }
 
 /// The greatest input of a program: the last one.
-pub(super) fn greatest(plan: &Plan, name: &str) -> &'static str {
+pub(super) fn greatest(plan: &SizeAndMachine, name: &str) -> &'static str {
     inputs(plan, name).last().copied().unwrap_or_default()
 }
 
 /// The inputs of a program that are numbers.
-pub(super) fn numbers(plan: &Plan, name: &str) -> Vec<u64> {
+pub(super) fn numbers(plan: &SizeAndMachine, name: &str) -> Vec<u64> {
     let inputs = inputs(plan, name).iter();
     inputs.filter_map(|input| input.parse().ok()).collect()
 }
 
 /// The sizes of all programs: the papers' and those of this run.
-pub(super) fn csv(plan: &Plan) -> Csv {
+pub(super) fn csv(plan: &SizeAndMachine) -> Csv {
     let mut csv = Csv::new(&["program", "paper", "source", "here"]);
     for size in &SIZES {
         let paper = match size.paper {
@@ -247,7 +247,7 @@ pub(super) fn csv(plan: &Plan) -> Csv {
 }
 
 /// How many messages the source of a random network sends at a work division.
-pub(super) fn messages(plan: &Plan, division: u64) -> u64 {
+pub(super) fn messages(plan: &SizeAndMachine, division: u64) -> u64 {
     plan.pick(division / QUICK_MESSAGES, division).max(1)
 }
 
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_size_that_is_not_the_papers_is_seen() {
-        let wrong = Size {
+        let wrong = ProgramInputs {
             name: "a",
             paper: &["42"],
             source: "b",
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn the_sizes_are_written() {
-        let csv = csv(&Plan::on(false, 2));
+        let csv = csv(&SizeAndMachine::on(false, 2));
         assert_eq!(csv.rows.len(), SIZES.len());
         let ladder = &csv.rows[0];
         assert_eq!((&*ladder[1], &*ladder[3]), ("42", "42"));
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn groups_are_measured_at_the_sizes_that_stand_here() {
         for quick in [true, false] {
-            let plan = Plan::on(quick, 8);
+            let plan = SizeAndMachine::on(quick, 8);
             let names: Vec<String> = groups(&plan).into_iter().map(|one| one.name).collect();
             for (stem, size) in [
                 ("nn-rnd-a", "nn-rnd"),
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_quick_run_sends_a_share_of_the_messages_and_none_is_cut_off() {
-        let (quick, full) = (Plan::on(true, 2), Plan::on(false, 2));
+        let (quick, full) = (SizeAndMachine::on(true, 2), SizeAndMachine::on(false, 2));
         for division in numbers(&full, "nn-rnd") {
             assert_eq!(messages(&full, division), division);
         }

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::input::Failure;
+use crate::input::CommandFailure;
 
 /// The values of one thing that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Point {
+pub(super) struct MeasuredPoint {
     /// The group of measurements; its points were measured in turn.
     pub(super) group: String,
     /// The runtime, the strategy, the step.
@@ -83,20 +83,23 @@ struct Done {
 
 /// The points of one origin, in memory and in their file.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct PointStore {
     /// The origin of its points.
     pub(super) origin: Origin,
     /// All points of groups that are complete.
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<MeasuredPoint>,
     /// The groups that are complete.
     pub(super) done: Vec<String>,
     path: PathBuf,
     file: File,
 }
 
-impl Store {
+impl PointStore {
     /// Opens the file of `origin` in `out`, and says in whole lines what was found there.
-    pub(super) fn open(out: &Path, origin: &Origin) -> Result<(Store, Vec<String>), Failure> {
+    pub(super) fn open(
+        out: &Path,
+        origin: &Origin,
+    ) -> Result<(PointStore, Vec<String>), CommandFailure> {
         let path = out.join(origin.file());
         let mut said = others(out, &path);
         let text = fs::read_to_string(&path).unwrap_or_default();
@@ -130,7 +133,7 @@ impl Store {
         }
         let origin = kept.unwrap_or_else(|| origin.clone());
         let file = rewritten(&path, &origin, &points, &done)?;
-        let store = Store {
+        let store = PointStore {
             origin,
             points,
             done,
@@ -141,14 +144,14 @@ impl Store {
     }
 
     /// Keeps a point that has just been measured.
-    pub(super) fn push(&mut self, point: Point) -> Result<(), Failure> {
+    pub(super) fn push(&mut self, point: MeasuredPoint) -> Result<(), CommandFailure> {
         line(&mut self.file, &point).map_err(|error| unwritable(&self.path, &error))?;
         self.points.push(point);
         Ok(())
     }
 
     /// Marks a group as complete.
-    pub(super) fn finish(&mut self, group: &str) -> Result<(), Failure> {
+    pub(super) fn finish(&mut self, group: &str) -> Result<(), CommandFailure> {
         let done = Done {
             done: group.to_owned(),
         };
@@ -158,8 +161,8 @@ impl Store {
     }
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Run(format!("{} cannot be written: {error}", path.display()))
+fn unwritable(path: &Path, error: &std::io::Error) -> CommandFailure {
+    CommandFailure::Run(format!("{} cannot be written: {error}", path.display()))
 }
 
 /// Writes one line, and sees that it reaches the disk: whoever kills us later does not take it
@@ -196,7 +199,7 @@ fn others(out: &Path, ours: &Path) -> Vec<String> {
 
 /// The origin, the points of complete groups, and the complete groups. A line that was torn by the
 /// end of the process, and the points of a group that was not complete, count for nothing.
-fn read(text: &str) -> (Option<Origin>, Vec<Point>, Vec<String>) {
+fn read(text: &str) -> (Option<Origin>, Vec<MeasuredPoint>, Vec<String>) {
     let mut lines = text.lines();
     let origin = lines
         .next()
@@ -206,7 +209,7 @@ fn read(text: &str) -> (Option<Origin>, Vec<Point>, Vec<String>) {
         if let Ok(end) = serde_json::from_str::<Done>(line) {
             points.append(&mut open);
             done.push(end.done);
-        } else if let Ok(point) = serde_json::from_str::<Point>(line) {
+        } else if let Ok(point) = serde_json::from_str::<MeasuredPoint>(line) {
             open.push(point);
         }
     }
@@ -217,9 +220,9 @@ fn read(text: &str) -> (Option<Origin>, Vec<Point>, Vec<String>) {
 fn rewritten(
     path: &Path,
     origin: &Origin,
-    points: &[Point],
+    points: &[MeasuredPoint],
     done: &[String],
-) -> Result<File, Failure> {
+) -> Result<File, CommandFailure> {
     let failed = |error: std::io::Error| unwritable(path, &error);
     let fresh = path.with_extension("jsonl.new");
     let mut file = File::create(&fresh).map_err(failed)?;
@@ -263,8 +266,8 @@ pub(super) mod tests {
         }
     }
 
-    fn point(group: &str, value: f64) -> Point {
-        Point {
+    fn point(group: &str, value: f64) -> MeasuredPoint {
+        MeasuredPoint {
             group: group.into(),
             series: "roving".into(),
             workers: 2,
@@ -277,7 +280,7 @@ pub(super) mod tests {
     #[test]
     fn complete_groups_are_taken_up_again_as_they_were() {
         let out = folder("again");
-        let (mut store, said) = Store::open(&out, &origin("quick")).unwrap();
+        let (mut store, said) = PointStore::open(&out, &origin("quick")).unwrap();
         assert!(said.is_empty(), "{said:?}");
         store.push(point("a", 1.0)).unwrap();
         store.finish("a").unwrap();
@@ -290,7 +293,7 @@ pub(super) mod tests {
             fs::read_to_string(&path).unwrap() + "{\"group\":\"b\",\"ser",
         )
         .unwrap();
-        let (store, said) = Store::open(&out, &origin("quick")).unwrap();
+        let (store, said) = PointStore::open(&out, &origin("quick")).unwrap();
         assert_eq!(
             (&store.points[..], &store.done[..]),
             (&[point("a", 1.0)][..], &["a".to_owned()][..])
@@ -310,14 +313,17 @@ pub(super) mod tests {
         for number in 1..=2000 {
             let written = point("a", 3.3e-7 / f64::from(number));
             let text = serde_json::to_string(&written).unwrap();
-            assert_eq!(serde_json::from_str::<Point>(&text).unwrap(), written);
+            assert_eq!(
+                serde_json::from_str::<MeasuredPoint>(&text).unwrap(),
+                written
+            );
         }
     }
 
     #[test]
     fn another_size_machine_or_build_is_kept_apart_and_said() {
         let out = folder("apart");
-        let (mut store, _) = Store::open(&out, &origin("quick")).unwrap();
+        let (mut store, _) = PointStore::open(&out, &origin("quick")).unwrap();
         store.push(point("a", 1.0)).unwrap();
         store.finish("a").unwrap();
         drop(store);
@@ -332,7 +338,7 @@ pub(super) mod tests {
                 ..origin("quick")
             },
         ] {
-            let (store, said) = Store::open(&out, &other).unwrap();
+            let (store, said) = PointStore::open(&out, &other).unwrap();
             assert!(store.done.is_empty());
             assert!(
                 said.iter()
@@ -345,7 +351,7 @@ pub(super) mod tests {
             commit: "def".into(),
             ..origin("quick")
         };
-        let (store, _) = Store::open(&out, &same).unwrap();
+        let (store, _) = PointStore::open(&out, &same).unwrap();
         assert_eq!((store.done.len(), &*store.origin.commit), (1, "abc"));
         drop(store);
         fs::remove_dir_all(out).unwrap();
@@ -354,11 +360,11 @@ pub(super) mod tests {
     #[test]
     fn a_file_that_is_no_store_of_ours_is_begun_anew() {
         let out = folder("damaged");
-        let (store, _) = Store::open(&out, &origin("quick")).unwrap();
+        let (store, _) = PointStore::open(&out, &origin("quick")).unwrap();
         let path = store.path.clone();
         drop(store);
         fs::write(&path, "no JSON\n{\"done\":\"a\"}\n").unwrap();
-        let (store, _) = Store::open(&out, &origin("quick")).unwrap();
+        let (store, _) = PointStore::open(&out, &origin("quick")).unwrap();
         assert!(store.done.is_empty() && store.points.is_empty());
         drop(store);
         fs::remove_dir_all(out).unwrap();

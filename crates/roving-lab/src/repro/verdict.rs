@@ -154,7 +154,7 @@ impl Draw {
 
 /// On which side of which line a claim says that its number lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Line {
+pub(super) enum RequiredRange {
     /// More than this.
     Above(f64),
     /// Less than this.
@@ -163,13 +163,13 @@ pub(super) enum Line {
     Between(f64, f64),
 }
 
-impl Line {
+impl RequiredRange {
     /// For tables.
     pub(super) fn text(self) -> String {
         match self {
-            Line::Above(line) => format!("> {}", number(line)),
-            Line::Below(line) => format!("< {}", number(line)),
-            Line::Between(low, high) => format!("{} to {}", number(low), number(high)),
+            RequiredRange::Above(line) => format!("> {}", number(line)),
+            RequiredRange::Below(line) => format!("< {}", number(line)),
+            RequiredRange::Between(low, high) => format!("{} to {}", number(low), number(high)),
         }
     }
 }
@@ -201,19 +201,23 @@ impl Answer {
 
 /// One thing that a rule asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Claim {
+pub(super) struct Requirement {
     /// The meaning of the number.
     pub(super) what: String,
     /// The number.
     pub(super) interval: Interval,
     /// Where it should lie.
-    pub(super) line: Line,
+    pub(super) line: RequiredRange,
 }
 
-impl Claim {
+impl Requirement {
     /// That a number lies on a side of a line.
-    pub(super) fn new(what: impl Into<String>, interval: Interval, line: Line) -> Claim {
-        Claim {
+    pub(super) fn new(
+        what: impl Into<String>,
+        interval: Interval,
+        line: RequiredRange,
+    ) -> Requirement {
+        Requirement {
             what: what.into(),
             interval,
             line,
@@ -227,9 +231,9 @@ impl Claim {
             return Answer::Few;
         }
         let (yes, no) = match self.line {
-            Line::Above(line) => (low > line, high <= line),
-            Line::Below(line) => (high < line, low >= line),
-            Line::Between(least, most) => {
+            RequiredRange::Above(line) => (low > line, high <= line),
+            RequiredRange::Below(line) => (high < line, low >= line),
+            RequiredRange::Between(least, most) => {
                 (low >= least && high <= most, high < least || low > most)
             }
         };
@@ -262,7 +266,7 @@ impl Rule {
 
 /// Whether a finding holds here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum FindingVerdict {
     /// It does.
     Holds,
     /// It does not.
@@ -273,38 +277,38 @@ pub(super) enum Verdict {
     CannotTell,
 }
 
-impl Verdict {
+impl FindingVerdict {
     /// All of them, in the order of the report.
-    pub(super) const ALL: [Verdict; 4] = [
-        Verdict::Holds,
-        Verdict::NotHere,
-        Verdict::TooFewCores,
-        Verdict::CannotTell,
+    pub(super) const ALL: [FindingVerdict; 4] = [
+        FindingVerdict::Holds,
+        FindingVerdict::NotHere,
+        FindingVerdict::TooFewCores,
+        FindingVerdict::CannotTell,
     ];
 
     /// The words in the report.
     pub(super) fn words(self) -> &'static str {
         match self {
-            Verdict::Holds => "holds here",
-            Verdict::NotHere => "not here",
-            Verdict::TooFewCores => "not enough cores to tell",
-            Verdict::CannotTell => "cannot tell",
+            FindingVerdict::Holds => "holds here",
+            FindingVerdict::NotHere => "not here",
+            FindingVerdict::TooFewCores => "not enough cores to tell",
+            FindingVerdict::CannotTell => "cannot tell",
         }
     }
 
     /// The class in the page's style.
     pub(super) fn class(self) -> &'static str {
         match self {
-            Verdict::Holds => "holds",
-            Verdict::NotHere => "nothere",
-            Verdict::TooFewCores | Verdict::CannotTell => "unknown",
+            FindingVerdict::Holds => "holds",
+            FindingVerdict::NotHere => "nothere",
+            FindingVerdict::TooFewCores | FindingVerdict::CannotTell => "unknown",
         }
     }
 
     /// Combines the verdicts of a rule's claims.
-    fn of(rule: Rule, claims: &[Claim]) -> Verdict {
+    fn of(rule: Rule, claims: &[Requirement]) -> FindingVerdict {
         let count = |answer| {
-            let answers = claims.iter().map(Claim::answer);
+            let answers = claims.iter().map(Requirement::answer);
             answers.filter(|one| *one == answer).count()
         };
         let (all, yes, no) = (claims.len(), count(Answer::Yes), count(Answer::No));
@@ -313,9 +317,9 @@ impl Verdict {
             Rule::Most => (yes * 2 > all, no * 2 >= all),
         };
         match (all > 0 && holds, all > 0 && fails) {
-            (true, _) => Verdict::Holds,
-            (_, true) => Verdict::NotHere,
-            _ => Verdict::CannotTell,
+            (true, _) => FindingVerdict::Holds,
+            (_, true) => FindingVerdict::NotHere,
+            _ => FindingVerdict::CannotTell,
         }
     }
 }
@@ -324,30 +328,30 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Judgement {
     /// The outcome.
-    pub(super) verdict: Verdict,
+    pub(super) verdict: FindingVerdict,
     /// How the claims are put together.
     pub(super) rule: Rule,
     /// The question that was asked of the numbers.
-    pub(super) claims: Vec<Claim>,
+    pub(super) claims: Vec<Requirement>,
     /// One sentence with the numbers that decided.
     pub(super) sentence: String,
 }
 
 impl Judgement {
     /// It holds if each claim does.
-    pub(super) fn all(claims: Vec<Claim>, sentence: impl Into<String>) -> Judgement {
+    pub(super) fn all(claims: Vec<Requirement>, sentence: impl Into<String>) -> Judgement {
         Judgement::of(Rule::All, claims, sentence.into())
     }
 
     /// It holds if more than half of the claims do.
-    pub(super) fn most(claims: Vec<Claim>, sentence: impl Into<String>) -> Judgement {
+    pub(super) fn most(claims: Vec<Requirement>, sentence: impl Into<String>) -> Judgement {
         Judgement::of(Rule::Most, claims, sentence.into())
     }
 
-    fn of(rule: Rule, claims: Vec<Claim>, seen: String) -> Judgement {
-        let verdict = Verdict::of(rule, &claims);
+    fn of(rule: Rule, claims: Vec<Requirement>, seen: String) -> Judgement {
+        let verdict = FindingVerdict::of(rule, &claims);
         let sentence = match verdict {
-            Verdict::CannotTell => {
+            FindingVerdict::CannotTell => {
                 let few = claims.iter().any(|claim| claim.answer() == Answer::Few);
                 let why = if few {
                     "There was no time for five runs of each"
@@ -371,14 +375,14 @@ impl Judgement {
     pub(super) fn too_few(
         needed: usize,
         cores: usize,
-        claims: Vec<Claim>,
+        claims: Vec<Requirement>,
         seen: impl std::fmt::Display,
     ) -> Judgement {
         let sentence = format!(
             "The finding needs {needed} cores or more, and this machine has {cores}: {seen}"
         );
         Judgement {
-            verdict: Verdict::TooFewCores,
+            verdict: FindingVerdict::TooFewCores,
             rule: Rule::All,
             claims,
             sentence,
@@ -388,7 +392,7 @@ impl Judgement {
     /// Something is missing.
     pub(super) fn missing(what: impl std::fmt::Display) -> Judgement {
         Judgement {
-            verdict: Verdict::CannotTell,
+            verdict: FindingVerdict::CannotTell,
             rule: Rule::All,
             claims: Vec::new(),
             sentence: format!("The rule lacks {what}."),
@@ -407,9 +411,9 @@ mod tests {
             .to_vec()
     }
 
-    fn claim(above: f64, below: f64, part: f64, line: Line) -> Claim {
+    fn claim(above: f64, below: f64, part: f64, line: RequiredRange) -> Requirement {
         let (above, below) = (runs(above, part), runs(below, part));
-        Claim::new("a", Interval::ratio(&above, &below).unwrap(), line)
+        Requirement::new("a", Interval::ratio(&above, &below).unwrap(), line)
     }
 
     #[test]
@@ -421,17 +425,17 @@ mod tests {
             (0.95, Answer::Open),
             (0.7, Answer::No),
         ] {
-            let line = Line::Above(1.0);
+            let line = RequiredRange::Above(1.0);
             assert_eq!(claim(ratio, 1.0, 0.02, line).answer(), want, "{ratio}");
             let turned = match want {
                 Answer::Yes => Answer::No,
                 Answer::No => Answer::Yes,
                 other => other,
             };
-            let line = Line::Below(1.0);
+            let line = RequiredRange::Below(1.0);
             assert_eq!(claim(ratio, 1.0, 0.02, line).answer(), turned, "{ratio}");
         }
-        let within = |ratio| claim(ratio, 1.0, 0.02, Line::Between(0.8, 1.2)).answer();
+        let within = |ratio| claim(ratio, 1.0, 0.02, RequiredRange::Between(0.8, 1.2)).answer();
         assert_eq!(
             [0.5, 0.8, 1.0, 1.2, 1.6].map(within),
             [
@@ -444,7 +448,7 @@ mod tests {
         );
         // The same medians decide nothing where the runs are far apart.
         assert_eq!(
-            claim(1.5, 1.0, 0.9, Line::Above(1.0)).answer(),
+            claim(1.5, 1.0, 0.9, RequiredRange::Above(1.0)).answer(),
             Answer::Open
         );
     }
@@ -452,8 +456,17 @@ mod tests {
     #[test]
     fn four_runs_decide_nothing_and_what_is_counted_needs_one() {
         let few = Interval::ratio(&[9.0; 4], &[1.0; 7]).unwrap();
-        assert_eq!(Claim::new("a", few, Line::Above(1.0)).answer(), Answer::Few);
-        let counted = |value| Claim::new("a", Interval::counted(value), Line::Between(7.0, 7.0));
+        assert_eq!(
+            Requirement::new("a", few, RequiredRange::Above(1.0)).answer(),
+            Answer::Few
+        );
+        let counted = |value| {
+            Requirement::new(
+                "a",
+                Interval::counted(value),
+                RequiredRange::Between(7.0, 7.0),
+            )
+        };
         assert_eq!(counted(7.0).answer(), Answer::Yes);
         assert_eq!(counted(8.0).answer(), Answer::No);
         assert!(Interval::ratio(&[], &[1.0]).is_none());
@@ -501,12 +514,12 @@ mod tests {
     #[test]
     fn a_rule_holds_fails_or_is_open_by_its_claims() {
         let [yes, open, no] =
-            [1.5, 1.0, 0.5].map(|ratio| claim(ratio, 1.0, 0.01, Line::Above(1.0)));
-        let verdict = |rule, claims: &[&Claim]| {
+            [1.5, 1.0, 0.5].map(|ratio| claim(ratio, 1.0, 0.01, RequiredRange::Above(1.0)));
+        let verdict = |rule, claims: &[&Requirement]| {
             let claims = claims.iter().map(|one| (*one).clone()).collect();
             Judgement::of(rule, claims, "x".into()).verdict
         };
-        use Verdict::{CannotTell, Holds, NotHere};
+        use FindingVerdict::{CannotTell, Holds, NotHere};
         for (claims, all, most) in [
             (vec![&yes, &yes], Holds, Holds),
             (vec![&yes, &open], CannotTell, CannotTell),

@@ -2,11 +2,12 @@
 
 use super::contest::{Contestant, contest};
 use super::figure::{Asker, Figure, Form, Paper, Reading, Sheet};
-use super::plan::{Group, Plan};
-use super::seen::{Seen, TIME};
+use super::plan::{MeasureGroup, SizeAndMachine};
+use super::seen::{SeenPoints, TIME};
 use super::sizes;
 use super::spread::number;
-use super::verdict::{Claim, Interval, Judgement, Line};
+use super::verdict::RequiredRange::Below;
+use super::verdict::{Interval, Judgement, Requirement};
 use crate::rivals::Runtime;
 
 /// Work-first, help-first, and the order that the runtime chooses.
@@ -17,7 +18,7 @@ const ORDERS: [(Runtime, &str); 3] = [
 ];
 
 /// The measurements.
-pub(super) fn groups(plan: &Plan) -> Vec<Group> {
+pub(super) fn groups(plan: &SizeAndMachine) -> Vec<MeasureGroup> {
     let orders = ORDERS.map(|order| Contestant::Plain(order.0)).to_vec();
     let fib = ("fib", sizes::input(plan, "worms-fib").to_owned());
     let flat = ("flat", sizes::input(plan, "worms-flat").to_owned());
@@ -41,7 +42,7 @@ pub(super) fn groups(plan: &Plan) -> Vec<Group> {
     ]
 }
 
-fn sheets(seen: &Seen<'_>, group: &str, title: &str) -> Vec<Sheet> {
+fn sheets(seen: &SeenPoints<'_>, group: &str, title: &str) -> Vec<Sheet> {
     let mut sheet = Sheet::new(title, "workers", "ms", Form::Lines);
     for (runtime, order) in ORDERS {
         for &workers in &seen.plan.workers {
@@ -58,7 +59,7 @@ fn sheets(seen: &Seen<'_>, group: &str, title: &str) -> Vec<Sheet> {
 }
 
 /// Work-first is faster on every number of workers.
-fn work_first(seen: &Seen<'_>, group: &str) -> Option<Judgement> {
+fn work_first(seen: &SeenPoints<'_>, group: &str) -> Option<Judgement> {
     let (mut said, mut claims) = (Vec::new(), Vec::new());
     for &workers in &seen.plan.workers {
         let first = seen.values(group, Runtime::RovingFork.name(), workers, TIME)?;
@@ -69,7 +70,7 @@ fn work_first(seen: &Seen<'_>, group: &str) -> Option<Judgement> {
             number(ratio.seen)
         ));
         let what = format!("time of work-first over that of help-first on {workers}");
-        claims.push(Claim::new(what, ratio, Line::Below(1.0)));
+        claims.push(Requirement::new(what, ratio, Below(1.0)));
     }
     let sentence = format!("Work-first takes {}.", said.join(", "));
     Some(Judgement::all(claims, sentence))

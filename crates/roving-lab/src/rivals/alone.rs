@@ -6,9 +6,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::program::{line, parse};
-use super::{Absent, Contender, Run, Runtime};
-use crate::input::Failure;
-use crate::workloads::Job;
+use super::{Absent, Contender, Runtime};
+use crate::input::CommandFailure;
+use crate::workloads::{TimedAnswer, WorkloadJob};
 
 /// Runs that warm the pool before the one that counts.
 const WARM: usize = 2;
@@ -23,10 +23,10 @@ pub(super) struct Alone {
 }
 
 impl Alone {
-    pub(super) fn new(runtime: Runtime, job: &Job, workers: usize) -> Alone {
+    pub(super) fn new(runtime: Runtime, job: &WorkloadJob, workers: usize) -> Alone {
         let input = match job {
             // As many turns here as there: a leaf in µs would be measured anew.
-            Job::Stress(stress) => {
+            WorkloadJob::Stress(stress) => {
                 let (depth, turns, repeats) = stress.shape();
                 format!("leaf={turns},depth={depth},repeats={repeats}")
             }
@@ -38,7 +38,7 @@ impl Alone {
         }
     }
 
-    fn ask(&self, kind: &str) -> Result<Run, String> {
+    fn ask(&self, kind: &str) -> Result<TimedAnswer, String> {
         let exe = std::env::current_exe().map_err(|error| error.to_string())?;
         let child = Command::new(exe)
             .args(["probe", kind])
@@ -77,11 +77,11 @@ fn ended(mut child: Child, patience: Duration) -> Result<String, String> {
 }
 
 impl Contender for Alone {
-    fn run(&mut self, _: &mut Job) -> Result<Run, String> {
+    fn run(&mut self, _: &mut WorkloadJob) -> Result<TimedAnswer, String> {
         self.ask("run")
     }
 
-    fn rehearse(&mut self, _: &mut Job) -> Result<Run, String> {
+    fn rehearse(&mut self, _: &mut WorkloadJob) -> Result<TimedAnswer, String> {
         self.ask("rehearse")
     }
 }
@@ -91,15 +91,15 @@ pub(crate) fn answer(
     rehearse: bool,
     runtime: Runtime,
     workers: usize,
-    mut job: Job,
-) -> Result<String, Failure> {
+    mut job: WorkloadJob,
+) -> Result<String, CommandFailure> {
     super::deepen_stacks();
     let started = runtime.start_here(&job, workers);
-    let mut contender = started.map_err(|why: Absent| Failure::Run(why.0))?;
-    let mut run = contender.rehearse(&mut job).map_err(Failure::Run)?;
+    let mut contender = started.map_err(|why: Absent| CommandFailure::Run(why.0))?;
+    let mut run = contender.rehearse(&mut job).map_err(CommandFailure::Run)?;
     if !rehearse {
         for _ in 0..=WARM {
-            run = contender.run(&mut job).map_err(Failure::Run)?;
+            run = contender.run(&mut job).map_err(CommandFailure::Run)?;
         }
     }
     Ok(line(&run))
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_stress_keeps_its_turns() {
-        let job = Job::parse("stress", Some("leaf=70,depth=2,repeats=3")).unwrap();
+        let job = WorkloadJob::parse("stress", Some("leaf=70,depth=2,repeats=3")).unwrap();
         let alone = Alone::new(Runtime::Forte, &job, 2);
         assert_eq!(
             alone.words,

@@ -7,11 +7,11 @@ use std::ptr;
 
 use ::chili::{Config, Scope, ThreadPool};
 
-use super::{Absent, Contender, Run, timed};
+use super::{Absent, Contender, timed};
 use crate::fork_join::ForkJoin;
 use crate::measure;
 use crate::shapes::closures::Pools;
-use crate::workloads::Job;
+use crate::workloads::{TimedAnswer, WorkloadJob};
 
 /// chili as the workloads see it. The lifetime of the scope is hidden, because each call has
 /// another one and [`ForkJoin`] knows one type only. Never moved, copied or given out.
@@ -45,23 +45,23 @@ impl ForkJoin for Join {
 }
 
 /// A pool of chili's. The calling thread is one of its workers.
-pub(super) struct Pool(ThreadPool);
+pub(super) struct ChiliPool(ThreadPool);
 
-impl Pool {
+impl ChiliPool {
     pub(super) fn start(workers: usize) -> Result<Box<dyn Contender>, Absent> {
-        Ok(Box::new(Pool::of(workers)))
+        Ok(Box::new(ChiliPool::of(workers)))
     }
 
-    pub(super) fn of(workers: usize) -> Pool {
+    pub(super) fn of(workers: usize) -> ChiliPool {
         let config = Config {
             thread_count: NonZero::new(workers),
             ..Config::default()
         };
-        Pool(ThreadPool::with_config(config))
+        ChiliPool(ThreadPool::with_config(config))
     }
 }
 
-impl Pools for Pool {
+impl Pools for ChiliPool {
     type Context = Join;
     const CALLER_WORKS: bool = true;
 
@@ -70,8 +70,8 @@ impl Pools for Pool {
     }
 }
 
-impl Contender for Pool {
-    fn run(&mut self, job: &mut Job) -> Result<Run, String> {
+impl Contender for ChiliPool {
+    fn run(&mut self, job: &mut WorkloadJob) -> Result<TimedAnswer, String> {
         let pool = &self.0;
         let stack_bytes = job.stack_bytes();
         // A scope keeps chili's heartbeat going, so it lives no longer than the run.
@@ -80,7 +80,7 @@ impl Contender for Pool {
             timed(job, Join::from_scope(&mut scope))
         })
         .map_err(|failure| failure.to_string())?;
-        Ok(Run {
+        Ok(TimedAnswer {
             time,
             answer: job.answer(),
         })

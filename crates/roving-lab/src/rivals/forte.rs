@@ -5,33 +5,33 @@ use std::ptr::NonNull;
 
 use ::forte::{ThreadPool, Worker};
 
-use super::{Absent, Contender, Run, timed};
+use super::{Absent, Contender, timed};
 use crate::fork_join::ForkJoin;
 use crate::measure;
 use crate::shapes::closures::Pools;
-use crate::workloads::Job;
+use crate::workloads::{TimedAnswer, WorkloadJob};
 
 /// The most threads of its own that a Forte pool starts.
 const MANAGED_MAX: usize = 16;
 
 /// Forte as the workloads see it. Made for one call with a worker, and never outlives it.
-pub(super) struct Join(NonNull<Worker>);
+pub(super) struct ForteJoin(NonNull<Worker>);
 
-impl Join {
+impl ForteJoin {
     #[inline(always)]
-    fn new(worker: &Worker) -> Join {
-        Join(NonNull::from(worker))
+    fn new(worker: &Worker) -> ForteJoin {
+        ForteJoin(NonNull::from(worker))
     }
 
     #[inline(always)]
     fn worker(&self) -> &Worker {
-        // SAFETY: every `Join` is made in a closure to which Forte lent the worker, is only lent
-        // on to calls inside that closure, and is never sent or kept.
+        // SAFETY: every `ForteJoin` is made in a closure to which Forte lent the worker, is only
+        // lent on to calls inside that closure, and is never sent or kept.
         unsafe { self.0.as_ref() }
     }
 }
 
-impl ForkJoin for Join {
+impl ForkJoin for ForteJoin {
     #[inline(always)]
     fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
     where
@@ -41,8 +41,8 @@ impl ForkJoin for Join {
         RB: Send,
     {
         self.worker().join(
-            |worker| a(&mut Join::new(worker)),
-            |worker| b(&mut Join::new(worker)),
+            |worker| a(&mut ForteJoin::new(worker)),
+            |worker| b(&mut ForteJoin::new(worker)),
         )
     }
 
@@ -55,7 +55,7 @@ impl ForkJoin for Join {
                 scope.spawn(move |_| {
                     Worker::with_current(|worker| {
                         let worker = worker.expect("a worker runs what was spawned");
-                        each(&mut Join::new(worker), task);
+                        each(&mut ForteJoin::new(worker), task);
                     });
                 });
             }
@@ -64,14 +64,14 @@ impl ForkJoin for Join {
 }
 
 /// A pool of Forte's. The calling thread is one of its workers.
-pub(super) struct Pool(&'static ThreadPool);
+pub(super) struct FortePool(&'static ThreadPool);
 
-impl Pool {
+impl FortePool {
     pub(super) fn start(workers: usize) -> Result<Box<dyn Contender>, Absent> {
-        Ok(Box::new(Pool::of(workers)?))
+        Ok(Box::new(FortePool::of(workers)?))
     }
 
-    pub(super) fn of(workers: usize) -> Result<Pool, Absent> {
+    pub(super) fn of(workers: usize) -> Result<FortePool, Absent> {
         if workers > MANAGED_MAX + 1 {
             return Err(Absent(format!(
                 "forte starts no more than {MANAGED_MAX} threads"
@@ -81,28 +81,29 @@ impl Pool {
         // this version's way to end them (`depopulate`) sometimes waits for ever.
         let pool: &'static ThreadPool = Box::leak(Box::new(ThreadPool::new()));
         pool.resize_to(workers - 1);
-        Ok(Pool(pool))
+        Ok(FortePool(pool))
     }
 }
 
-impl Pools for Pool {
-    type Context = Join;
+impl Pools for FortePool {
+    type Context = ForteJoin;
     const CALLER_WORKS: bool = true;
 
-    fn enter<R: Send>(&self, _: usize, work: impl FnOnce(&mut Join) -> R + Send) -> R {
-        self.0.with_worker(|worker| work(&mut Join::new(worker)))
+    fn enter<R: Send>(&self, _: usize, work: impl FnOnce(&mut ForteJoin) -> R + Send) -> R {
+        self.0
+            .with_worker(|worker| work(&mut ForteJoin::new(worker)))
     }
 }
 
-impl Contender for Pool {
-    fn run(&mut self, job: &mut Job) -> Result<Run, String> {
+impl Contender for FortePool {
+    fn run(&mut self, job: &mut WorkloadJob) -> Result<TimedAnswer, String> {
         let pool = self.0;
         let stack_bytes = job.stack_bytes();
         let time = measure::on_stack(stack_bytes, || {
-            pool.with_worker(|worker| timed(job, &mut Join::new(worker)))
+            pool.with_worker(|worker| timed(job, &mut ForteJoin::new(worker)))
         })
         .map_err(|failure| failure.to_string())?;
-        Ok(Run {
+        Ok(TimedAnswer {
             time,
             answer: job.answer(),
         })

@@ -1,4 +1,5 @@
-//! The runtimes that Roving is measured against, each ready to do one [`Job`] over and over.
+//! The runtimes that Roving is measured against, each ready to do one [`WorkloadJob`] over
+//! and over.
 //!
 //! The Rust ones run the very same code as Roving where they have a `join`; tokio, oneTBB and
 //! OpenMP have programs of ours in their own idiom. Whatever they are, they make their threads
@@ -20,13 +21,13 @@ mod tokio;
 use ::roving::policy::Amount;
 
 use self::runtime::UNSET_STACK_BYTES;
-pub(crate) use self::runtime::{Absent, Contender, Run, Runtime, timed};
+pub(crate) use self::runtime::{Absent, Contender, Runtime, timed};
 use crate::measure;
-use crate::settings::Settings;
+use crate::settings::JobSettings;
 use crate::shapes::closures::{self, Pools};
 use crate::shapes::runner::{Runner, here};
 use crate::tasks::Form;
-use crate::workloads::Job;
+use crate::workloads::{TimedAnswer, WorkloadJob};
 
 /// Gives deep stacks to the threads of runtimes that have no setting for it. Call it before the
 /// first thread is started: the standard library reads the variable once.
@@ -38,7 +39,11 @@ pub(crate) fn deepen_stacks() {
 
 impl Runtime {
     /// Ready to run `job` on `workers`, in this process unless that would disturb the others.
-    pub(crate) fn start(self, job: &Job, workers: usize) -> Result<Box<dyn Contender>, Absent> {
+    pub(crate) fn start(
+        self,
+        job: &WorkloadJob,
+        workers: usize,
+    ) -> Result<Box<dyn Contender>, Absent> {
         // Forte's heartbeat goes on while nothing runs: 4 % of a core. (A test is not the command.)
         if self == Runtime::Forte && !cfg!(test) {
             return Ok(Box::new(alone::Alone::new(self, job, workers)));
@@ -49,7 +54,7 @@ impl Runtime {
     /// Makes the threads here, ready to run `job` on `workers` of them.
     pub(crate) fn start_here(
         self,
-        job: &Job,
+        job: &WorkloadJob,
         workers: usize,
     ) -> Result<Box<dyn Contender>, Absent> {
         match self {
@@ -63,11 +68,11 @@ impl Runtime {
             Runtime::DropIn => Err(Absent(
                 "the drop-in runs sleepers; `roving drop-in` has its own workloads".into(),
             )),
-            Runtime::Rayon => rayon::Pool::start(job, workers),
-            Runtime::Chili => chili::Pool::start(workers),
-            Runtime::Forte => forte::Pool::start(workers),
-            Runtime::Tokio => tokio::Pool::start(job, workers),
-            Runtime::Tbb | Runtime::OpenMp => program::Program::start(self, job, workers),
+            Runtime::Rayon => rayon::RayonPool::start(job, workers),
+            Runtime::Chili => chili::ChiliPool::start(workers),
+            Runtime::Forte => forte::FortePool::start(workers),
+            Runtime::Tokio => tokio::TokioJob::start(job, workers),
+            Runtime::Tbb | Runtime::OpenMp => program::RunningProgram::start(self, job, workers),
         }
     }
 }
@@ -80,8 +85,8 @@ pub(crate) fn sleepers(runtime: Runtime, workers: usize) -> Result<Runner, Absen
     match runtime {
         Runtime::DropIn => drop_in::shapes(workers).map_err(Absent),
         Runtime::Rayon => rayon::Sleepers::start(workers).map(closures),
-        Runtime::Chili => Ok(closures(chili::Pool::of(workers))),
-        Runtime::Forte => forte::Pool::of(workers).map(closures),
+        Runtime::Chili => Ok(closures(chili::ChiliPool::of(workers))),
+        Runtime::Forte => forte::FortePool::of(workers).map(closures),
         Runtime::Tokio => sleeping_tokio::start(workers),
         other => Err(Absent(format!(
             "{} has no program for sleepers",
@@ -91,34 +96,34 @@ pub(crate) fn sleepers(runtime: Runtime, workers: usize) -> Result<Runner, Absen
 }
 
 /// Ours, in the same frame as the others.
-struct Roving {
+struct OurPool {
     pool: ::roving::Pool,
     form: Form,
 }
 
 /// Roving, ready to run `job` in this form, with thieves that take this much.
 pub(crate) fn start_ours(
-    job: &Job,
+    job: &WorkloadJob,
     workers: usize,
     form: Form,
     steal: Amount,
 ) -> Result<Box<dyn Contender>, Absent> {
-    let settings = Settings {
+    let settings = JobSettings {
         workers,
         form,
         steal,
-        ..Settings::default()
+        ..JobSettings::default()
     };
     match settings.pool(job, false) {
-        Ok(pool) => Ok(Box::new(Roving { pool, form })),
+        Ok(pool) => Ok(Box::new(OurPool { pool, form })),
         Err(failure) => Err(Absent(failure.to_string())),
     }
 }
 
-impl Contender for Roving {
-    fn run(&mut self, job: &mut Job) -> Result<Run, String> {
+impl Contender for OurPool {
+    fn run(&mut self, job: &mut WorkloadJob) -> Result<TimedAnswer, String> {
         let (time, answer) = measure::parallel(job, &self.pool, self.form);
-        Ok(Run { time, answer })
+        Ok(TimedAnswer { time, answer })
     }
 }
 

@@ -12,12 +12,12 @@ use crate::networks::scatter::{Scatter, reply};
 use crate::networks::work::mixed;
 
 /// tokio's runtime with many threads.
-pub(crate) struct Pool(Runtime);
+pub(crate) struct TokioProcesses(Runtime);
 
-impl Pool {
+impl TokioProcesses {
     /// So many threads.
-    pub(crate) fn start(workers: usize) -> io::Result<Pool> {
-        Ok(Pool(
+    pub(crate) fn start(workers: usize) -> io::Result<TokioProcesses> {
+        Ok(TokioProcesses(
             Builder::new_multi_thread()
                 .worker_threads(workers)
                 .build()?,
@@ -118,12 +118,12 @@ async fn centre(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::networks::Program as _;
+    use crate::networks::NetworkProgram as _;
 
     #[test]
     fn both_programs_give_what_ours_must() {
         for workers in [1, 3] {
-            let pool = Pool::start(workers).unwrap();
+            let pool = TokioProcesses::start(workers).unwrap();
             let ring = Ring::parse("50,rounds=20").unwrap();
             assert!(pool.ring(&ring).is_ok());
             assert!(pool.ring(&Ring::parse("1,rounds=3").unwrap()).is_ok());

@@ -1,7 +1,7 @@
 //! A job as plain numbers, for the rivals that have a program of their own.
 
 use crate::input::whole_number;
-use crate::workloads::Job;
+use crate::workloads::WorkloadJob;
 use crate::workloads::uts::Params;
 
 /// The jobs that have a program outside [`ForkJoin`](crate::fork_join::ForkJoin).
@@ -28,13 +28,13 @@ pub(super) enum Plain {
 
 impl Plain {
     /// The job in numbers; none where no program is written for it.
-    pub(super) fn from_job(job: &Job) -> Option<Plain> {
+    pub(super) fn from_job(job: &WorkloadJob) -> Option<Plain> {
         let number = || whole_number(&job.input());
         match job {
-            Job::Fib(_) => number().map(Plain::Fib),
-            Job::Nqueens(_) => number().map(Plain::NQueens),
-            Job::Flat(flat) => flat.empty_tasks().map(Plain::Flat),
-            Job::Stress(stress) => {
+            WorkloadJob::Fib(_) => number().map(Plain::Fib),
+            WorkloadJob::Nqueens(_) => number().map(Plain::NQueens),
+            WorkloadJob::Flat(flat) => flat.empty_tasks().map(Plain::Flat),
+            WorkloadJob::Stress(stress) => {
                 let (depth, turns, repeats) = stress.shape();
                 Some(Plain::Stress {
                     depth: depth.into(),
@@ -43,7 +43,7 @@ impl Plain {
                 })
             }
 
-            Job::Uts(uts) if !uts.has_task_per_node() => {
+            WorkloadJob::Uts(uts) if !uts.has_task_per_node() => {
                 let (params, portable) = uts.params();
                 Some(Plain::Uts(params, portable))
             }
@@ -59,7 +59,7 @@ mod tests {
     /// A rival that ran empty tasks in the place of others would be compared all the same.
     #[test]
     fn tasks_that_do_something_are_no_empty_ones() {
-        let plain = |input| Plain::from_job(&Job::parse("flat", Some(input)).unwrap());
+        let plain = |input| Plain::from_job(&WorkloadJob::parse("flat", Some(input)).unwrap());
         assert_eq!(plain("1e5"), Some(Plain::Flat(100_000)));
         assert_eq!(plain("1e5x1us"), None);
         assert_eq!(plain("1e5x200"), None);

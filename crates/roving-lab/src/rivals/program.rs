@@ -9,25 +9,25 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::plain::Plain;
-use super::{Absent, Contender, Run, Runtime};
+use super::{Absent, Contender, Runtime};
 use crate::workloads::uts::Params;
-use crate::workloads::{Answer, Job};
+use crate::workloads::{RunAnswer, TimedAnswer, WorkloadJob};
 
 /// The build script's result for a program.
-struct Built {
+struct BuildOutcome {
     /// Where it is; empty when it could not be built.
     path: &'static str,
     /// Why it could not be built.
     absent: &'static str,
 }
 
-fn built(runtime: Runtime) -> Built {
+fn built(runtime: Runtime) -> BuildOutcome {
     match runtime {
-        Runtime::OpenMp => Built {
+        Runtime::OpenMp => BuildOutcome {
             path: env!("ROVING_OPENMP_PROGRAM"),
             absent: env!("ROVING_OPENMP_ABSENT"),
         },
-        _ => Built {
+        _ => BuildOutcome {
             path: env!("ROVING_TBB_PROGRAM"),
             absent: env!("ROVING_TBB_ABSENT"),
         },
@@ -35,7 +35,7 @@ fn built(runtime: Runtime) -> Built {
 }
 
 /// A running program.
-pub(super) struct Program {
+pub(super) struct RunningProgram {
     child: Child,
     /// None once it has been told that nothing more will come.
     orders: Option<ChildStdin>,
@@ -44,16 +44,16 @@ pub(super) struct Program {
 
 /// One line of a program.
 #[derive(Debug, Deserialize, Serialize)]
-struct Line {
+struct ProgramLine {
     seconds: f64,
     answer: [u64; 3],
 }
 
-impl Program {
+impl RunningProgram {
     /// Starts the program of `runtime` for `job`.
     pub(super) fn start(
         runtime: Runtime,
-        job: &Job,
+        job: &WorkloadJob,
         workers: usize,
     ) -> Result<Box<dyn Contender>, Absent> {
         let built = built(runtime);
@@ -81,7 +81,7 @@ impl Program {
         match (child.stdin.take(), child.stdout.take()) {
             (orders @ Some(_), Some(answers)) => {
                 let answers = BufReader::new(answers).lines();
-                Ok(Box::new(Program {
+                Ok(Box::new(RunningProgram {
                     child,
                     orders,
                     answers,
@@ -93,7 +93,7 @@ impl Program {
         }
     }
 
-    fn order(&mut self, word: &str) -> Result<Run, String> {
+    fn order(&mut self, word: &str) -> Result<TimedAnswer, String> {
         let gone = || "its program ended before its time".to_owned();
         let orders = self.orders.as_mut().ok_or_else(gone)?;
         orders.write_all(word.as_bytes()).map_err(|_| gone())?;
@@ -107,8 +107,8 @@ impl Program {
 }
 
 /// Writes what [`parse`] reads.
-pub(super) fn line(run: &Run) -> String {
-    let line = Line {
+pub(super) fn line(run: &TimedAnswer) -> String {
+    let line = ProgramLine {
         seconds: run.time.as_secs_f64(),
         answer: run.answer.0,
     };
@@ -116,27 +116,27 @@ pub(super) fn line(run: &Run) -> String {
 }
 
 /// Reads one line of a program.
-pub(super) fn parse(line: &str) -> Result<Run, String> {
+pub(super) fn parse(line: &str) -> Result<TimedAnswer, String> {
     let wrong = || format!("its program said `{line}`");
-    let said: Line = serde_json::from_str(line).map_err(|_| wrong())?;
+    let said: ProgramLine = serde_json::from_str(line).map_err(|_| wrong())?;
     let time = Duration::try_from_secs_f64(said.seconds).map_err(|_| wrong())?;
-    Ok(Run {
+    Ok(TimedAnswer {
         time,
-        answer: Answer(said.answer),
+        answer: RunAnswer(said.answer),
     })
 }
 
-impl Contender for Program {
-    fn run(&mut self, _: &mut Job) -> Result<Run, String> {
+impl Contender for RunningProgram {
+    fn run(&mut self, _: &mut WorkloadJob) -> Result<TimedAnswer, String> {
         self.order("run\n")
     }
 
-    fn rehearse(&mut self, _: &mut Job) -> Result<Run, String> {
+    fn rehearse(&mut self, _: &mut WorkloadJob) -> Result<TimedAnswer, String> {
         self.order("check\n")
     }
 }
 
-impl Drop for Program {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         // The end of its input ends the program; then nothing is left behind.
         self.orders = None;
@@ -145,7 +145,7 @@ impl Drop for Program {
 }
 
 /// The job in the words that the programs read; none where they have no code for it.
-fn words(job: &Job) -> Option<Vec<String>> {
+fn words(job: &WorkloadJob) -> Option<Vec<String>> {
     let plain = Plain::from_job(job)?;
     let numbers = |name: &str, numbers: &[u64]| {
         let mut words = vec![name.to_owned()];
@@ -193,7 +193,7 @@ mod tests {
     fn a_line_is_a_time_and_an_answer() {
         let run = parse("{\"seconds\":0.250000000,\"answer\":[4112897,1572,3599034]}").unwrap();
         assert_eq!(run.time, Duration::from_millis(250));
-        assert_eq!(run.answer, Answer([4_112_897, 1572, 3_599_034]));
+        assert_eq!(run.answer, RunAnswer([4_112_897, 1572, 3_599_034]));
         for bad in [
             "",
             "{}",
@@ -206,9 +206,9 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again() {
-        let run = Run {
+        let run = TimedAnswer {
             time: Duration::from_nanos(123_456_789),
-            answer: Answer([1, 2, u64::MAX]),
+            answer: RunAnswer([1, 2, u64::MAX]),
         };
         let again = parse(&line(&run)).unwrap();
         assert_eq!((again.time, again.answer), (run.time, run.answer));
@@ -216,10 +216,10 @@ mod tests {
 
     #[test]
     fn a_tree_is_written_as_uts_writes_it() {
-        let job = Job::parse("uts", Some("portable T4")).unwrap();
+        let job = WorkloadJob::parse("uts", Some("portable T4")).unwrap();
         let want = "uts -t2 -a0 -b6 -d16 -q0.234375 -m4 -r1 -f0.5 -g1 portable";
         assert_eq!(words(&job).unwrap().join(" "), want);
-        let job = Job::parse("fib", Some("25")).unwrap();
+        let job = WorkloadJob::parse("fib", Some("25")).unwrap();
         assert_eq!(words(&job).unwrap(), ["fib", "25"]);
     }
 }

@@ -3,15 +3,15 @@
 use ::rayon::iter::{IntoParallelIterator, ParallelIterator};
 use ::rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::{Absent, Contender, Run, timed};
+use super::{Absent, Contender, timed};
 use crate::fork_join::ForkJoin;
 use crate::shapes::closures::{Pools, STACK_BYTES};
-use crate::workloads::Job;
+use crate::workloads::{TimedAnswer, WorkloadJob};
 
 /// Rayon as the workloads see it; its worker is found through a thread-local.
-pub(super) struct Join;
+pub(super) struct RayonJoin;
 
-impl ForkJoin for Join {
+impl ForkJoin for RayonJoin {
     #[inline(always)]
     fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
     where
@@ -20,7 +20,7 @@ impl ForkJoin for Join {
         RA: Send,
         RB: Send,
     {
-        ::rayon::join(|| a(&mut Join), || b(&mut Join))
+        ::rayon::join(|| a(&mut RayonJoin), || b(&mut RayonJoin))
     }
 
     fn spawn_all<F>(&mut self, tasks: usize, each: &F)
@@ -29,7 +29,7 @@ impl ForkJoin for Join {
     {
         ::rayon::scope(|scope| {
             for task in 0..tasks {
-                scope.spawn(move |_| each(&mut Join, task));
+                scope.spawn(move |_| each(&mut RayonJoin, task));
             }
         });
     }
@@ -39,53 +39,53 @@ impl ForkJoin for Join {
         F: Fn(&mut Self, usize) + Sync,
     {
         let tasks = (0..tasks).into_par_iter();
-        tasks.for_each(|task| each(&mut Join, task));
+        tasks.for_each(|task| each(&mut RayonJoin, task));
     }
 }
 
 /// A pool of Rayon's.
-pub(super) struct Pool(ThreadPool);
+pub(super) struct RayonPool(ThreadPool);
 
-impl Pool {
-    pub(super) fn start(job: &Job, workers: usize) -> Result<Box<dyn Contender>, Absent> {
-        let pool = Pool::with_stack(workers, job.stack_bytes())?;
+impl RayonPool {
+    pub(super) fn start(job: &WorkloadJob, workers: usize) -> Result<Box<dyn Contender>, Absent> {
+        let pool = RayonPool::with_stack(workers, job.stack_bytes())?;
         Ok(Box::new(pool))
     }
 
-    fn with_stack(workers: usize, stack_bytes: usize) -> Result<Pool, Absent> {
+    fn with_stack(workers: usize, stack_bytes: usize) -> Result<RayonPool, Absent> {
         let builder = ThreadPoolBuilder::new()
             .num_threads(workers)
             .stack_size(stack_bytes);
         builder
             .build()
-            .map(Pool)
+            .map(RayonPool)
             .map_err(|error| Absent(format!("rayon made no pool of {workers} threads: {error}")))
     }
 }
 
 /// Rayon, ready for shapes: one pool, and for shapes that need one a second.
-pub(super) struct Sleepers([Pool; 2]);
+pub(super) struct Sleepers([RayonPool; 2]);
 
 impl Sleepers {
     pub(super) fn start(workers: usize) -> Result<Sleepers, Absent> {
-        let pool = || Pool::with_stack(workers, STACK_BYTES);
+        let pool = || RayonPool::with_stack(workers, STACK_BYTES);
         Ok(Sleepers([pool()?, pool()?]))
     }
 }
 
 impl Pools for Sleepers {
-    type Context = Join;
+    type Context = RayonJoin;
     const CALLER_WORKS: bool = false;
 
-    fn enter<R: Send>(&self, pool: usize, work: impl FnOnce(&mut Join) -> R + Send) -> R {
-        self.0[pool].0.install(|| work(&mut Join))
+    fn enter<R: Send>(&self, pool: usize, work: impl FnOnce(&mut RayonJoin) -> R + Send) -> R {
+        self.0[pool].0.install(|| work(&mut RayonJoin))
     }
 }
 
-impl Contender for Pool {
-    fn run(&mut self, job: &mut Job) -> Result<Run, String> {
-        let time = self.0.install(|| timed(job, &mut Join));
-        Ok(Run {
+impl Contender for RayonPool {
+    fn run(&mut self, job: &mut WorkloadJob) -> Result<TimedAnswer, String> {
+        let time = self.0.install(|| timed(job, &mut RayonJoin));
+        Ok(TimedAnswer {
             time,
             answer: job.answer(),
         })

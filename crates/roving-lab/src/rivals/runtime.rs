@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::fork_join::ForkJoin;
 use crate::input::BadInput;
 use crate::tasks::Form;
-use crate::workloads::{Answer, Job};
+use crate::workloads::{TimedAnswer, WorkloadJob};
 
 /// The native stack that threads get whose runtime has no setting for it.
 pub(super) const UNSET_STACK_BYTES: usize = 256 << 20;
@@ -37,22 +37,13 @@ pub(crate) enum Runtime {
     OpenMp,
 }
 
-/// One run: its time, without starting or entering the pool, and its answer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Run {
-    /// From the first spawn until all is done.
-    pub(crate) time: Duration,
-    /// The answer.
-    pub(crate) answer: Answer,
-}
-
 /// A runtime that has made its threads.
 pub(crate) trait Contender {
     /// One timed run of the job that it was started for.
-    fn run(&mut self, job: &mut Job) -> Result<Run, String>;
+    fn run(&mut self, job: &mut WorkloadJob) -> Result<TimedAnswer, String>;
 
     /// One run, timed or not, in which the tasks themselves count, if that is not what `run` does.
-    fn rehearse(&mut self, job: &mut Job) -> Result<Run, String> {
+    fn rehearse(&mut self, job: &mut WorkloadJob) -> Result<TimedAnswer, String> {
         job.set_proof(true);
         let run = self.run(job);
         job.set_proof(false);
@@ -177,7 +168,7 @@ impl Runtime {
 }
 
 /// One timed run with `cx`, on this very thread.
-pub(crate) fn timed<C: ForkJoin>(job: &mut Job, cx: &mut C) -> Duration {
+pub(crate) fn timed<C: ForkJoin>(job: &mut WorkloadJob, cx: &mut C) -> Duration {
     job.prepare();
     let start = Instant::now();
     job.run(cx);

@@ -9,7 +9,7 @@ use ::tokio::runtime::{Builder, Runtime};
 
 use super::Absent;
 use crate::shapes::runner::{Runner, here};
-use crate::shapes::shape::{Entry, Leaves, Part, Shape, Until, begun_since};
+use crate::shapes::shape::{CalledFrom, Leaves, ShapePart, ShapedProgram, TimedUntil, begun_since};
 
 /// tokio's runtime with so many threads.
 pub(super) fn start(workers: usize) -> Result<Runner, Absent> {
@@ -21,10 +21,14 @@ pub(super) fn start(workers: usize) -> Result<Runner, Absent> {
     }
 }
 
-fn run(runtime: &Runtime, shape: &'static Shape, leaves: Leaves) -> Option<std::time::Duration> {
+fn run(
+    runtime: &Runtime,
+    shape: &'static ShapedProgram,
+    leaves: Leaves,
+) -> Option<std::time::Duration> {
     let called = Instant::now();
     let ended = match shape.kind.entry {
-        Entry::Inside => {
+        CalledFrom::Inside => {
             let timed = runtime.spawn(async move {
                 let start = Instant::now();
                 walk(&shape.parts[0], leaves).await;
@@ -32,7 +36,7 @@ fn run(runtime: &Runtime, shape: &'static Shape, leaves: Leaves) -> Option<std::
             });
             runtime.block_on(timed).ok()?
         }
-        Entry::Callers => {
+        CalledFrom::Callers => {
             let start = Instant::now();
             std::thread::scope(|scope| {
                 for part in &shape.parts {
@@ -41,24 +45,24 @@ fn run(runtime: &Runtime, shape: &'static Shape, leaves: Leaves) -> Option<std::
             });
             start.elapsed()
         }
-        Entry::TwoPools => return None,
+        CalledFrom::TwoPools => return None,
     };
     Some(match shape.kind.until {
-        Until::Ended => ended,
-        Until::Begun => begun_since(called),
+        TimedUntil::Ended => ended,
+        TimedUntil::Begun => begun_since(called),
     })
 }
 
-fn walk(part: &'static Part, leaves: Leaves) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+fn walk(part: &'static ShapePart, leaves: Leaves) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
         match part {
-            Part::Leaf(time_us) => leaves.pass(*time_us),
-            Part::Series(parts) => {
+            ShapePart::Leaf(time_us) => leaves.pass(*time_us),
+            ShapePart::Series(parts) => {
                 for part in parts {
                     walk(part, leaves).await;
                 }
             }
-            Part::Join(_) | Part::Spawn(_) | Part::Loop(_) => {
+            ShapePart::Join(_) | ShapePart::Spawn(_) | ShapePart::Loop(_) => {
                 let Some((first, others)) = part.parts().split_first() else {
                     return;
                 };

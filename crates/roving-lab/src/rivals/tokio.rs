@@ -11,36 +11,38 @@ use std::time::Instant;
 use ::tokio::runtime::{Builder, Runtime};
 
 use super::plain::Plain;
-use super::{Absent, Contender, Run};
-use crate::workloads::nqueens::Board;
+use super::{Absent, Contender};
+use crate::workloads::nqueens::QueensBoard;
 use crate::workloads::stress::leaf;
-use crate::workloads::uts::{Found, Hash, Node, Portable, Search, TOGETHER, Tree};
-use crate::workloads::{Answer, Job};
+use crate::workloads::uts::{
+    CompiledTree, Hash, Portable, SubtreeCounts, TOGETHER, TreeSearch, UtsNode,
+};
+use crate::workloads::{RunAnswer, TimedAnswer, WorkloadJob};
 
 /// A task that may recurse.
 type Task<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// tokio's runtime with many threads, and the job that it was started for.
-pub(super) struct Pool {
+pub(super) struct TokioJob {
     runtime: Runtime,
     plain: Plain,
 }
 
-impl Pool {
-    pub(super) fn start(job: &Job, workers: usize) -> Result<Box<dyn Contender>, Absent> {
+impl TokioJob {
+    pub(super) fn start(job: &WorkloadJob, workers: usize) -> Result<Box<dyn Contender>, Absent> {
         let Some(plain) = Plain::from_job(job) else {
             let why = format!("it has no program for {} {}", job.kind().name, job.input());
             return Err(Absent(why));
         };
         match Builder::new_multi_thread().worker_threads(workers).build() {
-            Ok(runtime) => Ok(Box::new(Pool { runtime, plain })),
+            Ok(runtime) => Ok(Box::new(TokioJob { runtime, plain })),
             Err(error) => Err(Absent(format!(
                 "tokio made no runtime of {workers}: {error}"
             ))),
         }
     }
 
-    fn run(&self, count: bool) -> Result<Run, String> {
+    fn run(&self, count: bool) -> Result<TimedAnswer, String> {
         let work = work(self.plain, count);
         // The clock runs inside: entering the runtime from outside is not part of the time.
         let timed = self.runtime.spawn(async move {
@@ -52,27 +54,27 @@ impl Pool {
             .runtime
             .block_on(timed)
             .map_err(|error| error.to_string())?;
-        Ok(Run { time, answer })
+        Ok(TimedAnswer { time, answer })
     }
 }
 
-impl Contender for Pool {
-    fn run(&mut self, _: &mut Job) -> Result<Run, String> {
-        Pool::run(self, false)
+impl Contender for TokioJob {
+    fn run(&mut self, _: &mut WorkloadJob) -> Result<TimedAnswer, String> {
+        TokioJob::run(self, false)
     }
 
-    fn rehearse(&mut self, _: &mut Job) -> Result<Run, String> {
-        Pool::run(self, true)
+    fn rehearse(&mut self, _: &mut WorkloadJob) -> Result<TimedAnswer, String> {
+        TokioJob::run(self, true)
     }
 }
 
 /// The whole job as one task. With `count` the tasks of `flat` count themselves.
-fn work(plain: Plain, count: bool) -> Task<Answer> {
-    let one = |value| Answer([value, 0, 0]);
+fn work(plain: Plain, count: bool) -> Task<RunAnswer> {
+    let one = |value| RunAnswer([value, 0, 0]);
     match plain {
         Plain::Fib(n) => Box::pin(async move { one(fib(black_box(n)).await) }),
         Plain::NQueens(n) => Box::pin(async move {
-            let counts = queens(Board::default(), 0, n as u8).await;
+            let counts = queens(QueensBoard::default(), 0, n as u8).await;
             one(counts)
         }),
         Plain::Flat(tasks) => Box::pin(async move { one(flat(tasks, count).await) }),
@@ -88,10 +90,10 @@ fn work(plain: Plain, count: bool) -> Task<Answer> {
             one(total)
         }),
         Plain::Uts(params, portable) => {
-            let tree = Arc::new(Tree::new(params));
+            let tree = Arc::new(CompiledTree::new(params));
             Box::pin(async move {
                 let found = search(tree, portable).await;
-                Answer([found.nodes, u64::from(found.depth), found.leaves])
+                RunAnswer([found.nodes, u64::from(found.depth), found.leaves])
             })
         }
     }
@@ -117,7 +119,7 @@ fn fib(n: u64) -> Task<u64> {
 }
 
 /// The ways to add queens to `board`, which has `rows` of them, until there are `n`.
-fn queens(board: Board, rows: u8, n: u8) -> Task<u64> {
+fn queens(board: QueensBoard, rows: u8, n: u8) -> Task<u64> {
     Box::pin(async move {
         if rows == n {
             return 1;
@@ -169,7 +171,7 @@ async fn flat(tasks: u64, count: bool) -> u64 {
 }
 
 /// The whole tree, with the hash that Roving's own search would take.
-async fn search(tree: Arc<Tree>, portable: bool) -> Found {
+async fn search(tree: Arc<CompiledTree>, portable: bool) -> SubtreeCounts {
     #[cfg(target_arch = "x86_64")]
     if let (false, Some(hash)) = (portable, crate::workloads::uts::ShaNi::detect()) {
         return search_with(tree, hash).await;
@@ -178,10 +180,10 @@ async fn search(tree: Arc<Tree>, portable: bool) -> Found {
     search_with(tree, Portable).await
 }
 
-async fn search_with<H: Hash + 'static>(tree: Arc<Tree>, hash: H) -> Found {
-    let root = Search::new(&tree, hash, u32::MAX).root();
+async fn search_with<H: Hash + 'static>(tree: Arc<CompiledTree>, hash: H) -> SubtreeCounts {
+    let root = TreeSearch::new(&tree, hash, u32::MAX).root();
     let leaves = u64::from(root.children == 0);
-    let here = Found {
+    let here = SubtreeCounts {
         nodes: 1,
         leaves,
         depth: 0,
@@ -190,7 +192,12 @@ async fn search_with<H: Hash + 'static>(tree: Arc<Tree>, hash: H) -> Found {
 }
 
 /// All below `node`, which is at `height`.
-fn below<H: Hash + 'static>(tree: Arc<Tree>, hash: H, node: Node, height: u32) -> Task<Found> {
+fn below<H: Hash + 'static>(
+    tree: Arc<CompiledTree>,
+    hash: H,
+    node: UtsNode,
+    height: u32,
+) -> Task<SubtreeCounts> {
     Box::pin(async move {
         let together = TOGETHER as u32;
         let mut tasks = Vec::new();
@@ -204,19 +211,19 @@ fn below<H: Hash + 'static>(tree: Arc<Tree>, hash: H, node: Node, height: u32) -
 
 /// The children in `places` of `parent`, which are at `height`, and all below them.
 fn batch<H: Hash + 'static>(
-    tree: Arc<Tree>,
+    tree: Arc<CompiledTree>,
     hash: H,
-    parent: Node,
+    parent: UtsNode,
     places: std::ops::Range<u32>,
     height: u32,
-) -> Task<Found> {
+) -> Task<SubtreeCounts> {
     Box::pin(async move {
-        let mut nodes = [Node::default(); TOGETHER];
+        let mut nodes = [UtsNode::default(); TOGETHER];
         let nodes = &mut nodes[..places.len()];
-        let search = Search::new(&tree, hash, u32::MAX);
+        let search = TreeSearch::new(&tree, hash, u32::MAX);
         let inner = search.look(&parent.state, places.start, nodes, height);
         let (all, leaves) = (nodes.len() as u64, (nodes.len() - inner) as u64);
-        let here = Found {
+        let here = SubtreeCounts {
             nodes: all,
             leaves,
             depth: height,
@@ -230,9 +237,9 @@ fn batch<H: Hash + 'static>(
 }
 
 /// The sum of what all `tasks` find: all but the last are spawned.
-async fn sum(mut tasks: Vec<Task<Found>>) -> Found {
+async fn sum(mut tasks: Vec<Task<SubtreeCounts>>) -> SubtreeCounts {
     let Some(last) = tasks.pop() else {
-        return Found::default();
+        return SubtreeCounts::default();
     };
     let others: Vec<_> = tasks.into_iter().map(::tokio::spawn).collect();
     let mut found = last.await;

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::shape::{Entry, Leaves, Part, Shape, Until, begun_since};
+use super::shape::{CalledFrom, Leaves, ShapePart, ShapedProgram, TimedUntil, begun_since};
 use crate::fork_join::ForkJoin;
 
 /// The native stack of a worker.
@@ -21,16 +21,16 @@ pub(crate) trait Pools: Sync {
 }
 
 /// One run, if the runtime can do that shape.
-pub(crate) fn run<P: Pools>(pools: &P, shape: &Shape, leaves: Leaves) -> Option<Duration> {
+pub(crate) fn run<P: Pools>(pools: &P, shape: &ShapedProgram, leaves: Leaves) -> Option<Duration> {
     let (parts, called) = (&shape.parts, Instant::now());
     let ended = match shape.kind.entry {
-        Entry::Inside => pools.enter(0, |cx| {
+        CalledFrom::Inside => pools.enter(0, |cx| {
             let start = Instant::now();
             walk(cx, &parts[0], leaves);
             start.elapsed()
         }),
         _ if P::CALLER_WORKS => return None,
-        Entry::Callers => {
+        CalledFrom::Callers => {
             let start = Instant::now();
             thread::scope(|scope| {
                 for part in parts {
@@ -39,7 +39,7 @@ pub(crate) fn run<P: Pools>(pools: &P, shape: &Shape, leaves: Leaves) -> Option<
             });
             start.elapsed()
         }
-        Entry::TwoPools => pools.enter(0, |cx| {
+        CalledFrom::TwoPools => pools.enter(0, |cx| {
             let start = Instant::now();
             cx.loop_all(parts.len(), &|_: &mut P::Context, part| {
                 pools.enter(1, |cx| walk(cx, &parts[part], leaves));
@@ -48,25 +48,25 @@ pub(crate) fn run<P: Pools>(pools: &P, shape: &Shape, leaves: Leaves) -> Option<
         }),
     };
     Some(match shape.kind.until {
-        Until::Ended => ended,
-        Until::Begun => begun_since(called),
+        TimedUntil::Ended => ended,
+        TimedUntil::Begun => begun_since(called),
     })
 }
 
-fn walk<C: ForkJoin>(cx: &mut C, part: &Part, leaves: Leaves) {
+fn walk<C: ForkJoin>(cx: &mut C, part: &ShapePart, leaves: Leaves) {
     match part {
-        Part::Leaf(time_us) => leaves.pass(*time_us),
-        Part::Series(parts) => parts.iter().for_each(|part| walk(cx, part, leaves)),
-        Part::Join(both) => {
+        ShapePart::Leaf(time_us) => leaves.pass(*time_us),
+        ShapePart::Series(parts) => parts.iter().for_each(|part| walk(cx, part, leaves)),
+        ShapePart::Join(both) => {
             let [a, b] = &**both;
             cx.join(|cx| walk(cx, a, leaves), |cx| walk(cx, b, leaves));
         }
-        Part::Spawn(parts) => {
+        ShapePart::Spawn(parts) => {
             cx.spawn_all(parts.len(), &|cx: &mut C, one| {
                 walk(cx, &parts[one], leaves)
             });
         }
-        Part::Loop(parts) => {
+        ShapePart::Loop(parts) => {
             cx.loop_all(parts.len(), &|cx: &mut C, one| {
                 walk(cx, &parts[one], leaves)
             });

@@ -13,48 +13,50 @@ use std::time::{Duration, Instant};
 
 /// A part of a program, in series and in parallel.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Part {
+pub(crate) enum ShapePart {
     /// Takes so many µs.
     Leaf(u32),
     /// One part after the other.
-    Series(Vec<Part>),
+    Series(Vec<ShapePart>),
     /// Two parts by a `join`.
-    Join(Box<[Part; 2]>),
+    Join(Box<[ShapePart; 2]>),
     /// Parts that a scope spawns.
-    Spawn(Vec<Part>),
+    Spawn(Vec<ShapePart>),
     /// The rounds of a parallel loop.
-    Loop(Vec<Part>),
+    Loop(Vec<ShapePart>),
 }
 
-impl Part {
-    fn join(a: Part, b: Part) -> Part {
-        Part::Join(Box::new([a, b]))
+impl ShapePart {
+    fn join(a: ShapePart, b: ShapePart) -> ShapePart {
+        ShapePart::Join(Box::new([a, b]))
     }
 
     /// The parts that this one consists of.
-    pub(crate) fn parts(&self) -> &[Part] {
+    pub(crate) fn parts(&self) -> &[ShapePart] {
         match self {
-            Part::Leaf(_) => &[],
-            Part::Join(both) => &both[..],
-            Part::Series(parts) | Part::Spawn(parts) | Part::Loop(parts) => parts,
+            ShapePart::Leaf(_) => &[],
+            ShapePart::Join(both) => &both[..],
+            ShapePart::Series(parts) | ShapePart::Spawn(parts) | ShapePart::Loop(parts) => parts,
         }
     }
 
     /// The time of all leaves, one after the other, in µs.
     pub(crate) fn work_us(&self) -> u64 {
         match self {
-            Part::Leaf(time_us) => u64::from(*time_us),
-            _ => self.parts().iter().map(Part::work_us).sum(),
+            ShapePart::Leaf(time_us) => u64::from(*time_us),
+            _ => self.parts().iter().map(ShapePart::work_us).sum(),
         }
     }
 
     /// The longest way through it, in µs.
     pub(crate) fn span_us(&self) -> u64 {
-        let parts = self.parts().iter().map(Part::span_us);
+        let parts = self.parts().iter().map(ShapePart::span_us);
         match self {
-            Part::Leaf(time_us) => u64::from(*time_us),
-            Part::Series(_) => parts.sum(),
-            Part::Join(_) | Part::Spawn(_) | Part::Loop(_) => parts.max().unwrap_or(0),
+            ShapePart::Leaf(time_us) => u64::from(*time_us),
+            ShapePart::Series(_) => parts.sum(),
+            ShapePart::Join(_) | ShapePart::Spawn(_) | ShapePart::Loop(_) => {
+                parts.max().unwrap_or(0)
+            }
         }
     }
 
@@ -62,15 +64,15 @@ impl Part {
     #[cfg(test)]
     pub(crate) fn leaves(&self) -> usize {
         match self {
-            Part::Leaf(_) => 1,
-            _ => self.parts().iter().map(Part::leaves).sum(),
+            ShapePart::Leaf(_) => 1,
+            _ => self.parts().iter().map(ShapePart::leaves).sum(),
         }
     }
 }
 
 /// From where the parts of a shape are called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub(crate) enum CalledFrom {
     /// The one part is called inside the pool.
     Inside,
     /// Each part is called by a thread outside the pool, all at once.
@@ -81,7 +83,7 @@ pub(crate) enum Entry {
 
 /// The end of the time that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Until {
+pub(crate) enum TimedUntil {
     /// From the call until all has ended.
     Ended,
     /// From the call until the last leaf has begun.
@@ -90,34 +92,34 @@ pub(crate) enum Until {
 
 /// A shape before it is known on how many workers it runs.
 #[derive(Debug)]
-pub(crate) struct Kind {
+pub(crate) struct ShapeKind {
     /// The word on the command line, and in tables.
     pub(crate) name: &'static str,
-    pub(crate) entry: Entry,
-    pub(crate) until: Until,
-    make: fn(usize) -> Vec<Part>,
+    pub(crate) entry: CalledFrom,
+    pub(crate) until: TimedUntil,
+    make: fn(usize) -> Vec<ShapePart>,
 }
 
 /// A program on so many workers.
 #[derive(Debug)]
-pub(crate) struct Shape {
-    pub(crate) kind: &'static Kind,
-    pub(crate) parts: Vec<Part>,
+pub(crate) struct ShapedProgram {
+    pub(crate) kind: &'static ShapeKind,
+    pub(crate) parts: Vec<ShapePart>,
 }
 
-impl Kind {
-    /// For that many workers: only [`Until::Begun`] depends on them. It stays to the end of the
-    /// process, because runtimes with tasks that do not borrow run it too.
-    pub(crate) fn for_workers(&'static self, workers: usize) -> &'static Shape {
+impl ShapeKind {
+    /// For that many workers: only [`TimedUntil::Begun`] depends on them. It stays to the end of
+    /// the process, because runtimes with tasks that do not borrow run it too.
+    pub(crate) fn for_workers(&'static self, workers: usize) -> &'static ShapedProgram {
         let parts = (self.make)(workers);
-        Box::leak(Box::new(Shape { kind: self, parts }))
+        Box::leak(Box::new(ShapedProgram { kind: self, parts }))
     }
 }
 
-impl Shape {
+impl ShapedProgram {
     /// It as one part of a program, for its bounds.
-    pub(crate) fn whole(&self) -> Part {
-        Part::Spawn(self.parts.clone())
+    pub(crate) fn whole(&self) -> ShapePart {
+        ShapePart::Spawn(self.parts.clone())
     }
 }
 
@@ -177,8 +179,8 @@ fn unit(number: u64) -> f64 {
 const LEAVES: usize = 240;
 const EVEN_US: u32 = 1_800;
 
-fn even(_: usize) -> Part {
-    Part::Leaf(EVEN_US)
+fn even(_: usize) -> ShapePart {
+    ShapePart::Leaf(EVEN_US)
 }
 
 /// From 0.3 to 3.3 ms.
@@ -186,23 +188,23 @@ pub(crate) fn uneven_us(number: usize) -> u32 {
     300 + (hash(number as u64) % 3_001) as u32
 }
 
-fn uneven(number: usize) -> Part {
-    Part::Leaf(uneven_us(number))
+fn uneven(number: usize) -> ShapePart {
+    ShapePart::Leaf(uneven_us(number))
 }
 
 /// Many short ones and ever fewer long ones.
-fn geometric(number: usize) -> Part {
+fn geometric(number: usize) -> ShapePart {
     let time_us = -unit(number as u64).ln() * f64::from(EVEN_US);
-    Part::Leaf(time_us.clamp(50.0, 12_000.0) as u32)
+    ShapePart::Leaf(time_us.clamp(50.0, 12_000.0) as u32)
 }
 
 /// Pareto's, with an exponent of 1.3: a few have most of the work.
-fn heavy(number: usize) -> Part {
+fn heavy(number: usize) -> ShapePart {
     let time_us = 500.0 * unit(number as u64).powf(-1.0 / 1.3);
-    Part::Leaf(time_us.clamp(50.0, 25_000.0) as u32)
+    ShapePart::Leaf(time_us.clamp(50.0, 25_000.0) as u32)
 }
 
-fn leaves(count: usize, leaf: fn(usize) -> Part) -> Vec<Part> {
+fn leaves(count: usize, leaf: fn(usize) -> ShapePart) -> Vec<ShapePart> {
     (0..count).map(leaf).collect()
 }
 
@@ -210,15 +212,15 @@ fn leaves(count: usize, leaf: fn(usize) -> Part) -> Vec<Part> {
 fn tree(
     first: usize,
     last: usize,
-    leaf: fn(usize) -> Part,
+    leaf: fn(usize) -> ShapePart,
     split: fn(usize, usize) -> usize,
-) -> Part {
+) -> ShapePart {
     if last - first == 1 {
         return leaf(first);
     }
     let middle = split(first, last).clamp(first + 1, last - 1);
     let [a, b] = [(first, middle), (middle, last)].map(|(a, b)| tree(a, b, leaf, split));
-    Part::join(a, b)
+    ShapePart::join(a, b)
 }
 
 fn halves(first: usize, last: usize) -> usize {
@@ -240,84 +242,95 @@ fn random(first: usize, last: usize) -> usize {
 }
 
 /// A producer that works a little before each of its `count` tasks.
-fn producer(number: usize, count: usize) -> Part {
+fn producer(number: usize, count: usize) -> ShapePart {
     let task = uneven(number * count + count);
     if count == 0 {
         return task;
     }
     let rest = producer(number, count - 1);
-    Part::Series(vec![Part::Leaf(100), Part::join(rest, task)])
+    ShapePart::Series(vec![ShapePart::Leaf(100), ShapePart::join(rest, task)])
 }
 
 /// A chain of joins, with a bush at each link.
-fn chain(links: usize) -> Part {
+fn chain(links: usize) -> ShapePart {
     let bush = tree(links * 5, links * 5 + 5, uneven, halves);
     match links {
         0 => bush,
-        _ => Part::join(chain(links - 1), bush),
+        _ => ShapePart::join(chain(links - 1), bush),
     }
 }
 
 /// A node that works, and then spawns its children: nobody knows the tree before it is searched.
-fn unknown(number: u64, height: usize) -> Part {
+fn unknown(number: u64, height: usize) -> ShapePart {
     let children = match height {
         0 => 14,
         1..=9 if unit(number) < 0.46 => 3,
         _ => 0,
     };
     let children = (1..=children).map(|child| unknown(number * 16 + child, height + 1));
-    let children: Vec<Part> = children.collect();
-    let work = Part::Leaf(900);
+    let children: Vec<ShapePart> = children.collect();
+    let work = ShapePart::Leaf(900);
     match children.is_empty() {
         true => work,
-        false => Part::Series(vec![work, Part::Spawn(children)]),
+        false => ShapePart::Series(vec![work, ShapePart::Spawn(children)]),
     }
 }
 
-fn of_trees(count: usize) -> Vec<Part> {
+fn of_trees(count: usize) -> Vec<ShapePart> {
     let each = LEAVES / count;
     let tree_of = |number: usize| tree(number * each, (number + 1) * each, uneven, halves);
     (0..count).map(tree_of).collect()
 }
 
 /// Rounds of a loop, each of which is a loop: the last are much longer.
-fn nested() -> Part {
-    let inner = |round: usize| Part::Loop(leaves(1 + round * 2, uneven));
-    Part::Loop((0..15).map(inner).collect())
+fn nested() -> ShapePart {
+    let inner = |round: usize| ShapePart::Loop(leaves(1 + round * 2, uneven));
+    ShapePart::Loop((0..15).map(inner).collect())
 }
 
 /// Nodes with 2 to 100 children.
-fn fans() -> Part {
-    let fan = |count: usize| Part::Spawn((0..count).map(|leaf| uneven(leaf + count)).collect());
+fn fans() -> ShapePart {
+    let fan =
+        |count: usize| ShapePart::Spawn((0..count).map(|leaf| uneven(leaf + count)).collect());
     let fans = [2, 3, 5, 10, 20, 40, 60, 100].map(fan);
-    Part::Spawn(fans.into())
+    ShapePart::Spawn(fans.into())
 }
 
-fn phases() -> Part {
+fn phases() -> ShapePart {
     let phase = |phase: usize| (phase * 30..phase * 30 + 30).map(uneven).collect();
-    Part::Series((0..8).map(|number| Part::Spawn(phase(number))).collect())
+    ShapePart::Series(
+        (0..8)
+            .map(|number| ShapePart::Spawn(phase(number)))
+            .collect(),
+    )
 }
 
 /// As long as it takes until every worker must have begun one.
-fn start(_: usize) -> Part {
-    Part::Leaf(15_000)
+fn start(_: usize) -> ShapePart {
+    ShapePart::Leaf(15_000)
 }
 
-const fn inside(name: &'static str, make: fn(usize) -> Vec<Part>) -> Kind {
-    Kind {
+const fn inside(name: &'static str, make: fn(usize) -> Vec<ShapePart>) -> ShapeKind {
+    ShapeKind {
         name,
-        entry: Entry::Inside,
-        until: Until::Ended,
+        entry: CalledFrom::Inside,
+        until: TimedUntil::Ended,
         make,
     }
 }
 
 /// All shapes, in the order of tables.
-pub(crate) static KINDS: [Kind; 23] = [
-    inside("flat-even", |_| vec![Part::Spawn(leaves(LEAVES, even))]),
-    inside("flat-uneven", |_| vec![Part::Spawn(leaves(LEAVES, uneven))]),
-    inside("loop-even", |_| vec![Part::Loop(leaves(LEAVES, even))]),
-    inside("loop-uneven", |_| vec![Part::Loop(leaves(LEAVES, uneven))]),
+pub(crate) static KINDS: [ShapeKind; 23] = [
+    inside("flat-even", |_| {
+        vec![ShapePart::Spawn(leaves(LEAVES, even))]
+    }),
+    inside("flat-uneven", |_| {
+        vec![ShapePart::Spawn(leaves(LEAVES, uneven))]
+    }),
+    inside("loop-even", |_| vec![ShapePart::Loop(leaves(LEAVES, even))]),
+    inside("loop-uneven", |_| {
+        vec![ShapePart::Loop(leaves(LEAVES, uneven))]
+    }),
     inside("tree", |_| vec![tree(0, LEAVES, uneven, halves)]),
     inside("left", |_| vec![tree(0, LEAVES, uneven, lopsided_left)]),
     inside("right", |_| vec![tree(0, LEAVES, uneven, lopsided_right)]),
@@ -326,37 +339,39 @@ pub(crate) static KINDS: [Kind; 23] = [
     inside("fans", |_| vec![fans()]),
     inside("nested", |_| vec![nested()]),
     inside("phases", |_| vec![phases()]),
-    Kind {
-        entry: Entry::Callers,
+    ShapeKind {
+        entry: CalledFrom::Callers,
         ..inside("callers", |_| of_trees(8))
     },
-    Kind {
-        entry: Entry::TwoPools,
+    ShapeKind {
+        entry: CalledFrom::TwoPools,
         ..inside("two-pools", |_| of_trees(8))
     },
     inside("producers", |_| {
-        vec![Part::Spawn((0..4).map(|one| producer(one, 59)).collect())]
+        vec![ShapePart::Spawn(
+            (0..4).map(|one| producer(one, 59)).collect(),
+        )]
     }),
-    inside("joins-in-scope", |_| vec![Part::Spawn(of_trees(15))]),
+    inside("joins-in-scope", |_| vec![ShapePart::Spawn(of_trees(15))]),
     inside("one-long", |_| {
-        let short = Part::Spawn(leaves(LEAVES - 20, uneven));
-        vec![Part::join(short, Part::Leaf(20_000))]
+        let short = ShapePart::Spawn(leaves(LEAVES - 20, uneven));
+        vec![ShapePart::join(short, ShapePart::Leaf(20_000))]
     }),
     inside("long-first", |_| {
-        let short = Part::Spawn(leaves(LEAVES - 20, uneven));
-        vec![Part::join(Part::Leaf(20_000), short)]
+        let short = ShapePart::Spawn(leaves(LEAVES - 20, uneven));
+        vec![ShapePart::join(ShapePart::Leaf(20_000), short)]
     }),
     inside("geometric", |_| vec![tree(0, LEAVES, geometric, random)]),
     inside("heavy-tail", |_| vec![tree(0, LEAVES, heavy, halves)]),
     inside("uts", |_| vec![unknown(1, 0)]),
-    Kind {
-        until: Until::Begun,
+    ShapeKind {
+        until: TimedUntil::Begun,
         ..inside("start-flat", |workers| {
-            vec![Part::Spawn(leaves(workers, start))]
+            vec![ShapePart::Spawn(leaves(workers, start))]
         })
     },
-    Kind {
-        until: Until::Begun,
+    ShapeKind {
+        until: TimedUntil::Begun,
         ..inside("start-tree", |workers| {
             vec![tree(0, workers.max(2), start, halves)]
         })
@@ -373,13 +388,13 @@ mod tests {
             let whole = kind.for_workers(8).whole();
             let (work, span) = (whole.work_us(), whole.span_us());
             assert!(whole.leaves() >= 8 && span > 0, "{}", kind.name);
-            if kind.until == Until::Ended {
+            if kind.until == TimedUntil::Ended {
                 let leaves = whole.leaves();
                 assert!((150..=500).contains(&leaves), "{}: {leaves}", kind.name);
                 assert!((200_000..=800_000).contains(&work), "{}: {work}", kind.name);
                 assert!(span * 8 <= work, "{}: {work} / {span}", kind.name);
             }
-            let inside = kind.entry == Entry::Inside;
+            let inside = kind.entry == CalledFrom::Inside;
             assert_eq!(
                 kind.for_workers(2).parts.len() == 1,
                 inside,
@@ -391,8 +406,11 @@ mod tests {
 
     #[test]
     fn work_and_span_follow_the_parts() {
-        let both = Part::join(Part::Leaf(3), Part::Leaf(5));
-        let all = Part::Series(vec![both.clone(), Part::Loop(vec![both, Part::Leaf(1)])]);
+        let both = ShapePart::join(ShapePart::Leaf(3), ShapePart::Leaf(5));
+        let all = ShapePart::Series(vec![
+            both.clone(),
+            ShapePart::Loop(vec![both, ShapePart::Leaf(1)]),
+        ]);
         assert_eq!((all.work_us(), all.span_us(), all.leaves()), (17, 10, 5));
     }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use crate::shapes::shape::Part;
+use crate::shapes::shape::ShapePart;
 
 /// The times by which a shape is bounded before it runs, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    pub(crate) fn of(whole: &Part, workers: usize) -> Bounds {
+    pub(crate) fn of(whole: &ShapePart, workers: usize) -> Bounds {
         Bounds {
             share: whole.work_us() as f64 / workers as f64 / 1e6,
             span: whole.span_us() as f64 / 1e6,
@@ -33,10 +33,10 @@ impl Bounds {
 
 /// How long a scheduler without costs takes that keeps every worker at work while any leaf is
 /// ready, and begins leaves in the order of a serial run. In µs.
-pub(crate) fn list_us(whole: &Part, workers: usize) -> u64 {
+pub(crate) fn list_us(whole: &ShapePart, workers: usize) -> u64 {
     let mut nodes = Vec::new();
     flatten(whole, None, &mut nodes);
-    let mut schedule = Schedule {
+    let mut schedule = ListSchedule {
         ready: BTreeSet::new(),
         nodes,
     };
@@ -48,7 +48,7 @@ pub(crate) fn list_us(whole: &Part, workers: usize) -> u64 {
             let Some(leaf) = schedule.ready.pop_first() else {
                 break;
             };
-            let Part::Leaf(time_us) = schedule.nodes[leaf].part else {
+            let ShapePart::Leaf(time_us) = schedule.nodes[leaf].part else {
                 unreachable!("only leaves are ready");
             };
             running.push(Reverse((now + u64::from(*time_us), leaf)));
@@ -62,17 +62,21 @@ pub(crate) fn list_us(whole: &Part, workers: usize) -> u64 {
 }
 
 /// A part, at its place in the order of a serial run.
-struct Node<'p> {
-    part: &'p Part,
+struct OrderedPart<'p> {
+    part: &'p ShapePart,
     parent: Option<usize>,
     children: Vec<usize>,
     /// How many children have ended.
     ended: usize,
 }
 
-fn flatten<'p>(part: &'p Part, parent: Option<usize>, nodes: &mut Vec<Node<'p>>) -> usize {
+fn flatten<'p>(
+    part: &'p ShapePart,
+    parent: Option<usize>,
+    nodes: &mut Vec<OrderedPart<'p>>,
+) -> usize {
     let me = nodes.len();
-    nodes.push(Node {
+    nodes.push(OrderedPart {
         part,
         parent,
         children: Vec::new(),
@@ -84,19 +88,19 @@ fn flatten<'p>(part: &'p Part, parent: Option<usize>, nodes: &mut Vec<Node<'p>>)
     me
 }
 
-struct Schedule<'p> {
-    nodes: Vec<Node<'p>>,
+struct ListSchedule<'p> {
+    nodes: Vec<OrderedPart<'p>>,
     ready: BTreeSet<usize>,
 }
 
-impl Schedule<'_> {
+impl ListSchedule<'_> {
     fn begin(&mut self, me: usize) {
         match self.nodes[me].part {
-            Part::Leaf(_) => {
+            ShapePart::Leaf(_) => {
                 self.ready.insert(me);
             }
-            Part::Series(_) => self.begin(self.nodes[me].children[0]),
-            Part::Join(_) | Part::Spawn(_) | Part::Loop(_) => {
+            ShapePart::Series(_) => self.begin(self.nodes[me].children[0]),
+            ShapePart::Join(_) | ShapePart::Spawn(_) | ShapePart::Loop(_) => {
                 let children = self.nodes[me].children.clone();
                 children.into_iter().for_each(|child| self.begin(child));
             }
@@ -111,7 +115,7 @@ impl Schedule<'_> {
         node.ended += 1;
         if node.ended == node.children.len() {
             self.end(parent);
-        } else if matches!(node.part, Part::Series(_)) {
+        } else if matches!(node.part, ShapePart::Series(_)) {
             let next = node.children[node.ended];
             self.begin(next);
         }
@@ -125,10 +129,10 @@ mod tests {
 
     #[test]
     fn a_list_schedule_keeps_to_the_order_and_to_the_series() {
-        let leaves = |times: &[u32]| times.iter().map(|time| Part::Leaf(*time)).collect();
-        let flat = Part::Spawn(leaves(&[1, 1, 4]));
+        let leaves = |times: &[u32]| times.iter().map(|time| ShapePart::Leaf(*time)).collect();
+        let flat = ShapePart::Spawn(leaves(&[1, 1, 4]));
         assert_eq!((list_us(&flat, 2), list_us(&flat, 1)), (5, 6));
-        let phases = Part::Series(vec![flat.clone(), flat]);
+        let phases = ShapePart::Series(vec![flat.clone(), flat]);
         assert_eq!((list_us(&phases, 2), list_us(&phases, 3)), (10, 8));
         let greedy_us = |workers| Bounds::of(&phases, workers).greedy() * 1e6;
         assert_eq!(

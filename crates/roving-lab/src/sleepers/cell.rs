@@ -2,12 +2,12 @@
 
 use super::bound::Bounds;
 use crate::rivals::Runtime;
-use crate::shapes::shape::Kind;
+use crate::shapes::shape::ShapeKind;
 
 /// One shape on so many workers of one runtime.
 #[derive(Clone, Debug)]
-pub(crate) struct Cell {
-    pub(crate) kind: &'static Kind,
+pub(crate) struct GridCell {
+    pub(crate) kind: &'static ShapeKind,
     pub(crate) workers: usize,
     pub(crate) form: Runtime,
     pub(crate) runs: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Cell {
     pub(crate) predicted: Option<f64>,
 }
 
-impl Cell {
+impl GridCell {
     /// The predicted time over the measured one.
     pub(crate) fn prediction(&self) -> Option<f64> {
         Some(self.predicted? / self.median)

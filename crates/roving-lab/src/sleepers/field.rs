@@ -6,30 +6,30 @@ use std::process::{Child, Command};
 use std::rc::Rc;
 
 use super::bound::Bounds;
-use super::cell::Cell;
+use super::cell::GridCell;
 use super::kept::Kept;
 use super::ours::Ours;
 use super::predict::{self, Machine};
-use super::settings::Settings;
-use crate::input::Failure;
-use crate::lanes::{Lane, Rounds, interleave_within};
+use super::settings::GridSettings;
+use crate::input::CommandFailure;
+use crate::lanes::{Rounds, TimedLane, interleave_within};
 use crate::machine::cpu_time;
 use crate::model::probes;
 use crate::rivals::{Absent, Runtime, sleepers};
 use crate::shapes::runner::{Runner, here};
-use crate::shapes::shape::{Entry, Kind, Until};
+use crate::shapes::shape::{CalledFrom, ShapeKind, TimedUntil};
 use crate::times::Times;
 
 /// Measures all cells that are not kept from a run that was cut off, and says which runtimes took
 /// no part.
 pub(crate) fn measure(
-    settings: &Settings,
+    settings: &GridSettings,
     kept: &mut Kept,
-) -> Result<(Vec<Cell>, Vec<String>), Failure> {
+) -> Result<(Vec<GridCell>, Vec<String>), CommandFailure> {
     // Else each leaf sleeps some 50 µs longer than it was asked to. Threads inherit it. Where it
     // cannot be written, all leaves of all runtimes are longer.
     let _ = fs::write("/proc/self/timerslack_ns", "1");
-    let _load = Load::start(settings.load)?;
+    let _load = SpinningPrograms::start(settings.load)?;
     let (mut cells, mut absent) = (Vec::new(), Vec::new());
     // The simulator knows leaves that sleep, on workers that have a core each where they need one.
     // Beside programs that compute the probes take minutes, and find no costs.
@@ -53,11 +53,11 @@ pub(crate) fn measure(
 
 /// All runtimes that can have so many workers.
 fn team(
-    settings: &Settings,
+    settings: &GridSettings,
     workers: usize,
     absent: &mut Vec<String>,
-) -> Result<Vec<(Runtime, Runner)>, Failure> {
-    let no_pool = |error| Failure::Run(format!("no pool of {workers} workers: {error}"));
+) -> Result<Vec<(Runtime, Runner)>, CommandFailure> {
+    let no_pool = |error| CommandFailure::Run(format!("no pool of {workers} workers: {error}"));
     let ours = Rc::new(Ours::start(workers, settings.crowded).map_err(no_pool)?);
     let mut team: Vec<(Runtime, Runner)> = Vec::new();
     for &runtime in &settings.forms {
@@ -77,11 +77,11 @@ fn team(
 }
 
 /// Whether it has what the shape needs: callers from outside, or a second pool.
-fn takes_part(runtime: Runtime, entry: Entry) -> bool {
+fn takes_part(runtime: Runtime, entry: CalledFrom) -> bool {
     match (runtime, entry) {
-        (_, Entry::Inside) | (Runtime::Roving | Runtime::DropIn | Runtime::Rayon, _) => true,
-        (Runtime::Chili | Runtime::Forte, _) | (_, Entry::TwoPools) => false,
-        (_, Entry::Callers) => true,
+        (_, CalledFrom::Inside) | (Runtime::Roving | Runtime::DropIn | Runtime::Rayon, _) => true,
+        (Runtime::Chili | Runtime::Forte, _) | (_, CalledFrom::TwoPools) => false,
+        (_, CalledFrom::Callers) => true,
     }
 }
 
@@ -89,19 +89,19 @@ fn takes_part(runtime: Runtime, entry: Entry) -> bool {
 const BEGUN_ROUNDS: usize = 5;
 
 fn measure_shape(
-    settings: &Settings,
+    settings: &GridSettings,
     workers: usize,
-    kind: &'static Kind,
+    kind: &'static ShapeKind,
     team: &[(Runtime, Runner)],
     machine: Option<Machine>,
-) -> Result<Vec<Cell>, Failure> {
+) -> Result<Vec<GridCell>, CommandFailure> {
     let shape = kind.for_workers(workers);
     let whole = shape.whole();
     let team = team.iter().filter(|one| takes_part(one.0, kind.entry));
     let team: Vec<_> = team.collect();
     let used: Vec<RefCell<Times>> = team.iter().map(|_| RefCell::default()).collect();
     let lanes = team.iter().zip(&used).map(|((runtime, runner), used)| {
-        Lane::new(runtime.name(), workers, move || {
+        TimedLane::new(runtime.name(), workers, move || {
             let before = cpu_time();
             let ran = runner(shape, settings.leaves)?;
             let here = || Some(cpu_time()?.saturating_sub(before?));
@@ -110,8 +110,8 @@ fn measure_shape(
         })
     });
     let rounds = match kind.until {
-        Until::Begun => BEGUN_ROUNDS * settings.rounds,
-        Until::Ended => settings.rounds,
+        TimedUntil::Begun => BEGUN_ROUNDS * settings.rounds,
+        TimedUntil::Ended => settings.rounds,
     };
     let rounds = Rounds {
         least: rounds,
@@ -120,12 +120,12 @@ fn measure_shape(
         quiet: false,
     };
     let series = interleave_within(&mut lanes.collect::<Vec<_>>(), rounds);
-    let series = series.map_err(|why| Failure::Run(format!("{}: {why}", kind.name)))?;
+    let series = series.map_err(|why| CommandFailure::Run(format!("{}: {why}", kind.name)))?;
     let bounds = Bounds::of(&whole, workers);
     let predicted = machine.and_then(|machine| predict::predicted(shape, workers, &machine));
     let predicted = predicted.map(|time| time.as_secs_f64());
     let cells = series.into_iter().zip(team).zip(used);
-    let cells = cells.map(|((series, (form, _)), cpu)| Cell {
+    let cells = cells.map(|((series, (form, _)), cpu)| GridCell {
         kind,
         workers,
         form: *form,
@@ -140,23 +140,23 @@ fn measure_shape(
 }
 
 /// Programs that compute, as long as it lives.
-struct Load(Vec<Child>);
+struct SpinningPrograms(Vec<Child>);
 
-impl Load {
-    fn start(programs: usize) -> Result<Load, Failure> {
-        let mut load = Load(Vec::new());
+impl SpinningPrograms {
+    fn start(programs: usize) -> Result<SpinningPrograms, CommandFailure> {
+        let mut load = SpinningPrograms(Vec::new());
         for _ in 0..programs {
             let child = Command::new("sh")
                 .args(["-c", "while :; do :; done"])
                 .spawn();
-            let no_shell = |error| Failure::Run(format!("no program to be a load: {error}"));
+            let no_shell = |error| CommandFailure::Run(format!("no program to be a load: {error}"));
             load.0.push(child.map_err(no_shell)?);
         }
         Ok(load)
     }
 }
 
-impl Drop for Load {
+impl Drop for SpinningPrograms {
     fn drop(&mut self) {
         for child in &mut self.0 {
             let _ = child.kill();

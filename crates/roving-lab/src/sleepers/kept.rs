@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::bound::Bounds;
-use super::cell::Cell;
-use super::settings::{Settings, command};
+use super::cell::GridCell;
+use super::settings::{GridSettings, command};
 use super::verdict;
 use crate::csv::Csv;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::out::{make_directory, write};
 use crate::rivals::Runtime;
-use crate::shapes::shape::{KINDS, Kind};
+use crate::shapes::shape::{KINDS, ShapeKind};
 
 /// The cells that are measured so far, in a file until all are.
 pub(crate) struct Kept {
     /// None where nothing is kept.
     file: Option<PathBuf>,
     command: String,
-    cells: Vec<Cell>,
+    cells: Vec<GridCell>,
 }
 
 impl Kept {
@@ -33,7 +33,7 @@ impl Kept {
 
     /// In that file, of whose cells only those count that this build of the program has measured
     /// with these settings.
-    pub(crate) fn in_file(file: PathBuf, settings: &Settings) -> Kept {
+    pub(crate) fn in_file(file: PathBuf, settings: &GridSettings) -> Kept {
         let command = command(settings);
         let built = std::env::current_exe().ok().and_then(|exe| changed(&exe));
         let text = match changed(&file) > built {
@@ -50,12 +50,12 @@ impl Kept {
     }
 
     /// The cells of one shape on so many workers, all or none.
-    pub(super) fn of(&self, kind: &'static Kind, workers: usize) -> Vec<Cell> {
-        let here = |cell: &&Cell| std::ptr::eq(cell.kind, kind) && cell.workers == workers;
+    pub(super) fn of(&self, kind: &'static ShapeKind, workers: usize) -> Vec<GridCell> {
+        let here = |cell: &&GridCell| std::ptr::eq(cell.kind, kind) && cell.workers == workers;
         self.cells.iter().filter(here).cloned().collect()
     }
 
-    pub(super) fn keep(&mut self, cells: &[Cell]) -> Result<(), Failure> {
+    pub(super) fn keep(&mut self, cells: &[GridCell]) -> Result<(), CommandFailure> {
         let Some(file) = &self.file else {
             return Ok(());
         };
@@ -79,7 +79,7 @@ fn changed(file: &Path) -> Option<SystemTime> {
 }
 
 /// The cells of a text that [`verdict::csv`] made with that command.
-fn read(text: &str, command: &str) -> Result<Vec<Cell>, String> {
+fn read(text: &str, command: &str) -> Result<Vec<GridCell>, String> {
     let csv = Csv::parse(text)?;
     let mut cells = Vec::new();
     for row in &csv.rows {
@@ -95,7 +95,7 @@ fn read(text: &str, command: &str) -> Result<Vec<Cell>, String> {
             let ms: Result<f64, _> = field(name)?.parse();
             ms.map(|ms| ms / 1e3).map_err(|error| error.to_string())
         };
-        cells.push(Cell {
+        cells.push(GridCell {
             kind,
             workers,
             form: Runtime::named(runtime).ok_or("no runtime")?,
@@ -118,8 +118,8 @@ mod tests {
     use super::*;
     use crate::shapes::shape::Leaves;
 
-    fn cell(kind: &'static Kind, form: Runtime) -> Cell {
-        Cell {
+    fn cell(kind: &'static ShapeKind, form: Runtime) -> GridCell {
+        GridCell {
             kind,
             workers: 4,
             form,
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_row_that_was_cut_off_goes_on_with_the_shapes_that_are_missing() {
         let [first, second] = [&KINDS[0], &KINDS[1]];
-        let settings = |rounds| Settings {
+        let settings = |rounds| GridSettings {
             workers: vec![4],
             kinds: vec![first, second],
             forms: vec![Runtime::Roving, Runtime::Rayon, Runtime::DropIn],
@@ -146,7 +146,7 @@ mod tests {
         };
         let file = std::env::temp_dir().join(format!("roving-kept-{}.csv", std::process::id()));
         let open = |rounds| Kept::in_file(file.clone(), &settings(rounds));
-        let cells: Vec<Cell> = settings(7)
+        let cells: Vec<GridCell> = settings(7)
             .forms
             .into_iter()
             .map(|form| cell(first, form))

@@ -12,18 +12,18 @@ pub(crate) mod verdict;
 
 use self::field::measure;
 use self::kept::Kept;
-use self::settings::{FORMS, ROUNDS, Settings, WORKERS, command};
+use self::settings::{FORMS, GridSettings, ROUNDS, WORKERS, command};
 use self::verdict::{picture, table};
 use crate::compare::args::{CompareArgs, OUT, parse_workers_list};
 
-use crate::input::{BadInput, Failure, number_in};
+use crate::input::{BadInput, CommandFailure, number_in};
 use crate::out::{make_directory, show, write};
 use crate::rivals::Runtime;
 use crate::settings::parse_repeat;
-use crate::shapes::shape::{KINDS, Kind, Leaves};
+use crate::shapes::shape::{KINDS, Leaves, ShapeKind};
 
 /// The shapes that the user named, or all.
-fn chosen(text: Option<&str>) -> Result<Vec<&'static Kind>, BadInput> {
+fn chosen(text: Option<&str>) -> Result<Vec<&'static ShapeKind>, BadInput> {
     let find = |name: &str| {
         let found = KINDS.iter().find(|kind| kind.name == name);
         found.ok_or_else(|| {
@@ -38,7 +38,7 @@ fn chosen(text: Option<&str>) -> Result<Vec<&'static Kind>, BadInput> {
     }
 }
 
-fn settings(args: &CompareArgs) -> Result<Settings, BadInput> {
+fn settings(args: &CompareArgs) -> Result<GridSettings, BadInput> {
     let own = &args.sleepers;
     if args.input.is_some() || args.steal.is_some() {
         let line = "sleepers have no --input and no --steal; `--shapes` says what runs";
@@ -62,7 +62,7 @@ fn settings(args: &CompareArgs) -> Result<Settings, BadInput> {
         let text = text.as_deref().unwrap_or("0");
         number_in(name, text, 0..=most, "leave it out for none")
     };
-    Ok(Settings {
+    Ok(GridSettings {
         workers,
         kinds: chosen(shapes)?,
         forms,
@@ -80,7 +80,7 @@ fn settings(args: &CompareArgs) -> Result<Settings, BadInput> {
 }
 
 /// `roving compare sleepers`.
-pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandFailure> {
     let settings = settings(args)?;
     let out = args.out.clone().unwrap_or_else(|| OUT.into());
     make_directory(&out)?;
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let path = |ending| out.join(format!("compare-sleepers.{ending}"));
     write(&path("csv"), &csv.text())?;
     show(format_args!("written: {}\n", path("csv").display()))?;
-    if let Some(plot) = picture(&cells).map_err(Failure::Run)? {
+    if let Some(plot) = picture(&cells).map_err(CommandFailure::Run)? {
         write(&path("svg"), &plot)?;
         show(format_args!("written: {}\n", path("svg").display()))?;
     }

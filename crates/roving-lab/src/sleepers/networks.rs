@@ -6,9 +6,9 @@ use roving::Pool;
 use roving_flow::{In, Network, Out};
 
 use super::bound::Bounds;
-use crate::input::Failure;
-use crate::lanes::{Lane, Rounds, interleave_within};
-use crate::shapes::shape::{Leaves, Part, uneven_us};
+use crate::input::CommandFailure;
+use crate::lanes::{Rounds, TimedLane, interleave_within};
+use crate::shapes::shape::{Leaves, ShapePart, uneven_us};
 use crate::times::Times;
 
 pub(crate) const WORKERS: usize = 16;
@@ -36,8 +36,8 @@ impl Woven {
 }
 
 /// Both networks, so many times.
-pub(crate) fn measure(rounds: usize) -> Result<[Woven; 2], Failure> {
-    let failed = |error| Failure::Run(format!("networks that sleep: {error}"));
+pub(crate) fn measure(rounds: usize) -> Result<[Woven; 2], CommandFailure> {
+    let failed = |error| CommandFailure::Run(format!("networks that sleep: {error}"));
     let pool = Pool::builder().workers(WORKERS).assume_cores(WORKERS);
     let pool = pool.build().map_err(|error| failed(error.to_string()))?;
     let rounds = Rounds {
@@ -47,8 +47,8 @@ pub(crate) fn measure(rounds: usize) -> Result<[Woven; 2], Failure> {
         quiet: false,
     };
     let mut lanes = [
-        Lane::new("scatter and gather", WORKERS, || timed(&pool, scatter)),
-        Lane::new("stages", WORKERS, || timed(&pool, stages)),
+        TimedLane::new("scatter and gather", WORKERS, || timed(&pool, scatter)),
+        TimedLane::new("stages", WORKERS, || timed(&pool, stages)),
     ];
     let [scattered, staged] = &interleave_within(&mut lanes, rounds).map_err(failed)?[..] else {
         unreachable!("a series for each lane");
@@ -117,9 +117,12 @@ fn time_us(round: usize, server: usize) -> u32 {
 }
 
 fn scatter_bounds() -> Bounds {
-    let leaf = |round| move |server| Part::Leaf(time_us(round, server));
-    let round = |round| Part::Spawn((0..SERVERS).map(leaf(round)).collect());
-    Bounds::of(&Part::Series((0..ROUNDS).map(round).collect()), WORKERS)
+    let leaf = |round| move |server| ShapePart::Leaf(time_us(round, server));
+    let round = |round| ShapePart::Spawn((0..SERVERS).map(leaf(round)).collect());
+    Bounds::of(
+        &ShapePart::Series((0..ROUNDS).map(round).collect()),
+        WORKERS,
+    )
 }
 
 fn stages(network: &mut Network<'_>) {

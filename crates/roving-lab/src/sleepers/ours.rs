@@ -8,8 +8,8 @@ use roving::task::{Scope, Task};
 
 use crate::fork_join::Roving;
 use crate::shapes::closures::{self, Pools};
-use crate::shapes::shape::{Entry, Leaves, Part, Shape, Until, begun_since};
-use crate::tasks::{Adaptive, Form, HelpFirst, Order, WorkFirst};
+use crate::shapes::shape::{CalledFrom, Leaves, ShapePart, ShapedProgram, TimedUntil, begun_since};
+use crate::tasks::{Adaptive, BranchOrder, Form, HelpFirst, WorkFirst};
 
 /// The pools of all forms: they take turns.
 #[derive(Debug)]
@@ -29,7 +29,12 @@ impl Ours {
     }
 
     /// One run in that form, if it can do the shape.
-    pub(crate) fn run(&self, form: Form, shape: &Shape, leaves: Leaves) -> Option<Duration> {
+    pub(crate) fn run(
+        &self,
+        form: Form,
+        shape: &ShapedProgram,
+        leaves: Leaves,
+    ) -> Option<Duration> {
         match form {
             Form::Join => closures::run(self, shape, leaves),
             Form::Fork => self.run_tasks::<WorkFirst>(shape, leaves),
@@ -38,7 +43,7 @@ impl Ours {
         }
     }
 
-    fn run_tasks<O: Order>(&self, shape: &Shape, leaves: Leaves) -> Option<Duration> {
+    fn run_tasks<O: BranchOrder>(&self, shape: &ShapedProgram, leaves: Leaves) -> Option<Duration> {
         let (pool, called) = (&self.0[0], Instant::now());
         let one = |part| {
             pool.run(|scope| async move {
@@ -48,8 +53,8 @@ impl Ours {
             })
         };
         let start = match shape.kind.entry {
-            Entry::Inside => one(&shape.parts[0]),
-            Entry::Callers => {
+            CalledFrom::Inside => one(&shape.parts[0]),
+            CalledFrom::Callers => {
                 let start = Instant::now();
                 thread::scope(|scope| {
                     for part in &shape.parts {
@@ -58,11 +63,11 @@ impl Ours {
                 });
                 start
             }
-            Entry::TwoPools => return None,
+            CalledFrom::TwoPools => return None,
         };
         Some(match shape.kind.until {
-            Until::Ended => start.elapsed(),
-            Until::Begun => begun_since(called),
+            TimedUntil::Ended => start.elapsed(),
+            TimedUntil::Begun => begun_since(called),
         })
     }
 }
@@ -76,26 +81,26 @@ impl Pools for Ours {
     }
 }
 
-fn walk<'scope, O: Order>(
+fn walk<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
-    part: &'scope Part,
+    part: &'scope ShapePart,
     leaves: Leaves,
 ) -> Pin<Box<dyn Task<()> + 'scope>> {
     Box::pin(async move {
         match part {
-            Part::Leaf(time_us) => leaves.pass(*time_us),
-            Part::Series(parts) => {
+            ShapePart::Leaf(time_us) => leaves.pass(*time_us),
+            ShapePart::Series(parts) => {
                 for part in parts {
                     scope.call(walk::<O>(scope, part, leaves)).await;
                 }
             }
-            Part::Join(both) => {
+            ShapePart::Join(both) => {
                 let [a, b] = &**both;
                 let first = O::branch(scope, walk::<O>(scope, a, leaves)).await;
                 scope.call(walk::<O>(scope, b, leaves)).await;
                 first.await;
             }
-            Part::Spawn(parts) | Part::Loop(parts) => {
+            ShapePart::Spawn(parts) | ShapePart::Loop(parts) => {
                 let mut children = Vec::with_capacity(parts.len());
                 for part in parts {
                     children.push(O::branch(scope, walk::<O>(scope, part, leaves)).await);

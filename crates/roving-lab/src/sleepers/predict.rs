@@ -8,7 +8,7 @@ use roving_model::{Costs, Runtime, Step, Then, Tree};
 
 use crate::machine::cpu_time;
 use crate::settings::cores;
-use crate::shapes::shape::{Entry, Part, Shape, Until};
+use crate::shapes::shape::{CalledFrom, ShapePart, ShapedProgram, TimedUntil};
 
 /// Simulated runs of each cell, each with a seed of its own.
 const RUNS: u64 = 7;
@@ -84,10 +84,14 @@ impl Naps {
 }
 
 /// The median of simulated runs. Nothing for what the simulator does not know: two pools.
-pub(crate) fn predicted(shape: &Shape, workers: usize, machine: &Machine) -> Option<Duration> {
+pub(crate) fn predicted(
+    shape: &ShapedProgram,
+    workers: usize,
+    machine: &Machine,
+) -> Option<Duration> {
     let program = match shape.kind.entry {
-        Entry::TwoPools => return None,
-        Entry::Inside | Entry::Callers => Program {
+        CalledFrom::TwoPools => return None,
+        CalledFrom::Inside | CalledFrom::Callers => SimulatedParts {
             parts: &shape.parts,
             late_ns: machine.late.as_nanos() as f64,
         },
@@ -102,8 +106,8 @@ pub(crate) fn predicted(shape: &Shape, workers: usize, machine: &Machine) -> Opt
         let pool = pool.costs(costs);
         let outcome = pool.seed(seed).run(&program).ok()?;
         Some(match shape.kind.until {
-            Until::Ended => outcome.time_ns,
-            Until::Begun => outcome.last_begun_ns,
+            TimedUntil::Ended => outcome.time_ns,
+            TimedUntil::Begun => outcome.last_begun_ns,
         })
     };
     let mut times: Vec<f64> = (1..=RUNS).map(run).collect::<Option<_>>()?;
@@ -112,62 +116,62 @@ pub(crate) fn predicted(shape: &Shape, workers: usize, machine: &Machine) -> Opt
 }
 
 /// Parts as the simulator asks for them.
-struct Program<'p> {
-    parts: &'p [Part],
+struct SimulatedParts<'p> {
+    parts: &'p [ShapePart],
     late_ns: f64,
 }
 
 /// The continuation of a series.
-fn rest(parts: &[Part]) -> Then<Task<'_>> {
+fn rest(parts: &[ShapePart]) -> Then<PartOrRest<'_>> {
     match parts.split_first() {
         None => Then::End,
         Some((first, rest)) => Then::Series {
-            first: Task::Part(first),
-            next: Task::Rest(rest),
+            first: PartOrRest::Part(first),
+            next: PartOrRest::Rest(rest),
         },
     }
 }
 
 /// A part, or what is left of a series.
 #[derive(Clone, Copy)]
-enum Task<'p> {
-    Part(&'p Part),
-    Rest(&'p [Part]),
+enum PartOrRest<'p> {
+    Part(&'p ShapePart),
+    Rest(&'p [ShapePart]),
 }
 
-impl<'p> Tree for Program<'p> {
-    type Task = Task<'p>;
+impl<'p> Tree for SimulatedParts<'p> {
+    type Task = PartOrRest<'p>;
 
-    fn root(&self) -> Task<'p> {
-        Task::Part(&self.parts[0])
+    fn root(&self) -> PartOrRest<'p> {
+        PartOrRest::Part(&self.parts[0])
     }
 
-    fn roots(&self) -> Vec<Task<'p>> {
-        self.parts.iter().map(Task::Part).collect()
+    fn roots(&self) -> Vec<PartOrRest<'p>> {
+        self.parts.iter().map(PartOrRest::Part).collect()
     }
 
-    fn run(&self, task: Task<'p>) -> Step<Task<'p>> {
-        let count = |parts: &[Part]| parts.len() as u32;
+    fn run(&self, task: PartOrRest<'p>) -> Step<PartOrRest<'p>> {
+        let count = |parts: &[ShapePart]| parts.len() as u32;
         let then = match task {
-            Task::Part(Part::Leaf(time_us)) => {
+            PartOrRest::Part(ShapePart::Leaf(time_us)) => {
                 return Step {
                     ns: f64::from(*time_us) * 1e3 + self.late_ns,
                     then: Then::End,
                 };
             }
-            Task::Part(Part::Series(parts)) => rest(parts),
-            Task::Rest(parts) => rest(parts),
-            Task::Part(Part::Join(both)) => Then::Join {
-                first: Task::Part(&both[0]),
-                second: Task::Part(&both[1]),
+            PartOrRest::Part(ShapePart::Series(parts)) => rest(parts),
+            PartOrRest::Rest(parts) => rest(parts),
+            PartOrRest::Part(ShapePart::Join(both)) => Then::Join {
+                first: PartOrRest::Part(&both[0]),
+                second: PartOrRest::Part(&both[1]),
                 after_ns: 0.0,
             },
-            Task::Part(Part::Spawn(parts)) => Then::Spread {
+            PartOrRest::Part(ShapePart::Spawn(parts)) => Then::Spread {
                 spawner: task,
                 count: count(parts),
                 each_ns: SPAWN_NS,
             },
-            Task::Part(Part::Loop(parts)) => Then::Loop {
+            PartOrRest::Part(ShapePart::Loop(parts)) => Then::Loop {
                 spawner: task,
                 count: count(parts),
             },
@@ -175,10 +179,10 @@ impl<'p> Tree for Program<'p> {
         Step { ns: 0.0, then }
     }
 
-    fn child(&self, spawner: &Task<'p>, number: u32) -> Task<'p> {
+    fn child(&self, spawner: &PartOrRest<'p>, number: u32) -> PartOrRest<'p> {
         match spawner {
-            Task::Part(part) => Task::Part(&part.parts()[number as usize]),
-            Task::Rest(parts) => Task::Part(&parts[number as usize]),
+            PartOrRest::Part(part) => PartOrRest::Part(&part.parts()[number as usize]),
+            PartOrRest::Rest(parts) => PartOrRest::Part(&parts[number as usize]),
         }
     }
 }
@@ -202,11 +206,11 @@ mod tests {
             late: Duration::ZERO,
         };
         let mut ratios = Vec::new();
-        for kind in KINDS.iter().filter(|kind| kind.until == Until::Ended) {
+        for kind in KINDS.iter().filter(|kind| kind.until == TimedUntil::Ended) {
             for workers in [1, 2, 8, 64] {
                 let shape = kind.for_workers(workers);
                 let Some(time) = predicted(shape, workers, &machine) else {
-                    assert_eq!(kind.entry, Entry::TwoPools);
+                    assert_eq!(kind.entry, CalledFrom::TwoPools);
                     continue;
                 };
                 let (whole, time_us) = (shape.whole(), time.as_secs_f64() * 1e6);

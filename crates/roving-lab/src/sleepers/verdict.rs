@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::cell::Cell;
+use super::cell::GridCell;
 use crate::csv::Csv;
 use crate::machine;
 use crate::plot::{self, Curve};
 use crate::rivals::Runtime;
-use crate::shapes::shape::{Entry, Until};
+use crate::shapes::shape::{CalledFrom, TimedUntil};
 
 /// How many of the worst cells a table names.
 const WORST: usize = 10;
@@ -15,13 +15,13 @@ const WORST: usize = 10;
 /// A cell of our closures, and what it is held against.
 #[derive(Clone, Debug)]
 pub(crate) struct Judged<'c> {
-    pub(crate) ours: &'c Cell,
+    pub(crate) ours: &'c GridCell,
     /// The rival that took least time.
-    pub(crate) best: Option<&'c Cell>,
+    pub(crate) best: Option<&'c GridCell>,
     /// The faster of our own async forms.
-    pub(crate) tasks: Option<&'c Cell>,
+    pub(crate) tasks: Option<&'c GridCell>,
     /// All cells.
-    cells: &'c [Cell],
+    cells: &'c [GridCell],
 }
 
 impl Judged<'_> {
@@ -39,8 +39,8 @@ impl Judged<'_> {
     }
 
     /// The cell of another runtime for the same shape and workers.
-    fn beside(&self, other: Runtime) -> Option<&Cell> {
-        let same = |cell: &&Cell| {
+    fn beside(&self, other: Runtime) -> Option<&GridCell> {
+        let same = |cell: &&GridCell| {
             let ours = self.ours;
             let there = (cell.form, cell.workers) == (other, ours.workers);
             there && std::ptr::eq(cell.kind, ours.kind)
@@ -60,12 +60,12 @@ impl Judged<'_> {
 }
 
 /// Our closures in each cell.
-pub(crate) fn judge(cells: &[Cell]) -> Vec<Judged<'_>> {
+pub(crate) fn judge(cells: &[GridCell]) -> Vec<Judged<'_>> {
     judge_form(cells, Runtime::Roving)
 }
 
 /// One form of ours in each cell.
-pub(crate) fn judge_form(cells: &[Cell], form: Runtime) -> Vec<Judged<'_>> {
+pub(crate) fn judge_form(cells: &[GridCell], form: Runtime) -> Vec<Judged<'_>> {
     let ours = cells.iter().filter(|cell| cell.form == form);
     let judged = ours.map(|ours| {
         let beside = |counts: fn(Runtime) -> bool| {
@@ -89,9 +89,11 @@ pub(crate) fn judge_form(cells: &[Cell], form: Runtime) -> Vec<Judged<'_>> {
 /// In how many cells the simulator's time is within 10 % of the measured one, and of how many;
 /// nothing if it was not asked. Until all are at work takes microseconds, which are no prediction
 /// of policies.
-pub(crate) fn near_predictions(cells: &[Cell]) -> Option<(usize, usize)> {
-    let ended = cells.iter().filter(|cell| cell.kind.until == Until::Ended);
-    let ratios: Vec<f64> = ended.filter_map(Cell::prediction).collect();
+pub(crate) fn near_predictions(cells: &[GridCell]) -> Option<(usize, usize)> {
+    let ended = cells
+        .iter()
+        .filter(|cell| cell.kind.until == TimedUntil::Ended);
+    let ratios: Vec<f64> = ended.filter_map(GridCell::prediction).collect();
     let near = ratios.iter().filter(|ratio| (**ratio - 1.0).abs() <= 0.1);
     (!ratios.is_empty()).then(|| (near.count(), ratios.len()))
 }
@@ -99,7 +101,7 @@ pub(crate) fn near_predictions(cells: &[Cell]) -> Option<(usize, usize)> {
 /// Blumofe and Leiserson: a run takes work / P + c · span. The c of the least squares over all
 /// shapes and numbers of workers; nothing without cells.
 pub(crate) fn fitted_c(judged: &[Judged<'_>]) -> Option<f64> {
-    let sum = |of: fn(&Cell) -> f64| judged.iter().map(|one| of(one.ours)).sum::<f64>();
+    let sum = |of: fn(&GridCell) -> f64| judged.iter().map(|one| of(one.ours)).sum::<f64>();
     let rest = sum(|cell| (cell.median - cell.bounds.share) * cell.bounds.span);
     let c = rest / sum(|cell| cell.bounds.span * cell.bounds.span);
     c.is_finite().then_some(c)
@@ -124,7 +126,7 @@ pub(crate) fn worst<'j>(
 }
 
 /// The tables for people.
-pub(crate) fn table(cells: &[Cell]) -> String {
+pub(crate) fn table(cells: &[GridCell]) -> String {
     let judged = judge(cells);
     let mut text = String::from("our closures over the best rival, and over its own bound\n");
     let mut last = "";
@@ -163,7 +165,7 @@ pub(crate) fn table(cells: &[Cell]) -> String {
 }
 
 /// The means over all cells, a line each.
-fn means(text: &mut String, cells: &[Cell], judged: &[Judged<'_>]) {
+fn means(text: &mut String, cells: &[GridCell], judged: &[Judged<'_>]) {
     let values = || judged.iter().filter_map(Judged::over_best);
     if let Some(mean) = mean(values()) {
         let _ = writeln!(text, "geometric mean over the best rival: {mean:.3}");
@@ -181,7 +183,7 @@ fn means(text: &mut String, cells: &[Cell], judged: &[Judged<'_>]) {
             let _ = writeln!(text, "geometric mean over {}: {mean:.3}", rival.name());
         }
     }
-    let ended = |one: &&Judged<'_>| one.ours.kind.until == Until::Ended;
+    let ended = |one: &&Judged<'_>| one.ours.kind.until == TimedUntil::Ended;
     if let Some(c) = fitted_c(&judged.iter().filter(ended).cloned().collect::<Vec<_>>()) {
         let _ = writeln!(text, "work / P + c · span: c = {c:.2}");
     }
@@ -206,7 +208,7 @@ fn means(text: &mut String, cells: &[Cell], judged: &[Judged<'_>]) {
 }
 
 /// A row for each cell.
-pub(crate) fn csv(cells: &[Cell], command: &str) -> Csv {
+pub(crate) fn csv(cells: &[GridCell], command: &str) -> Csv {
     let mut csv = Csv::new(&[
         "shape",
         "workers",
@@ -248,7 +250,7 @@ pub(crate) fn csv(cells: &[Cell], command: &str) -> Csv {
 
 /// Makespan over that of the list schedule by the number of workers: for each runtime the
 /// geometric mean over the shapes that all of them can do; nothing if there is none of these.
-pub(crate) fn picture(cells: &[Cell]) -> Result<Option<String>, String> {
+pub(crate) fn picture(cells: &[GridCell]) -> Result<Option<String>, String> {
     let mut forms: Vec<Runtime> = Vec::new();
     let mut counts: Vec<usize> = Vec::new();
     for cell in cells {
@@ -262,10 +264,11 @@ pub(crate) fn picture(cells: &[Cell]) -> Result<Option<String>, String> {
     let curves = forms.iter().map(|&form| {
         let at = |&workers: &usize| {
             let here = cells.iter().filter(|cell| {
-                let timed = cell.kind.until == Until::Ended && cell.kind.entry == Entry::Inside;
+                let timed =
+                    cell.kind.until == TimedUntil::Ended && cell.kind.entry == CalledFrom::Inside;
                 cell.form == form && cell.workers == workers && timed
             });
-            Some((workers as f64, mean(here.map(Cell::over_list))?))
+            Some((workers as f64, mean(here.map(GridCell::over_list))?))
         };
         Curve {
             name: form.name().into(),
@@ -289,7 +292,7 @@ mod tests {
 
     #[test]
     fn the_fitted_c_is_that_of_the_cells() {
-        let cell = |share: f64, span: f64, c: f64| Cell {
+        let cell = |share: f64, span: f64, c: f64| GridCell {
             kind: &KINDS[0],
             workers: 2,
             form: Runtime::Roving,

@@ -27,10 +27,10 @@ pub(crate) struct TopArgs {
 pub(crate) const EVERY_MS_USUAL: u64 = 250;
 
 #[cfg(not(unix))]
-pub(crate) fn run(_args: &TopArgs) -> Result<(), crate::input::Failure> {
+pub(crate) fn run(_args: &TopArgs) -> Result<(), crate::input::CommandFailure> {
     let why = "`roving top` needs Unix sockets, which this system does not have; ROVING_PROFILE=1 and \
                ROVING_TRACE=FILE work here";
-    Err(crate::input::Failure::Run(why.to_owned()))
+    Err(crate::input::CommandFailure::Run(why.to_owned()))
 }
 
 #[cfg(unix)]
@@ -46,39 +46,39 @@ mod watch {
     use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
     use super::screen::View;
-    use super::snapshot::Snapshot;
-    use super::source::{self, Source};
+    use super::snapshot::TopAnswer;
+    use super::source::{self, TopConnection};
     use super::{EVERY_MS_USUAL, TopArgs};
-    use crate::input::{Failure, number_in};
+    use crate::input::{CommandFailure, number_in};
     use crate::out::show;
 
     /// Between two looks.
     const EVERY_MS: std::ops::RangeInclusive<u64> = 20..=60_000;
 
     /// `roving top`.
-    pub(crate) fn run(args: &TopArgs) -> Result<(), Failure> {
+    pub(crate) fn run(args: &TopArgs) -> Result<(), CommandFailure> {
         let every = args.every.as_deref();
         let every_ms = every.map_or(Ok(EVERY_MS_USUAL), |text| {
             number_in("--every", text, EVERY_MS, "leave it out for 250")
         })?;
         let path = source::find(args.program.as_deref())?;
-        let mut source = Source::connect(&path)?;
+        let mut source = TopConnection::connect(&path)?;
         if args.once || !io::stdout().is_terminal() {
             return once(&mut source, every_ms);
         }
         let mut terminal = ratatui::try_init()
-            .map_err(|error| Failure::Run(format!("no terminal: {error}; try --once")))?;
+            .map_err(|error| CommandFailure::Run(format!("no terminal: {error}; try --once")))?;
         let watched = watch(&mut source, &mut terminal, every_ms);
         ratatui::restore();
         match watched? {
-            End::Asked => Ok(()),
-            End::Program => show(format_args!("the program has ended\n")),
+            EndedBy::Asked => Ok(()),
+            EndedBy::Program => show(format_args!("the program has ended\n")),
         }
     }
 
     /// Two looks, so that the rates are those of now.
-    fn once(source: &mut Source, every_ms: u64) -> Result<(), Failure> {
-        let ended = || Failure::Run("the program has ended".to_owned());
+    fn once(source: &mut TopConnection, every_ms: u64) -> Result<(), CommandFailure> {
+        let ended = || CommandFailure::Run("the program has ended".to_owned());
         let before = source.ask()?.ok_or_else(ended)?;
         thread::sleep(Duration::from_millis(every_ms));
         let now = source.ask()?.ok_or_else(ended)?;
@@ -91,24 +91,25 @@ mod watch {
         show(format_args!("{}", view.plain()))
     }
 
-    enum End {
+    enum EndedBy {
         Asked,
         Program,
     }
 
     /// Until a key or the program's end.
     fn watch(
-        source: &mut Source,
+        source: &mut TopConnection,
         terminal: &mut DefaultTerminal,
         mut every_ms: u64,
-    ) -> Result<End, Failure> {
-        let broken = |error: io::Error| Failure::Run(format!("the terminal failed: {error}"));
-        let (mut now, mut before): (Option<Snapshot>, Option<Snapshot>) = (None, None);
+    ) -> Result<EndedBy, CommandFailure> {
+        let broken =
+            |error: io::Error| CommandFailure::Run(format!("the terminal failed: {error}"));
+        let (mut now, mut before): (Option<TopAnswer>, Option<TopAnswer>) = (None, None);
         let mut is_paused = false;
         loop {
             if !is_paused || now.is_none() {
                 let Some(next) = source.ask()? else {
-                    return Ok(End::Program);
+                    return Ok(EndedBy::Program);
                 };
                 before = now.replace(next);
             }
@@ -131,10 +132,10 @@ mod watch {
                     continue;
                 };
                 match of_key(key) {
-                    Some(Wish::Quit) => return Ok(End::Asked),
-                    Some(Wish::Pause) => is_paused = !is_paused,
-                    Some(Wish::Faster) => every_ms = (every_ms / 2).max(*EVERY_MS.start()),
-                    Some(Wish::Slower) => every_ms = (every_ms * 2).min(*EVERY_MS.end()),
+                    Some(KeyWish::Quit) => return Ok(EndedBy::Asked),
+                    Some(KeyWish::Pause) => is_paused = !is_paused,
+                    Some(KeyWish::Faster) => every_ms = (every_ms / 2).max(*EVERY_MS.start()),
+                    Some(KeyWish::Slower) => every_ms = (every_ms * 2).min(*EVERY_MS.end()),
                     None => {}
                 }
             }
@@ -142,23 +143,25 @@ mod watch {
     }
 
     #[derive(Debug, PartialEq, Eq)]
-    enum Wish {
+    enum KeyWish {
         Quit,
         Pause,
         Faster,
         Slower,
     }
 
-    fn of_key(key: KeyEvent) -> Option<Wish> {
+    fn of_key(key: KeyEvent) -> Option<KeyWish> {
         if key.kind == KeyEventKind::Release {
             return None;
         }
         match key.code {
-            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Some(Wish::Quit),
-            KeyCode::Char('q') | KeyCode::Esc => Some(Wish::Quit),
-            KeyCode::Char(' ') | KeyCode::Char('p') => Some(Wish::Pause),
-            KeyCode::Char('+') => Some(Wish::Faster),
-            KeyCode::Char('-') => Some(Wish::Slower),
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+                Some(KeyWish::Quit)
+            }
+            KeyCode::Char('q') | KeyCode::Esc => Some(KeyWish::Quit),
+            KeyCode::Char(' ') | KeyCode::Char('p') => Some(KeyWish::Pause),
+            KeyCode::Char('+') => Some(KeyWish::Faster),
+            KeyCode::Char('-') => Some(KeyWish::Slower),
             _ => None,
         }
     }
@@ -170,11 +173,11 @@ mod watch {
         #[test]
         fn keys_are_wishes() {
             let plain = |code| of_key(KeyEvent::from(code));
-            assert_eq!(plain(KeyCode::Char('q')), Some(Wish::Quit));
-            assert_eq!(plain(KeyCode::Char('+')), Some(Wish::Faster));
+            assert_eq!(plain(KeyCode::Char('q')), Some(KeyWish::Quit));
+            assert_eq!(plain(KeyCode::Char('+')), Some(KeyWish::Faster));
             assert_eq!(plain(KeyCode::Char('c')), None);
             let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-            assert_eq!(of_key(interrupt), Some(Wish::Quit));
+            assert_eq!(of_key(interrupt), Some(KeyWish::Quit));
         }
     }
 }

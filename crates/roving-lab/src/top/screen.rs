@@ -8,14 +8,14 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::Paragraph;
 
-use super::snapshot::{PoolShot, RATE_NAMES, Rates, Snapshot};
+use super::snapshot::{PoolShot, RATE_NAMES, Rates, TopAnswer};
 use crate::figures::counted;
 use crate::report::{STATES, bar, widths};
 
 /// The view: an answer, and the one before it.
 pub(super) struct View<'s> {
-    pub(super) now: &'s Snapshot,
-    pub(super) before: Option<&'s Snapshot>,
+    pub(super) now: &'s TopAnswer,
+    pub(super) before: Option<&'s TopAnswer>,
     pub(super) every_ms: u64,
     pub(super) is_paused: bool,
 }
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    fn snapshot() -> Snapshot {
+    fn snapshot() -> TopAnswer {
         let line = r#"{"pid":41,"pools":[{"name":"search","workers":2,"wall_s":2.0,"seats":[
             {"doing":"busy","busy_s":2,"steal_s":0,"idle_s":0,"switch_s":0,"frame_s":0,"tasks":2000000,
              "steals_tried":10,"steals_won":4,"tasks_stolen":4,"parks":0,"wakes":2},

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 /// One answer: `ROVING_TOP`, in the module `trace` of the runtime.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct Snapshot {
+pub(super) struct TopAnswer {
     pub(super) pid: u32,
     pub(super) pools: Vec<PoolShot>,
 }
@@ -15,13 +15,13 @@ pub(super) struct PoolShot {
     pub(super) name: String,
     pub(super) workers: usize,
     pub(super) wall_s: f64,
-    pub(super) seats: Vec<Seat>,
+    pub(super) seats: Vec<WorkerShot>,
 }
 
 /// A worker, or after those a compensation thread: what it does now, and its figures since the pool
 /// began.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct Seat {
+pub(super) struct WorkerShot {
     pub(super) doing: String,
     busy_s: f64,
     steal_s: f64,
@@ -48,7 +48,7 @@ pub(super) struct Rates {
 /// The columns of [`Rates::per_s`].
 pub(super) const RATE_NAMES: [&str; 6] = ["tasks", "tried", "steals", "stolen", "parks", "wakes"];
 
-impl Seat {
+impl WorkerShot {
     /// Seconds in each state, in the order of `report::STATES`.
     fn states(&self) -> [f64; 5] {
         [
@@ -72,7 +72,7 @@ impl Seat {
     }
 
     /// The rates since `before`; the program may have reset its figures in between.
-    fn since(&self, before: &Seat, seconds: f64) -> Rates {
+    fn since(&self, before: &WorkerShot, seconds: f64) -> Rates {
         let (now, then) = (self.states(), before.states());
         let spent: [f64; 5] = std::array::from_fn(|state| (now[state] - then[state]).max(0.0));
         let all: f64 = spent.iter().sum();
@@ -91,7 +91,7 @@ impl PoolShot {
     /// The rates of each seat since `before`, or since the pool began. A compensation thread that
     /// has not been started has none.
     pub(super) fn since(&self, before: Option<&PoolShot>) -> Vec<Rates> {
-        let nothing = Seat::default();
+        let nothing = WorkerShot::default();
         let start = before.map_or(0.0, |before| before.wall_s);
         // A reset puts the pool's own time back, too.
         let before = before.filter(|_| start <= self.wall_s);
@@ -106,7 +106,7 @@ impl PoolShot {
     }
 }
 
-impl Snapshot {
+impl TopAnswer {
     /// Finds this pool in an earlier answer.
     pub(super) fn pool_like(&self, place: usize, pool: &PoolShot) -> Option<&PoolShot> {
         self.pools
@@ -138,10 +138,10 @@ mod tests {
             let mut line = LINE.to_owned();
             let at = at % line.len();
             line.replace_range(at..(at + length).min(line.len()), &text);
-            let Ok(now) = serde_json::from_str::<Snapshot>(&line) else {
+            let Ok(now) = serde_json::from_str::<TopAnswer>(&line) else {
                 return Ok(());
             };
-            let before: Snapshot = serde_json::from_str(LINE).unwrap();
+            let before: TopAnswer = serde_json::from_str(LINE).unwrap();
             for (now, before) in [(&now, None), (&now, Some(&before)), (&before, Some(&now))] {
                 let view = View {
                     now,
@@ -156,11 +156,11 @@ mod tests {
     }
 
     fn pool(wall_s: f64, busy_s: f64, tasks: u64) -> PoolShot {
-        let seat = Seat {
+        let seat = WorkerShot {
             busy_s,
             idle_s: wall_s - busy_s,
             tasks,
-            ..Seat::default()
+            ..WorkerShot::default()
         };
         PoolShot {
             name: "p".to_owned(),
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn an_answer_of_the_runtime_is_read() {
-        let snapshot: Snapshot = serde_json::from_str(LINE).unwrap();
+        let snapshot: TopAnswer = serde_json::from_str(LINE).unwrap();
         assert_eq!(snapshot.pools[0].seats[0].doing, "idle");
         assert_eq!(snapshot.pools[0].since(None)[0].per_s[0], 2.0);
     }

@@ -5,11 +5,11 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::snapshot::Snapshot;
-use crate::input::{BadInput, Failure};
+use super::snapshot::TopAnswer;
+use crate::input::{BadInput, CommandFailure};
 
 /// A connection.
-pub(super) struct Source {
+pub(super) struct TopConnection {
     answers: BufReader<UnixStream>,
     asks: UnixStream,
 }
@@ -78,24 +78,24 @@ fn found() -> Vec<PathBuf> {
     found
 }
 
-impl Source {
-    pub(super) fn connect(path: &Path) -> Result<Source, Failure> {
+impl TopConnection {
+    pub(super) fn connect(path: &Path) -> Result<TopConnection, CommandFailure> {
         let connect = || {
             let asks = UnixStream::connect(path)?;
             asks.set_read_timeout(Some(PATIENCE))?;
             let answers = BufReader::new(asks.try_clone()?);
-            Ok(Source { answers, asks })
+            Ok(TopConnection { answers, asks })
         };
         connect().map_err(|error: io::Error| {
             let path = path.display();
-            Failure::Run(format!(
+            CommandFailure::Run(format!(
                 "nobody answers at {path}: {error}; is the program still running?"
             ))
         })
     }
 
     /// Asks; `None` when the program has ended.
-    pub(super) fn ask(&mut self) -> Result<Option<Snapshot>, Failure> {
+    pub(super) fn ask(&mut self) -> Result<Option<TopAnswer>, CommandFailure> {
         let mut line = String::new();
         let asked = self.asks.write_all(b"\n");
         let read = asked.and_then(|()| self.answers.read_line(&mut line));
@@ -103,13 +103,13 @@ impl Source {
             Ok(0) => Ok(None),
             Ok(_) => match serde_json::from_str(&line) {
                 Ok(snapshot) => Ok(Some(snapshot)),
-                Err(error) => Err(Failure::Run(format!(
+                Err(error) => Err(CommandFailure::Run(format!(
                     "the answer is not one of Roving: {error}; is this its socket?"
                 ))),
             },
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let seconds = PATIENCE.as_secs();
-                Err(Failure::Run(format!(
+                Err(CommandFailure::Run(format!(
                     "the program has not answered for {seconds} s: it is stopped, or no program of Roving"
                 )))
             }

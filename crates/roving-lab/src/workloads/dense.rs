@@ -11,7 +11,7 @@ const REPLACE: u8 = 0;
 const SUBTRACT: u8 = 1;
 
 /// `c = a · b` or `c -= a · b`.
-struct Product<'a, const MODE: u8> {
+struct DenseProduct<'a, const MODE: u8> {
     side: usize,
     c: &'a mut [f64],
     a: &'a [f64],
@@ -20,12 +20,12 @@ struct Product<'a, const MODE: u8> {
 
 /// `c = a · b` for tiles of `side` × `side`.
 pub(super) fn replace(side: usize, c: &mut [f64], a: &[f64], b: &[f64]) {
-    simd::run(Product::<REPLACE> { side, c, a, b });
+    simd::run(DenseProduct::<REPLACE> { side, c, a, b });
 }
 
 /// `c -= a · b` for tiles of `side` × `side`.
 pub(super) fn subtract(side: usize, c: &mut [f64], a: &[f64], b: &[f64]) {
-    simd::run(Product::<SUBTRACT> { side, c, a, b });
+    simd::run(DenseProduct::<SUBTRACT> { side, c, a, b });
 }
 
 /// The side of the tiles of [`subtract_transposed`], and how many numbers they have.
@@ -58,7 +58,7 @@ impl Kernel for Transposed<'_> {
                 b[row * SMALL + column] = *number;
             }
         }
-        let product = Product::<SUBTRACT> {
+        let product = DenseProduct::<SUBTRACT> {
             side: SMALL,
             c: self.c,
             a: self.a,
@@ -68,7 +68,7 @@ impl Kernel for Transposed<'_> {
     }
 }
 
-impl<const MODE: u8> Kernel for Product<'_, MODE> {
+impl<const MODE: u8> Kernel for DenseProduct<'_, MODE> {
     type Output = ();
 
     #[inline(always)]
@@ -91,7 +91,7 @@ impl<const MODE: u8> Kernel for Product<'_, MODE> {
     }
 }
 
-impl<const MODE: u8> Product<'_, MODE> {
+impl<const MODE: u8> DenseProduct<'_, MODE> {
     /// All rows of `WIDTH` columns.
     #[inline(always)]
     fn columns<const FUSED: bool, const WIDTH: usize>(&mut self, column: usize) {

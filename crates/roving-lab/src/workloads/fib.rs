@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use roving::task::{Scope, Task};
 
-use super::{Answer, Evidence, Workload, parse_params};
+use super::{Evidence, RunAnswer, Workload, parse_params};
 use crate::figures::seconds;
 use crate::fork_join::{ForkJoin, Serial, SerialCalls};
 use crate::input::{BadInput, number_in};
-use crate::tasks::Order;
+use crate::tasks::BranchOrder;
 use crate::times::Times;
 
 /// How the closures of a join capture the number.
@@ -24,7 +24,7 @@ enum By {
 
 /// fib(n).
 #[derive(Debug)]
-pub(crate) struct Fib {
+pub(crate) struct FibNumber {
     n: u32,
     by: By,
     value: u64,
@@ -53,7 +53,7 @@ fn fib_by_reference<C: ForkJoin>(cx: &mut C, n: u32) -> u64 {
 }
 
 /// Computes a Fibonacci number as async tasks.
-fn fib_task<'scope, O: Order>(scope: Scope<'scope>, n: u32) -> impl Task<u64> + 'scope {
+fn fib_task<'scope, O: BranchOrder>(scope: Scope<'scope>, n: u32) -> impl Task<u64> + 'scope {
     async move {
         if n < 2 {
             return u64::from(n);
@@ -71,7 +71,7 @@ fn by_addition(n: u32) -> u64 {
         .0
 }
 
-impl Fib {
+impl FibNumber {
     /// Which number.
     pub(crate) fn number(&self) -> u8 {
         self.n as u8
@@ -84,7 +84,7 @@ impl Fib {
     }
 }
 
-impl Workload for Fib {
+impl Workload for FibNumber {
     const NAME: &'static str = "fib";
     const ABOUT: &'static str = "Fibonacci number by two recursive calls, no cut-off";
     const INPUTS: &'static [(&'static str, &'static str)] = &[
@@ -103,7 +103,7 @@ impl Workload for Fib {
 
     fn parse(input: &str) -> Result<Self, BadInput> {
         let remedy = "90 days of work lie above; take fib 40";
-        let mut work = Fib {
+        let mut work = FibNumber {
             n: 40,
             by: By::Value,
             value: 0,
@@ -137,7 +137,10 @@ impl Workload for Fib {
         };
     }
 
-    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+    fn task<'scope, O: BranchOrder>(
+        &'scope mut self,
+        scope: Scope<'scope>,
+    ) -> impl Task<()> + 'scope {
         async move { self.value = fib_task::<O>(scope, black_box(self.n)).await }
     }
 
@@ -145,12 +148,12 @@ impl Workload for Fib {
         self.run(&mut SerialCalls);
     }
 
-    fn answer(&self) -> Answer {
-        Answer([self.value, 0, 0])
+    fn answer(&self) -> RunAnswer {
+        RunAnswer([self.value, 0, 0])
     }
 
-    fn expected(&self) -> Option<(Answer, Evidence)> {
-        Some((Answer([by_addition(self.n), 0, 0]), Evidence::Definition))
+    fn expected(&self) -> Option<(RunAnswer, Evidence)> {
+        Some((RunAnswer([by_addition(self.n), 0, 0]), Evidence::Definition))
     }
 
     fn notes(&mut self) -> Vec<(&'static str, String)> {
@@ -167,7 +170,7 @@ impl Workload for Fib {
         )]
     }
 
-    fn items(&self, _: &Answer) -> u64 {
+    fn items(&self, _: &RunAnswer) -> u64 {
         // One call for fib(0) and fib(1); else one more than its two calls make together.
         2 * by_addition(self.n + 1) - 1
     }
@@ -180,23 +183,23 @@ mod tests {
 
     #[test]
     fn captures_make_no_difference_to_values_and_joins() {
-        let mut work = Fib::parse("20,by=reference").unwrap();
+        let mut work = FibNumber::parse("20,by=reference").unwrap();
         assert_eq!(work.input(), "20,by=reference");
         let mut cx = Counting::default();
         work.run(&mut cx);
         assert_eq!((work.value, 2 * cx.spawns + 1), (6765, 21_891));
-        assert_eq!(Fib::parse("n=20,by=value").unwrap().input(), "20");
-        let error = Fib::parse("20,by=hand").unwrap_err().to_string();
+        assert_eq!(FibNumber::parse("n=20,by=value").unwrap().input(), "20");
+        let error = FibNumber::parse("20,by=hand").unwrap_err().to_string();
         assert!(error.contains("`hand`"), "{error}");
     }
 
     #[test]
     fn values_and_joins() {
         for (n, value) in [(0, 0), (1, 1), (2, 1), (10, 55), (20, 6765)] {
-            let mut work = Fib::parse(&n.to_string()).unwrap();
+            let mut work = FibNumber::parse(&n.to_string()).unwrap();
             let mut cx = Counting::default();
             work.run(&mut cx);
-            assert_eq!(work.answer(), Answer([value, 0, 0]));
+            assert_eq!(work.answer(), RunAnswer([value, 0, 0]));
             assert_eq!(work.expected(), Some((work.answer(), Evidence::Definition)));
             assert_eq!(
                 2 * cx.spawns + 1,
@@ -213,7 +216,7 @@ mod tests {
     #[test]
     fn inputs_out_of_range_are_named() {
         for bad in ["61", "-1", "x", ""] {
-            let error = Fib::parse(bad).unwrap_err().to_string();
+            let error = FibNumber::parse(bad).unwrap_err().to_string();
             assert!(
                 error.contains(&format!("`{bad}`")) && error.contains("from 0 to 60"),
                 "{error}"

@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use roving::task::{Scope, Task};
 
-use super::stress::{Leaf, calibrated, leaf};
-use super::{Answer, Evidence, Workload};
+use super::stress::{LeafWork, calibrated, leaf};
+use super::{Evidence, RunAnswer, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, number_in};
-use crate::tasks::Order;
+use crate::tasks::BranchOrder;
 
 /// n tasks from one scope.
 #[derive(Debug)]
-pub(crate) struct Flat {
+pub(crate) struct FlatTasks {
     tasks: usize,
     /// The work of each task.
-    work: Leaf,
+    work: LeafWork,
     /// The work of each task, in turns of a loop on this machine.
     turns: u64,
     /// Each task adds one: only in a run that is not timed, else the tasks are not empty.
@@ -34,7 +34,7 @@ fn work(turns: u64) {
     }
 }
 
-impl Flat {
+impl FlatTasks {
     /// How many tasks.
     pub(crate) fn tasks(&self) -> usize {
         self.tasks
@@ -42,11 +42,11 @@ impl Flat {
 
     /// How many tasks, if they do nothing.
     pub(crate) fn empty_tasks(&self) -> Option<u64> {
-        (self.work == Leaf::Turns(0)).then_some(self.tasks as u64)
+        (self.work == LeafWork::Turns(0)).then_some(self.tasks as u64)
     }
 }
 
-impl Workload for Flat {
+impl Workload for FlatTasks {
     const NAME: &'static str = "flat";
     const ABOUT: &'static str =
         "tasks, empty ones unless said otherwise, spawned by one and then awaited";
@@ -66,11 +66,11 @@ impl Workload for Flat {
     fn parse(input: &str) -> Result<Self, BadInput> {
         let (tasks, work) = input.split_once('x').unwrap_or((input, "0"));
         let tasks = number_in("flat input", tasks, 1..=1_000_000_000, "take flat 1e6")? as usize;
-        let work = Leaf::parse(work).ok_or_else(|| {
+        let work = LeafWork::parse(work).ok_or_else(|| {
             let allowed = "1ns to 1s, or 0 to 1e9 turns of a loop";
             BadInput::new("work of a flat task", work, allowed, "write 1e5x500ns")
         })?;
-        Ok(Flat {
+        Ok(FlatTasks {
             tasks,
             work,
             turns: 0,
@@ -81,7 +81,7 @@ impl Workload for Flat {
 
     fn input(&self) -> String {
         match self.work {
-            Leaf::Turns(0) => self.tasks.to_string(),
+            LeafWork::Turns(0) => self.tasks.to_string(),
             work => format!("{}x{}", self.tasks, work.text()),
         }
     }
@@ -89,8 +89,8 @@ impl Workload for Flat {
     fn prepare(&mut self) {
         if self.turns == 0 {
             self.turns = match self.work {
-                Leaf::Turns(turns) => turns,
-                Leaf::Nanos(nanos) => calibrated(nanos),
+                LeafWork::Turns(turns) => turns,
+                LeafWork::Nanos(nanos) => calibrated(nanos),
             };
         }
     }
@@ -115,7 +115,10 @@ impl Workload for Flat {
         }
     }
 
-    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+    fn task<'scope, O: BranchOrder>(
+        &'scope mut self,
+        scope: Scope<'scope>,
+    ) -> impl Task<()> + 'scope {
         async move {
             let turns = self.turns;
             // Nobody awaits the children: the root does not end before them.
@@ -142,16 +145,16 @@ impl Workload for Flat {
         self.run(&mut Serial);
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> RunAnswer {
         // Ordering: nobody else runs now; the end of the run ordered all additions before this.
-        Answer([self.done.load(Ordering::Relaxed), 0, 0])
+        RunAnswer([self.done.load(Ordering::Relaxed), 0, 0])
     }
 
-    fn expected(&self) -> Option<(Answer, Evidence)> {
-        Some((Answer([self.tasks as u64, 0, 0]), Evidence::Definition))
+    fn expected(&self) -> Option<(RunAnswer, Evidence)> {
+        Some((RunAnswer([self.tasks as u64, 0, 0]), Evidence::Definition))
     }
 
-    fn items(&self, _: &Answer) -> u64 {
+    fn items(&self, _: &RunAnswer) -> u64 {
         self.tasks as u64
     }
 }
@@ -179,7 +182,7 @@ mod tests {
     #[test]
     fn each_task_runs_once() {
         for tasks in ["1", "2", "1000"] {
-            let mut work = Flat::parse(tasks).unwrap();
+            let mut work = FlatTasks::parse(tasks).unwrap();
             assert!(work.set_proof(true));
             let mut cx = Counting::default();
             work.run(&mut cx);
@@ -197,7 +200,7 @@ mod tests {
     #[test]
     fn in_a_pool() {
         let pool = roving::Pool::builder().workers(3).build().unwrap();
-        let mut work = Flat::parse("1e5").unwrap();
+        let mut work = FlatTasks::parse("1e5").unwrap();
         work.set_proof(true);
         pool.install(|| work.run(&mut Roving));
         assert_eq!(work.answer().0[0], 100_000);

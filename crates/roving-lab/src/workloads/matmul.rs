@@ -6,12 +6,12 @@
 
 use roving::task::{Scope, Task};
 
-use super::part::Part;
-use super::{Answer, Workload};
+use super::part::SlicePart;
+use super::{RunAnswer, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, whole_number};
 use crate::memory;
-use crate::tasks::Order;
+use crate::tasks::BranchOrder;
 
 /// The side of a tile.
 const TILE: usize = 32;
@@ -75,12 +75,12 @@ fn multiply_twice<C: ForkJoin>(
 }
 
 /// Multiplies as async tasks. Gives the part of the product back.
-fn multiply_task<'scope, O: Order>(
+fn multiply_task<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
-    mut c: Part<'scope, u32>,
+    mut c: SlicePart<'scope, u32>,
     a: &'scope [u32],
     b: &'scope [u32],
-) -> impl Task<Part<'scope, u32>> + 'scope {
+) -> impl Task<SlicePart<'scope, u32>> + 'scope {
     async move {
         if c.len() <= TILE * TILE {
             multiply_tile(&mut c, a, b);
@@ -96,16 +96,16 @@ fn multiply_task<'scope, O: Order>(
         let c22 = scope.call(one(c22, (a21, b12), (a22, b22))).await;
         let c21 = c21.await;
         let c12 = c12.await;
-        Part::rejoin_all([c11.await, c12, c21, c22])
+        SlicePart::rejoin_all([c11.await, c12, c21, c22])
     }
 }
 
-fn multiply_twice_task<'scope, O: Order>(
+fn multiply_twice_task<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
-    c: Part<'scope, u32>,
+    c: SlicePart<'scope, u32>,
     first: (&'scope [u32], &'scope [u32]),
     second: (&'scope [u32], &'scope [u32]),
-) -> impl Task<Part<'scope, u32>> + 'scope {
+) -> impl Task<SlicePart<'scope, u32>> + 'scope {
     async move {
         let c = scope
             .call(multiply_task::<O>(scope, c, first.0, first.1))
@@ -179,9 +179,12 @@ impl Workload for Matmul {
         multiply(cx, &mut self.c, &self.a, &self.b);
     }
 
-    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+    fn task<'scope, O: BranchOrder>(
+        &'scope mut self,
+        scope: Scope<'scope>,
+    ) -> impl Task<()> + 'scope {
         async move {
-            let c = Part::new(&mut self.c);
+            let c = SlicePart::new(&mut self.c);
             multiply_task::<O>(scope, c, &self.a, &self.b).await;
         }
     }
@@ -190,15 +193,15 @@ impl Workload for Matmul {
         self.run(&mut Serial);
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> RunAnswer {
         // Each number counts with its place.
         let digest = |digest: u64, number: &u32| {
             (digest.rotate_left(5) ^ u64::from(*number)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         };
-        Answer([self.c.iter().fold(0, digest), 0, 0])
+        RunAnswer([self.c.iter().fold(0, digest), 0, 0])
     }
 
-    fn items(&self, _: &Answer) -> u64 {
+    fn items(&self, _: &RunAnswer) -> u64 {
         (self.side as u64).pow(3)
     }
 }

@@ -6,6 +6,7 @@ mod dense;
 mod fft;
 pub(crate) mod fib;
 mod flat;
+mod listed;
 mod matmul;
 pub(crate) mod nqueens;
 pub(crate) mod numbers;
@@ -25,102 +26,105 @@ use std::pin::Pin;
 
 use roving::task::{Scope, Task};
 
-pub(crate) use self::workload::{Answer, Evidence, Kind, Workload, parse_params};
+pub(crate) use self::listed::{ListedJob, ListedProgram};
+pub(crate) use self::workload::{
+    Evidence, RunAnswer, TimedAnswer, Workload, WorkloadKind, parse_params,
+};
 use crate::fork_join::ForkJoin;
 use crate::input::BadInput;
-use crate::tasks::Order;
+use crate::tasks::BranchOrder;
 
-/// Declares [`Job`] with one variant a workload, and passes every call on.
+/// Declares [`WorkloadJob`] with one variant a workload, and passes every call on.
 macro_rules! jobs {
     ($($variant:ident($workload:ty)),+ $(,)?) => {
         /// Any workload with its parameters.
         #[derive(Debug)]
-        pub(crate) enum Job {
+        pub(crate) enum WorkloadJob {
             $(#[doc = stringify!($workload)] $variant($workload),)+
         }
 
-        impl Job {
+        impl WorkloadJob {
             /// The workload `name` on `input`, or on its default input.
-            pub(crate) fn parse(name: &str, input: Option<&str>) -> Result<Job, BadInput> {
+            pub(crate) fn parse(name: &str, input: Option<&str>) -> Result<WorkloadJob, BadInput> {
                 $(if name == <$workload>::NAME {
                     let input = input.unwrap_or(<$workload>::INPUTS[0].0);
-                    return Ok(Job::$variant(<$workload>::parse(input)?));
+                    return Ok(WorkloadJob::$variant(<$workload>::parse(input)?));
                 })+
                 Err(unknown(name, "`roving list` shows them with their inputs, and the networks"))
             }
 
             /// The description of this kind of workload.
-            pub(crate) fn kind(&self) -> &'static Kind {
-                let name = match self { $(Job::$variant(_) => <$workload>::NAME,)+ };
+            pub(crate) fn kind(&self) -> &'static WorkloadKind {
+                let name = match self { $(WorkloadJob::$variant(_) => <$workload>::NAME,)+ };
                 CATALOGUE.iter().find(|kind| kind.name == name).expect("every job has its kind")
             }
 
             /// See [`Workload::input`].
             pub(crate) fn input(&self) -> String {
-                match self { $(Job::$variant(work) => work.input(),)+ }
+                match self { $(WorkloadJob::$variant(work) => work.input(),)+ }
             }
 
             /// See [`Workload::stack_bytes`].
             pub(crate) fn stack_bytes(&self) -> usize {
-                match self { $(Job::$variant(work) => work.stack_bytes(),)+ }
+                match self { $(WorkloadJob::$variant(work) => work.stack_bytes(),)+ }
             }
 
             /// See [`Workload::set_proof`].
             pub(crate) fn set_proof(&mut self, on: bool) -> bool {
-                match self { $(Job::$variant(work) => work.set_proof(on),)+ }
+                match self { $(WorkloadJob::$variant(work) => work.set_proof(on),)+ }
             }
 
             /// See [`Workload::prepare`].
             pub(crate) fn prepare(&mut self) {
-                match self { $(Job::$variant(work) => work.prepare(),)+ }
+                match self { $(WorkloadJob::$variant(work) => work.prepare(),)+ }
             }
 
             /// See [`Workload::run`].
             pub(crate) fn run<C: ForkJoin>(&mut self, cx: &mut C) {
-                match self { $(Job::$variant(work) => work.run(cx),)+ }
+                match self { $(WorkloadJob::$variant(work) => work.run(cx),)+ }
             }
 
             /// See [`Workload::task`].
-            pub(crate) fn task<'scope, O: Order>(
+            pub(crate) fn task<'scope, O: BranchOrder>(
                 &'scope mut self,
                 scope: Scope<'scope>,
             ) -> Pin<Box<dyn Task<()> + 'scope>> {
-                match self { $(Job::$variant(work) => Box::pin(work.task::<O>(scope)),)+ }
+                match self { $(WorkloadJob::$variant(work) => Box::pin(work.task::<O>(scope)),)+ }
             }
 
             /// See [`Workload::run_serial`].
             pub(crate) fn run_serial(&mut self) {
-                match self { $(Job::$variant(work) => work.run_serial(),)+ }
+                match self { $(WorkloadJob::$variant(work) => work.run_serial(),)+ }
             }
 
             /// See [`Workload::answer`].
-            pub(crate) fn answer(&self) -> Answer {
-                match self { $(Job::$variant(work) => work.answer(),)+ }
+            pub(crate) fn answer(&self) -> RunAnswer {
+                match self { $(WorkloadJob::$variant(work) => work.answer(),)+ }
             }
 
             /// See [`Workload::expected`].
-            pub(crate) fn expected(&self) -> Option<(Answer, Evidence)> {
-                match self { $(Job::$variant(work) => work.expected(),)+ }
+            pub(crate) fn expected(&self) -> Option<(RunAnswer, Evidence)> {
+                match self { $(WorkloadJob::$variant(work) => work.expected(),)+ }
             }
 
             /// See [`Workload::demanded`].
             pub(crate) fn demanded(&self) -> Vec<u64> {
-                match self { $(Job::$variant(work) => work.demanded(),)+ }
+                match self { $(WorkloadJob::$variant(work) => work.demanded(),)+ }
             }
 
             /// See [`Workload::notes`].
             pub(crate) fn notes(&mut self) -> Vec<(&'static str, String)> {
-                match self { $(Job::$variant(work) => work.notes(),)+ }
+                match self { $(WorkloadJob::$variant(work) => work.notes(),)+ }
             }
 
             /// See [`Workload::items`].
-            pub(crate) fn items(&self, answer: &Answer) -> u64 {
-                match self { $(Job::$variant(work) => work.items(answer),)+ }
+            pub(crate) fn items(&self, answer: &RunAnswer) -> u64 {
+                match self { $(WorkloadJob::$variant(work) => work.items(answer),)+ }
             }
         }
 
         /// All kinds of workload, in the order of `roving list`.
-        pub(crate) const CATALOGUE: &[Kind] = &[$(Kind {
+        pub(crate) const CATALOGUE: &[WorkloadKind] = &[$(WorkloadKind {
             name: <$workload>::NAME,
             about: <$workload>::ABOUT,
             inputs: <$workload>::INPUTS,
@@ -140,11 +144,11 @@ pub(crate) fn unknown(name: &str, remedy: &str) -> BadInput {
 }
 
 jobs! {
-    Fib(fib::Fib),
+    Fib(fib::FibNumber),
     Uts(uts::Uts),
     Stress(stress::Stress),
     Nqueens(nqueens::Nqueens),
-    Flat(flat::Flat),
+    Flat(flat::FlatTasks),
     Matmul(matmul::Matmul),
     Sort(sort::Sort),
     Strassen(strassen::Strassen),
@@ -155,16 +159,16 @@ jobs! {
     Skynet(skynet::Skynet),
 }
 
-impl Job {
+impl WorkloadJob {
     /// Holds `found` against what is known, else against `serial`; says what it was held against.
     /// Where the definition demands some figures only, the others are held against `serial`.
-    pub(crate) fn verify(&self, found: Answer, serial: Answer) -> Result<Evidence, String> {
+    pub(crate) fn verify(&self, found: RunAnswer, serial: RunAnswer) -> Result<Evidence, String> {
         let (want, evidence) = self.wanted(serial);
         if found == want {
             return Ok(evidence);
         }
         let kind = self.kind();
-        let figures = |answer: &Answer| {
+        let figures = |answer: &RunAnswer| {
             let named = kind.figures.iter().zip(answer.0);
             named
                 .map(|(name, figure)| format!("{name} {figure}"))
@@ -186,9 +190,9 @@ impl Job {
     }
 }
 
-impl Job {
+impl WorkloadJob {
     /// The answer that a run must give, and what says so.
-    fn wanted(&self, serial: Answer) -> (Answer, Evidence) {
+    fn wanted(&self, serial: RunAnswer) -> (RunAnswer, Evidence) {
         if let Some(expected) = self.expected() {
             return expected;
         }
@@ -224,10 +228,10 @@ mod tests {
                 true => value,
                 false => twisted(input, kind.params, at, &value),
             };
-            match Job::parse(kind.name, Some(&text)) {
+            match WorkloadJob::parse(kind.name, Some(&text)) {
                 Ok(job) => {
                     let words = job.input();
-                    let again = Job::parse(kind.name, Some(&words));
+                    let again = WorkloadJob::parse(kind.name, Some(&words));
                     prop_assert_eq!(again.map(|job| job.input()).ok(), Some(words));
                 }
                 Err(bad) => prop_assert_eq!(bad.to_string().lines().count(), 1),

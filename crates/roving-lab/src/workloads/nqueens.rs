@@ -4,10 +4,10 @@
 use roving::task::{Scope, Task};
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Evidence, Workload};
+use super::{Evidence, RunAnswer, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, number_in};
-use crate::tasks::Order;
+use crate::tasks::BranchOrder;
 
 /// The most queens.
 const MOST: usize = 18;
@@ -43,12 +43,12 @@ pub(crate) struct Nqueens {
 
 /// The columns of the queens in the first rows. Small, so that each task has its own.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Board {
+pub(crate) struct QueensBoard {
     columns: [u8; MOST],
     pub(crate) rows: usize,
 }
 
-impl Board {
+impl QueensBoard {
     /// Whether no queen attacks `column` of the next row.
     pub(crate) fn is_safe(&self, column: u8) -> bool {
         let queens = self.columns[..self.rows].iter().zip((1..=self.rows).rev());
@@ -58,7 +58,7 @@ impl Board {
     }
 
     /// The board with one more queen.
-    pub(crate) fn with(mut self, column: u8) -> Board {
+    pub(crate) fn with(mut self, column: u8) -> QueensBoard {
         self.columns[self.rows] = column;
         self.rows += 1;
         self
@@ -66,7 +66,7 @@ impl Board {
 }
 
 /// The solutions that begin with `board`.
-fn solutions<C: ForkJoin>(cx: &mut C, board: &Board, n: usize) -> u64 {
+fn solutions<C: ForkJoin>(cx: &mut C, board: &QueensBoard, n: usize) -> u64 {
     if board.rows == n {
         1
     } else {
@@ -75,7 +75,7 @@ fn solutions<C: ForkJoin>(cx: &mut C, board: &Board, n: usize) -> u64 {
 }
 
 /// The solutions that begin with `board` and have the next queen at `first` or further right.
-fn from_column<C: ForkJoin>(cx: &mut C, board: &Board, n: usize, first: u8) -> u64 {
+fn from_column<C: ForkJoin>(cx: &mut C, board: &QueensBoard, n: usize, first: u8) -> u64 {
     let mut safe = (first..n as u8).filter(|column| board.is_safe(*column));
     let Some(column) = safe.next() else { return 0 };
     let (here, further) = cx.join(
@@ -86,9 +86,9 @@ fn from_column<C: ForkJoin>(cx: &mut C, board: &Board, n: usize, first: u8) -> u
 }
 
 /// [`solutions`] as async tasks.
-fn solutions_task<'scope, O: Order>(
+fn solutions_task<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
-    board: Board,
+    board: QueensBoard,
     n: usize,
 ) -> impl Task<u64> + 'scope {
     async move {
@@ -140,12 +140,15 @@ impl Workload for Nqueens {
     }
 
     fn run<C: ForkJoin>(&mut self, cx: &mut C) {
-        self.solutions = solutions(cx, &Board::default(), self.n);
+        self.solutions = solutions(cx, &QueensBoard::default(), self.n);
     }
 
-    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+    fn task<'scope, O: BranchOrder>(
+        &'scope mut self,
+        scope: Scope<'scope>,
+    ) -> impl Task<()> + 'scope {
         async move {
-            let board = Board::default();
+            let board = QueensBoard::default();
             self.solutions = solutions_task::<O>(scope, board, self.n).await;
         }
     }
@@ -154,15 +157,15 @@ impl Workload for Nqueens {
         self.run(&mut Serial);
     }
 
-    fn answer(&self) -> Answer {
-        Answer([self.solutions, 0, 0])
+    fn answer(&self) -> RunAnswer {
+        RunAnswer([self.solutions, 0, 0])
     }
 
-    fn expected(&self) -> Option<(Answer, Evidence)> {
-        Some((Answer([SOLUTIONS[self.n], 0, 0]), Evidence::Published))
+    fn expected(&self) -> Option<(RunAnswer, Evidence)> {
+        Some((RunAnswer([SOLUTIONS[self.n], 0, 0]), Evidence::Published))
     }
 
-    fn items(&self, answer: &Answer) -> u64 {
+    fn items(&self, answer: &RunAnswer) -> u64 {
         answer.0[0]
     }
 }

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use super::Answer;
+use super::RunAnswer;
 
 /// The distance from 1 to the next smaller double, halved: what one operation rounds by, at most.
 pub(super) const ROUNDING: f64 = f64::EPSILON / 2.0;
@@ -79,7 +79,7 @@ impl Digest {
 /// The last verified answer, so that the same bits are not verified again: that takes longer than
 /// to compute a digest, and all right runs give the same bits.
 #[derive(Debug, Default)]
-pub(super) struct Judged(Cell<Option<Answer>>);
+pub(super) struct Judged(Cell<Option<RunAnswer>>);
 
 impl Judged {
     /// The answer for a result with this digest, which stands last: `judge` gives the figures
@@ -88,11 +88,11 @@ impl Judged {
         &self,
         digest: u64,
         judge: impl FnOnce() -> [u64; FIGURES],
-    ) -> Answer {
+    ) -> RunAnswer {
         if let Some(known) = self.0.get().filter(|known| known.0[FIGURES] == digest) {
             return known;
         }
-        let mut answer = Answer::default();
+        let mut answer = RunAnswer::default();
         answer.0[..FIGURES].copy_from_slice(&judge());
         answer.0[FIGURES] = digest;
         self.0.set(Some(answer));
@@ -151,8 +151,8 @@ mod tests {
     #[test]
     fn the_same_bits_are_judged_once_and_others_again() {
         let judged = Judged::default();
-        assert_eq!(judged.answer(7, || [3]), Answer([3, 7, 0]));
-        assert_eq!(judged.answer(7, || [4]), Answer([3, 7, 0]));
-        assert_eq!(judged.answer(8, || [4]), Answer([4, 8, 0]));
+        assert_eq!(judged.answer(7, || [3]), RunAnswer([3, 7, 0]));
+        assert_eq!(judged.answer(7, || [4]), RunAnswer([3, 7, 0]));
+        assert_eq!(judged.answer(8, || [4]), RunAnswer([4, 8, 0]));
     }
 }

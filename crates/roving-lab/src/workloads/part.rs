@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 
 /// Exclusive access to a range of a slice that was borrowed for `'scope`.
-pub(super) struct Part<'scope, T> {
+pub(super) struct SlicePart<'scope, T> {
     /// The whole slice, by which it is known, and through which all its parts are reached.
     whole: NonNull<[T]>,
     /// No other part of the same slice shares any of this range.
@@ -29,9 +29,9 @@ pub(super) struct Final<'scope, T> {
 // SAFETY: a part is the only access to its range, like the `&mut [T]` that it stands for: `whole`
 // is never read, written or made a reference beyond `range`. So it may go to another thread where
 // that may, for which `T: Send` is asked.
-unsafe impl<T: Send> Send for Part<'_, T> {}
+unsafe impl<T: Send> Send for SlicePart<'_, T> {}
 // SAFETY: through a shared part its range can only be read, as through a `&&mut [T]`: `T: Sync`.
-unsafe impl<T: Sync> Sync for Part<'_, T> {}
+unsafe impl<T: Sync> Sync for SlicePart<'_, T> {}
 // SAFETY: a final part only reads `range` through `whole`, and nobody writes there for `'scope`, so
 // it is a `&[T]`, which goes to other threads where `T: Sync`.
 unsafe impl<T: Sync> Send for Final<'_, T> {}
@@ -46,12 +46,12 @@ impl<T> Clone for Final<'_, T> {
 
 impl<T> Copy for Final<'_, T> {}
 
-impl<'scope, T> Part<'scope, T> {
+impl<'scope, T> SlicePart<'scope, T> {
     /// All of a slice.
     pub(super) fn new(slice: &'scope mut [T]) -> Self {
         const { assert!(size_of::<T>() > 0, "two empty places would be the same one") };
         let range = 0..slice.len();
-        Part {
+        SlicePart {
             whole: NonNull::from(slice),
             range,
             borrow: PhantomData,
@@ -62,7 +62,7 @@ impl<'scope, T> Part<'scope, T> {
     pub(super) fn split_at(self, at: usize) -> (Self, Self) {
         let Range { start, end } = self.range;
         assert!(at <= end - start, "a part is split within itself");
-        let part = |range| Part {
+        let part = |range| SlicePart {
             whole: self.whole,
             range,
             borrow: PhantomData,
@@ -86,7 +86,7 @@ impl<'scope, T> Part<'scope, T> {
         if next.is_empty() {
             return self;
         }
-        Part {
+        SlicePart {
             whole: self.whole,
             range: self.range.start..next.range.end,
             borrow: PhantomData,
@@ -101,7 +101,7 @@ impl<'scope, T> Part<'scope, T> {
         [a, b, c, d]
     }
 
-    /// The four parts that [`Part::quarters`] gave, as one.
+    /// The four parts that [`SlicePart::quarters`] gave, as one.
     pub(super) fn rejoin_all([a, b, c, d]: [Self; 4]) -> Self {
         a.rejoin(b).rejoin(c.rejoin(d))
     }
@@ -136,8 +136,8 @@ impl<'scope, T> Final<'scope, T> {
     /// The slice itself.
     pub(super) fn slice(self) -> &'scope [T] {
         let (start, end) = self.range;
-        // SAFETY: the memory was borrowed for `'scope` by `Part::new`, and the range is within it.
-        // `finish` took the part that alone could write here, so nobody does for `'scope`.
+        // SAFETY: the memory was borrowed for `'scope` by `SlicePart::new`, and the range is within
+        // it. `finish` took the part that alone could write here, so nobody does for `'scope`.
         unsafe { &*slice_of(self.whole, start..end) }
     }
 }
@@ -163,7 +163,7 @@ unsafe fn slice_mut<'a, T>(whole: NonNull<[T]>, range: Range<usize>) -> &'a mut 
     unsafe { &mut *slice_of(whole, range) }
 }
 
-impl<T> Deref for Part<'_, T> {
+impl<T> Deref for SlicePart<'_, T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -173,7 +173,7 @@ impl<T> Deref for Part<'_, T> {
     }
 }
 
-impl<T> DerefMut for Part<'_, T> {
+impl<T> DerefMut for SlicePart<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: the memory is borrowed exclusively by `new`, and `range` is within it. This part
         // is the only one that reaches into it, and it is borrowed exclusively meanwhile.
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn parts_are_written_apart_and_rejoined() {
         let mut numbers = [0; 10];
-        let (mut low, mut high) = Part::new(&mut numbers).split_at(4);
+        let (mut low, mut high) = SlicePart::new(&mut numbers).split_at(4);
         std::thread::scope(|scope| {
             scope.spawn(|| low.fill(1));
             scope.spawn(|| high.fill(2));
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!((left[3], right.len()), (5, 1));
         let quarters = left.split_at(8).0.quarters();
         assert!(quarters.iter().all(|quarter| quarter.len() == 2));
-        let (one, other) = Part::rejoin_all(quarters).split_at(3);
+        let (one, other) = SlicePart::rejoin_all(quarters).split_at(3);
         let (one, other) = (one.finish(), other.finish());
         assert_eq!(
             (one.slice(), other.slice()),
@@ -221,7 +221,7 @@ mod tests {
     #[should_panic(expected = "only neighbours")]
     fn parts_with_a_gap_are_not_rejoined() {
         let mut numbers = [0; 10];
-        let (low, high) = Part::new(&mut numbers).split_at(4);
+        let (low, high) = SlicePart::new(&mut numbers).split_at(4);
         let (_, high) = high.split_at(1);
         low.rejoin(high);
     }
@@ -231,14 +231,14 @@ mod tests {
     fn parts_of_two_slices_are_not_rejoined() {
         let mut numbers = [0; 10];
         let (low, high) = numbers.split_at_mut(5);
-        Part::new(low).rejoin(Part::new(high).split_at(0).1);
+        SlicePart::new(low).rejoin(SlicePart::new(high).split_at(0).1);
     }
 
     #[test]
     #[should_panic(expected = "within itself")]
     fn a_part_is_not_split_beyond_its_end() {
         let mut numbers = [0; 10];
-        let (low, _high) = Part::new(&mut numbers).split_at(4);
+        let (low, _high) = SlicePart::new(&mut numbers).split_at(4);
         low.split_at(5);
     }
 }

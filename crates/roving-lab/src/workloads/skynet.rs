@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use roving::task::{Scope, Task};
 
-use super::{Answer, Evidence, Workload, parse_params};
+use super::{Evidence, RunAnswer, Workload, parse_params};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, whole_number};
-use crate::tasks::Order;
+use crate::tasks::BranchOrder;
 
 /// Children of each node.
 const CHILDREN: u64 = 10;
@@ -78,7 +78,7 @@ fn by_scope<C: ForkJoin>(cx: &mut C, first: u64, leaves: u64) -> u64 {
 }
 
 /// [`by_joins`] as async tasks.
-fn by_tasks<'scope, O: Order>(
+fn by_tasks<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
     first: u64,
     leaves: u64,
@@ -161,7 +161,10 @@ impl Workload for Skynet {
         };
     }
 
-    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+    fn task<'scope, O: BranchOrder>(
+        &'scope mut self,
+        scope: Scope<'scope>,
+    ) -> impl Task<()> + 'scope {
         async move {
             self.sum = by_tasks::<O>(scope, 0, self.leaves).await;
         }
@@ -172,16 +175,16 @@ impl Workload for Skynet {
         self.sum = by_joins(&mut Serial, 0, self.leaves);
     }
 
-    fn answer(&self) -> Answer {
-        Answer([self.sum, 0, 0])
+    fn answer(&self) -> RunAnswer {
+        RunAnswer([self.sum, 0, 0])
     }
 
-    fn expected(&self) -> Option<(Answer, Evidence)> {
+    fn expected(&self) -> Option<(RunAnswer, Evidence)> {
         let sum = self.leaves * (self.leaves - 1) / 2;
-        Some((Answer([sum, 0, 0]), Evidence::Definition))
+        Some((RunAnswer([sum, 0, 0]), Evidence::Definition))
     }
 
-    fn items(&self, _: &Answer) -> u64 {
+    fn items(&self, _: &RunAnswer) -> u64 {
         self.leaves
     }
 }
@@ -198,7 +201,7 @@ mod tests {
                 let mut work = Skynet::parse(&format!("{input},by={by}")).unwrap();
                 let mut counting = Counting::default();
                 work.run(&mut counting);
-                assert_eq!(work.answer(), Answer([sum, 0, 0]), "{input} by {by}");
+                assert_eq!(work.answer(), RunAnswer([sum, 0, 0]), "{input} by {by}");
                 let nodes = (work.leaves - 1) / 9;
                 let tasks = if by == "joins" { 9 } else { 10 };
                 assert_eq!(counting.spawns, nodes * tasks);

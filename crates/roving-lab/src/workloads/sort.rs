@@ -3,12 +3,12 @@
 
 use roving::task::{Scope, Task};
 
-use super::part::Part;
-use super::{Answer, Evidence, Workload};
+use super::part::SlicePart;
+use super::{Evidence, RunAnswer, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, number_in};
 use crate::memory;
-use crate::tasks::Order;
+use crate::tasks::BranchOrder;
 
 /// Fewer keys than this are sorted by the standard library's unstable sort.
 const SORT_MIN: usize = 2048;
@@ -66,14 +66,18 @@ fn merge<C: ForkJoin>(cx: &mut C, a: &[u32], b: &[u32], merged: &mut [u32]) {
 }
 
 /// The parts that a task was given, given back.
-type Two<'scope> = (Part<'scope, u32>, Part<'scope, u32>);
-type Three<'scope> = (Part<'scope, u32>, Part<'scope, u32>, Part<'scope, u32>);
+type Two<'scope> = (SlicePart<'scope, u32>, SlicePart<'scope, u32>);
+type Three<'scope> = (
+    SlicePart<'scope, u32>,
+    SlicePart<'scope, u32>,
+    SlicePart<'scope, u32>,
+);
 
 /// [`sort`] as async tasks.
-fn sort_task<'scope, O: Order>(
+fn sort_task<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
-    mut keys: Part<'scope, u32>,
-    scratch: Part<'scope, u32>,
+    mut keys: SlicePart<'scope, u32>,
+    scratch: SlicePart<'scope, u32>,
 ) -> impl Task<Two<'scope>> + 'scope {
     async move {
         if keys.len() < SORT_MIN {
@@ -98,10 +102,10 @@ fn sort_task<'scope, O: Order>(
 }
 
 /// [`sort_halves_into`] as async tasks.
-fn sort_halves_task<'scope, O: Order>(
+fn sort_halves_task<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
-    keys: Part<'scope, u32>,
-    sorted: Part<'scope, u32>,
+    keys: SlicePart<'scope, u32>,
+    sorted: SlicePart<'scope, u32>,
 ) -> impl Task<Two<'scope>> + 'scope {
     async move {
         let quarter = keys.len() / 2;
@@ -120,11 +124,11 @@ fn sort_halves_task<'scope, O: Order>(
 }
 
 /// [`merge`] as async tasks.
-fn merge_task<'scope, O: Order>(
+fn merge_task<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
-    a: Part<'scope, u32>,
-    b: Part<'scope, u32>,
-    mut merged: Part<'scope, u32>,
+    a: SlicePart<'scope, u32>,
+    b: SlicePart<'scope, u32>,
+    mut merged: SlicePart<'scope, u32>,
 ) -> impl Task<Three<'scope>> + 'scope {
     async move {
         let exchanged = a.len() < b.len();
@@ -232,9 +236,15 @@ impl Workload for Sort {
         sort(cx, &mut self.keys, &mut self.scratch);
     }
 
-    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+    fn task<'scope, O: BranchOrder>(
+        &'scope mut self,
+        scope: Scope<'scope>,
+    ) -> impl Task<()> + 'scope {
         async move {
-            let (keys, scratch) = (Part::new(&mut self.keys), Part::new(&mut self.scratch));
+            let (keys, scratch) = (
+                SlicePart::new(&mut self.keys),
+                SlicePart::new(&mut self.scratch),
+            );
             sort_task::<O>(scope, keys, scratch).await;
         }
     }
@@ -243,21 +253,21 @@ impl Workload for Sort {
         self.run(&mut Serial);
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> RunAnswer {
         let in_place = self
             .keys
             .iter()
             .zip(0..)
             .filter(|(key, place)| *key == place)
             .count();
-        Answer([in_place as u64, 0, 0])
+        RunAnswer([in_place as u64, 0, 0])
     }
 
-    fn expected(&self) -> Option<(Answer, Evidence)> {
-        Some((Answer([self.count() as u64, 0, 0]), Evidence::Definition))
+    fn expected(&self) -> Option<(RunAnswer, Evidence)> {
+        Some((RunAnswer([self.count() as u64, 0, 0]), Evidence::Definition))
     }
 
-    fn items(&self, _: &Answer) -> u64 {
+    fn items(&self, _: &RunAnswer) -> u64 {
         self.count() as u64
     }
 }

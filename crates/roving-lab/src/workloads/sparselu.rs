@@ -8,11 +8,11 @@
 use roving::task::{Forked, Scope, Task};
 
 use super::numbers::{Digest, Judged, Noise, ROUNDING, within};
-use super::{Answer, Workload, dense, triangular};
+use super::{RunAnswer, Workload, dense, triangular};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, whole_number};
 use crate::memory;
-use crate::tasks::Order;
+use crate::tasks::BranchOrder;
 
 /// The most blocks in a row, and the greatest side of a block.
 const BLOCKS_MAX: u64 = 400;
@@ -27,7 +27,7 @@ type Matrix = Vec<Vec<Block>>;
 
 /// The blocks that one step of the factorisation touches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Step {
+struct FactorStep {
     /// The blocks beside that of the diagonal, by their columns.
     beside: Vec<usize>,
     /// The blocks below it, by their rows.
@@ -39,7 +39,7 @@ struct Step {
 pub(crate) struct SparseLu {
     blocks: usize,
     side: usize,
-    steps: Vec<Step>,
+    steps: Vec<FactorStep>,
     original: Matrix,
     matrix: Matrix,
     judged: Judged,
@@ -52,7 +52,7 @@ fn is_present(row: usize, column: usize) -> bool {
 }
 
 /// Plans the blocks of all steps, with those that become non-zero on the way.
-fn plan(blocks: usize) -> Vec<Step> {
+fn plan(blocks: usize) -> Vec<FactorStep> {
     let mut present: Vec<Vec<bool>> = (0..blocks)
         .map(|row| (0..blocks).map(|column| is_present(row, column)).collect())
         .collect();
@@ -65,20 +65,20 @@ fn plan(blocks: usize) -> Vec<Step> {
                 .iter()
                 .for_each(|column| present[*row][*column] = true);
         }
-        Step { beside, below }
+        FactorStep { beside, below }
     };
     (0..blocks).map(step).collect()
 }
 
 /// How many blocks there are once all steps are done.
-fn filled(steps: &[Step]) -> usize {
-    let step = |step: &Step| 1 + step.beside.len() + step.below.len();
+fn filled(steps: &[FactorStep]) -> usize {
+    let step = |step: &FactorStep| 1 + step.beside.len() + step.below.len();
     steps.iter().map(step).sum()
 }
 
 /// How many blocks are factored, solved for, or updated.
-fn operations(steps: &[Step]) -> usize {
-    let updates = |step: &Step| step.beside.len() * step.below.len();
+fn operations(steps: &[FactorStep]) -> usize {
+    let updates = |step: &FactorStep| step.beside.len() * step.below.len();
     filled(steps) + steps.iter().map(updates).sum::<usize>()
 }
 
@@ -137,7 +137,7 @@ fn there_mut(block: &mut Block) -> &mut [f64] {
 }
 
 /// All steps.
-fn factor<C: ForkJoin>(cx: &mut C, side: usize, steps: &[Step], matrix: &mut [Vec<Block>]) {
+fn factor<C: ForkJoin>(cx: &mut C, side: usize, steps: &[FactorStep], matrix: &mut [Vec<Block>]) {
     for (place, step) in steps.iter().enumerate() {
         let next = place + 1;
         let (done, rows) = matrix.split_at_mut(next);
@@ -208,10 +208,10 @@ fn take<'scope>(open: &mut Open<'scope>, row: usize, column: usize) -> &'scope m
 
 /// All steps as async tasks: those of a step are made one after the other, as in BOTS. A block
 /// that is done is only read from then on.
-fn factor_task<'scope, O: Order>(
+fn factor_task<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
     side: usize,
-    steps: &'scope [Step],
+    steps: &'scope [FactorStep],
     matrix: &'scope mut [Vec<Block>],
 ) -> impl Task<()> + 'scope {
     async move {
@@ -272,7 +272,7 @@ async fn all<K, T>(mut tasks: Vec<(K, Forked<T>)>) -> Vec<(K, T)> {
 
 /// Which numbers of the factors a product with a vector takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum FactorPart {
     /// L, with ones on its diagonal.
     Lower,
     /// U.
@@ -283,7 +283,7 @@ enum Part {
 
 impl SparseLu {
     /// `part` of `matrix` times `vector`; with `sizes`, without the signs of the matrix.
-    fn times(&self, matrix: &Matrix, part: Part, sizes: bool, vector: &[f64]) -> Vec<f64> {
+    fn times(&self, matrix: &Matrix, part: FactorPart, sizes: bool, vector: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; vector.len()];
         let side = self.side;
         for (block_row, row) in matrix.iter().enumerate() {
@@ -295,9 +295,9 @@ impl SparseLu {
                     // The numbers left of the diagonal are L's.
                     let split = place.saturating_sub(first).min(side);
                     let range = match part {
-                        Part::Lower => 0..split,
-                        Part::Upper => split..side,
-                        Part::All => 0..side,
+                        FactorPart::Lower => 0..split,
+                        FactorPart::Upper => split..side,
+                        FactorPart::All => 0..side,
                     };
                     let with = &vector[first..][range.clone()];
                     let products = numbers[range].iter().zip(with);
@@ -306,7 +306,7 @@ impl SparseLu {
                 }
             }
         }
-        if part == Part::Lower {
+        if part == FactorPart::Lower {
             out.iter_mut().zip(vector).for_each(|(out, x)| *out += x);
         }
         out
@@ -320,12 +320,12 @@ impl SparseLu {
         let order = self.blocks * self.side;
         let check = |_| {
             let x = noise.units(order);
-            let found = self.times(&self.matrix, Part::Upper, false, &x);
-            let found = self.times(&self.matrix, Part::Lower, false, &found);
-            let wanted = self.times(&self.original, Part::All, false, &x);
+            let found = self.times(&self.matrix, FactorPart::Upper, false, &x);
+            let found = self.times(&self.matrix, FactorPart::Lower, false, &found);
+            let wanted = self.times(&self.original, FactorPart::All, false, &x);
             let sizes: Vec<f64> = x.iter().map(|x| x.abs()).collect();
-            let bounds = self.times(&self.matrix, Part::Upper, true, &sizes);
-            let bounds = self.times(&self.matrix, Part::Lower, true, &bounds);
+            let bounds = self.times(&self.matrix, FactorPart::Upper, true, &sizes);
+            let bounds = self.times(&self.matrix, FactorPart::Lower, true, &bounds);
             let each = 5.0 * order as f64 * ROUNDING;
             within(&found, &wanted, bounds.iter().map(|bound| each * bound))
         };
@@ -420,7 +420,10 @@ impl Workload for SparseLu {
         factor(cx, self.side, &self.steps, &mut self.matrix);
     }
 
-    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+    fn task<'scope, O: BranchOrder>(
+        &'scope mut self,
+        scope: Scope<'scope>,
+    ) -> impl Task<()> + 'scope {
         factor_task::<O>(scope, self.side, &self.steps, &mut self.matrix)
     }
 
@@ -428,7 +431,7 @@ impl Workload for SparseLu {
         self.run(&mut Serial);
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> RunAnswer {
         let mut digest = Digest::default();
         for (place, block) in self.matrix.iter().flatten().enumerate() {
             if let Some(block) = block {
@@ -443,7 +446,7 @@ impl Workload for SparseLu {
         vec![(CHECKS * self.blocks * self.side) as u64]
     }
 
-    fn items(&self, _: &Answer) -> u64 {
+    fn items(&self, _: &RunAnswer) -> u64 {
         operations(&self.steps) as u64
     }
 }
@@ -508,7 +511,7 @@ mod tests {
         work.run(&mut cx);
         let serial = work.answer();
         // A tree of joins has one less than leaves.
-        let joins = |step: &Step| {
+        let joins = |step: &FactorStep| {
             let (beside, below) = (step.beside.len(), step.below.len());
             let solves = 1 + beside.saturating_sub(1) + below.saturating_sub(1);
             solves + (beside * below).saturating_sub(1)

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use roving::task::{Scope, Task};
 
-use super::{Answer, Workload, parse_params};
+use super::{RunAnswer, Workload, parse_params};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, number_in, whole_number};
-use crate::tasks::Order;
+use crate::tasks::BranchOrder;
 
 /// The work of one leaf.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Leaf {
+pub(crate) enum LeafWork {
     /// So many turns of a loop.
     Turns(u64),
     /// As many turns as take so many nanoseconds here.
@@ -24,7 +24,7 @@ pub(crate) enum Leaf {
 #[derive(Debug)]
 pub(crate) struct Stress {
     depth: u32,
-    leaf: Leaf,
+    leaf: LeafWork,
     repeats: u64,
     turns: u64,
     sum: u64,
@@ -56,7 +56,7 @@ fn tree<C: ForkJoin>(cx: &mut C, depth: u32, turns: u64) -> u64 {
 }
 
 /// Runs the tree as async tasks.
-fn tree_task<'scope, O: Order>(
+fn tree_task<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
     depth: u32,
     turns: u64,
@@ -83,28 +83,28 @@ pub(crate) fn calibrated(nanos: u64) -> u64 {
     ((nanos as f64 * 1e-9 * TRIAL as f64 / best).round() as u64).max(1)
 }
 
-impl Leaf {
+impl LeafWork {
     /// `4us`, `1500ns`, `2ms`, or a number of turns.
-    pub(crate) fn parse(text: &str) -> Option<Leaf> {
+    pub(crate) fn parse(text: &str) -> Option<LeafWork> {
         for (unit, nanos) in [("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000)] {
             if let Some(number) = text.strip_suffix(unit) {
                 let nanos = whole_number(number.trim())?.checked_mul(nanos)?;
                 return (1..=1_000_000_000)
                     .contains(&nanos)
-                    .then_some(Leaf::Nanos(nanos));
+                    .then_some(LeafWork::Nanos(nanos));
             }
         }
         whole_number(text)
             .filter(|turns| *turns <= 1_000_000_000)
-            .map(Leaf::Turns)
+            .map(LeafWork::Turns)
     }
 
-    /// The text that [`Leaf::parse`] reads.
+    /// The text that [`LeafWork::parse`] reads.
     pub(crate) fn text(self) -> String {
         match self {
-            Leaf::Turns(turns) => turns.to_string(),
-            Leaf::Nanos(nanos) if nanos % 1000 == 0 => format!("{}us", nanos / 1000),
-            Leaf::Nanos(nanos) => format!("{nanos}ns"),
+            LeafWork::Turns(turns) => turns.to_string(),
+            LeafWork::Nanos(nanos) if nanos % 1000 == 0 => format!("{}us", nanos / 1000),
+            LeafWork::Nanos(nanos) => format!("{nanos}ns"),
         }
     }
 }
@@ -147,7 +147,7 @@ impl Workload for Stress {
         };
         let mut work = Stress {
             depth: 1,
-            leaf: Leaf::Nanos(4000),
+            leaf: LeafWork::Nanos(4000),
             repeats: 10_000,
             turns: 0,
             sum: 0,
@@ -155,7 +155,7 @@ impl Workload for Stress {
         for (key, value) in parse_params(Self::NAME, &["leaf", "depth", "repeats"], named)? {
             match key {
                 "leaf" => {
-                    work.leaf = Leaf::parse(value).ok_or_else(|| {
+                    work.leaf = LeafWork::parse(value).ok_or_else(|| {
                         let allowed = "1ns to 1s, or 0 to 1e9 turns of a loop";
                         BadInput::new("stress leaf", value, allowed, "write 4us, or 1000")
                     })?;
@@ -171,8 +171,8 @@ impl Workload for Stress {
             }
         }
         work.turns = match work.leaf {
-            Leaf::Turns(turns) => turns,
-            Leaf::Nanos(nanos) => calibrated(nanos),
+            LeafWork::Turns(turns) => turns,
+            LeafWork::Nanos(nanos) => calibrated(nanos),
         };
         Ok(work)
     }
@@ -188,7 +188,10 @@ impl Workload for Stress {
         self.sum = trees.fold(0, u64::wrapping_add);
     }
 
-    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+    fn task<'scope, O: BranchOrder>(
+        &'scope mut self,
+        scope: Scope<'scope>,
+    ) -> impl Task<()> + 'scope {
         async move {
             let (depth, turns) = (black_box(self.depth), self.turns);
             let mut sum = 0u64;
@@ -203,8 +206,8 @@ impl Workload for Stress {
         self.run(&mut Serial);
     }
 
-    fn answer(&self) -> Answer {
-        Answer([self.sum, 0, 0])
+    fn answer(&self) -> RunAnswer {
+        RunAnswer([self.sum, 0, 0])
     }
 
     fn notes(&mut self) -> Vec<(&'static str, String)> {
@@ -214,7 +217,7 @@ impl Workload for Stress {
         )]
     }
 
-    fn items(&self, _: &Answer) -> u64 {
+    fn items(&self, _: &RunAnswer) -> u64 {
         self.leaves()
     }
 }

@@ -5,10 +5,10 @@
 use roving::task::{Scope, Task};
 
 use super::numbers::{Digest, Judged};
-use super::{Answer, Workload};
+use super::{RunAnswer, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, number_in};
-use crate::tasks::Order;
+use crate::tasks::BranchOrder;
 
 /// The greatest number of a word. It has 832,040 letters.
 const ORDER_MAX: u64 = 30;
@@ -107,7 +107,7 @@ fn find<C: ForkJoin>(cx: &mut C, text: &[u8], first: usize, matches: &mut [Match
 }
 
 /// Finds the matches as async tasks.
-fn find_task<'scope, O: Order>(
+fn find_task<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
     text: &'scope [u8],
     first: usize,
@@ -236,7 +236,10 @@ impl Workload for Substring {
         find(cx, &self.text, 0, &mut self.matches);
     }
 
-    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+    fn task<'scope, O: BranchOrder>(
+        &'scope mut self,
+        scope: Scope<'scope>,
+    ) -> impl Task<()> + 'scope {
         find_task::<O>(scope, &self.text, 0, &mut self.matches)
     }
 
@@ -244,7 +247,7 @@ impl Workload for Substring {
         self.run(&mut Serial);
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> RunAnswer {
         let mut digest = Digest::default();
         for found in &self.matches {
             digest.word(u64::from(found.length) << 32 | u64::from(found.at));
@@ -256,7 +259,7 @@ impl Workload for Substring {
         vec![self.text.len() as u64]
     }
 
-    fn items(&self, _: &Answer) -> u64 {
+    fn items(&self, _: &RunAnswer) -> u64 {
         let letters = self.text.len() as u64;
         letters * (letters - 1)
     }

@@ -1,17 +1,28 @@
 //! A program that is run: its words, its parameters, its answer and the evidence for that.
 
+use std::time::Duration;
+
 use roving::task::{Scope, Task};
 
 use crate::fork_join::ForkJoin;
 use crate::input::BadInput;
-use crate::tasks::Order;
+use crate::tasks::BranchOrder;
 
 /// The native stack of a thread that runs a workload which says nothing else.
 pub(crate) const PLAIN_STACK_BYTES: usize = 16 << 20;
 
 /// The answer of a run: up to three figures, named by [`Workload::figures`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Answer(pub(crate) [u64; 3]);
+pub(crate) struct RunAnswer(pub(crate) [u64; 3]);
+
+/// One run: its time, without starting or entering the pool, and its answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimedAnswer {
+    /// From the first spawn, or task, until all is done.
+    pub(crate) time: Duration,
+    /// The answer.
+    pub(crate) answer: RunAnswer,
+}
 
 /// The evidence by which an answer was verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,13 +92,16 @@ pub(crate) trait Workload: Send + Sized {
     /// The run.
     fn run<C: ForkJoin>(&mut self, cx: &mut C);
     /// The run as one async task, which makes others in the order `O`.
-    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope;
+    fn task<'scope, O: BranchOrder>(
+        &'scope mut self,
+        scope: Scope<'scope>,
+    ) -> impl Task<()> + 'scope;
     /// The run that all speed-ups divide by.
     fn run_serial(&mut self);
     /// The answer of the last run.
-    fn answer(&self) -> Answer;
+    fn answer(&self) -> RunAnswer;
     /// The expected answer and its evidence, where it is known without a run.
-    fn expected(&self) -> Option<(Answer, Evidence)> {
+    fn expected(&self) -> Option<(RunAnswer, Evidence)> {
         None
     }
     /// The leading figures by the definition of the result, where the others can only be compared
@@ -100,12 +114,12 @@ pub(crate) trait Workload: Send + Sized {
         Vec::new()
     }
     /// How many items an answer stands for.
-    fn items(&self, answer: &Answer) -> u64;
+    fn items(&self, answer: &RunAnswer) -> u64;
 }
 
 /// The description of a workload, the same for all its jobs: its constants, as a value.
 #[derive(Debug)]
-pub(crate) struct Kind {
+pub(crate) struct WorkloadKind {
     /// See [`Workload::NAME`].
     pub(crate) name: &'static str,
     /// See [`Workload::ABOUT`].

@@ -2,19 +2,23 @@
 
 use std::process::{Command, Stdio};
 
-use crate::bench::record::Record;
-use crate::input::{BadInput, Failure};
+use crate::bench::record::RowRecord;
+use crate::input::{BadInput, CommandFailure};
 
 /// The answers of so many ranks. One rank needs no `mpirun`.
-pub(super) fn ask(ranks: usize, words: &[&str]) -> Result<Vec<f64>, Failure> {
+pub(super) fn ask(ranks: usize, words: &[&str]) -> Result<Vec<f64>, CommandFailure> {
     ask_by(ranks, &[], words)
 }
 
 /// The answers of so many ranks, with more options for `mpirun`; with some, it starts one rank,
 /// too.
-pub(super) fn ask_by(ranks: usize, more: &[&str], words: &[&str]) -> Result<Vec<f64>, Failure> {
+pub(super) fn ask_by(
+    ranks: usize,
+    more: &[&str],
+    words: &[&str],
+) -> Result<Vec<f64>, CommandFailure> {
     let asked = || format!("{ranks} ranks, probe {}", words.join(" "));
-    let failed = |why: String| Failure::Run(format!("{}: {why}", asked()));
+    let failed = |why: String| CommandFailure::Run(format!("{}: {why}", asked()));
     let exe = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
     let mut command = match ranks {
         1 if more.is_empty() => Command::new(exe),
@@ -41,7 +45,7 @@ pub(super) fn ask_by(ranks: usize, more: &[&str], words: &[&str]) -> Result<Vec<
 }
 
 /// Whether there can be several ranks; otherwise the record says why not.
-pub(super) fn has_ranks(record: &mut Record) -> bool {
+pub(super) fn has_ranks(record: &mut RowRecord) -> bool {
     let why = if !cfg!(feature = "mpi") {
         "this command was built without MPI: `cargo run --profile measure --features rivals,mpi -- bench dist`"
     } else if Command::new("mpirun").arg("--version").output().is_err() {

@@ -12,13 +12,13 @@ use roving_dist::{Checkpoints, World};
 
 use super::ask::{ask, has_ranks, word};
 use crate::bench::Scale;
-use crate::bench::record::{Bound::AtMost, Measurement, Record};
+use crate::bench::record::{Bound::AtMost, Measurement, RowRecord};
 use crate::dist::{failure, networks, uts};
-use crate::input::{BadInput, Failure, number_in};
+use crate::input::{BadInput, CommandFailure, number_in};
 use crate::machine::cpu_time;
 use crate::networks::scatter::Scatter;
 use crate::workloads::uts::{Uts, answer};
-use crate::workloads::{Answer, Workload};
+use crate::workloads::{RunAnswer, Workload};
 
 /// How often rank 0 looks whether a checkpoint has become whole, at least and at most; else it does
 /// four times an interval.
@@ -27,8 +27,8 @@ const LOOK: (Duration, Duration) = (Duration::from_millis(1), Duration::from_mil
 const FIGURES: usize = 6;
 
 /// Time with a checkpoint each second, and with one after the other, over time without.
-pub(in crate::bench) fn checkpoints(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(in crate::bench) fn checkpoints(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     if !has_ranks(&mut record) {
         return Ok(record);
     }
@@ -61,7 +61,7 @@ pub(in crate::bench) fn checkpoints(scale: &Scale) -> Result<Record, Failure> {
 }
 
 /// Adds what checkpoints made that often cost.
-fn add(record: &mut Record, of: &str, how: &str, figures: &[f64]) {
+fn add(record: &mut RowRecord, of: &str, how: &str, figures: &[f64]) {
     let rounds: Vec<&[f64]> = figures.chunks_exact(FIGURES).collect();
     let column = |place: usize, factor: f64| -> Vec<f64> {
         rounds.iter().map(|round| round[place] * factor).collect()
@@ -92,7 +92,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// Adds a measurement.
-fn push(record: &mut Record, what: &str, unit: &'static str, values: Vec<f64>) {
+fn push(record: &mut RowRecord, what: &str, unit: &'static str, values: Vec<f64>) {
     record.measurements.push(Measurement {
         what: what.to_owned(),
         unit,
@@ -104,12 +104,12 @@ fn push(record: &mut Record, what: &str, unit: &'static str, values: Vec<f64>) {
 
 /// `dist-checkpoints PROGRAM INPUT EVERY_MS ROUNDS`: the figures of each round, after one to warm
 /// up.
-pub(super) fn cost(world: &World, words: &[String]) -> Result<Vec<f64>, Failure> {
+pub(super) fn cost(world: &World, words: &[String]) -> Result<Vec<f64>, CommandFailure> {
     let form = "dist-checkpoints uts|scatter-gather INPUT EVERY_MS ROUNDS";
-    let work = Work::parse(word(words, 0, form)?, word(words, 1, form)?)?;
+    let work = RanksWork::parse(word(words, 0, form)?, word(words, 1, form)?)?;
     let every = number_in("milliseconds", word(words, 2, form)?, 0..=1_000_000, form)?;
     let rounds = number_in("rounds", word(words, 3, form)?, 1..=1000, form)?;
-    let pool = Pool::new(1).map_err(|error| Failure::Run(format!("no pool: {error}")))?;
+    let pool = Pool::new(1).map_err(|error| CommandFailure::Run(format!("no pool: {error}")))?;
     // Rank 0's number names the place for all.
     let id = world.all_gather(&std::process::id().to_le_bytes());
     let id = id.map_err(failure)?.concat();
@@ -131,7 +131,9 @@ pub(super) fn cost(world: &World, words: &[String]) -> Result<Vec<f64>, Failure>
             if *expected.get_or_insert(found) != found {
                 let (program, input) = (&words[0], &words[1]);
                 let found = found.0;
-                return Err(Failure::Run(format!("{program} {input}: found {found:?}")));
+                return Err(CommandFailure::Run(format!(
+                    "{program} {input}: found {found:?}"
+                )));
             }
             figures.push((round, with, run));
         }
@@ -148,16 +150,16 @@ pub(super) fn cost(world: &World, words: &[String]) -> Result<Vec<f64>, Failure>
 }
 
 /// The work of the ranks, as a bag or as a network.
-enum Work {
+enum RanksWork {
     Bag(Uts),
     Network(Scatter),
 }
 
-impl Work {
-    fn parse(program: &str, input: &str) -> Result<Work, BadInput> {
+impl RanksWork {
+    fn parse(program: &str, input: &str) -> Result<RanksWork, BadInput> {
         match program {
-            "uts" => Uts::parse(input).map(Work::Bag),
-            "scatter-gather" => Scatter::parse(input).map(Work::Network),
+            "uts" => Uts::parse(input).map(RanksWork::Bag),
+            "scatter-gather" => Scatter::parse(input).map(RanksWork::Network),
             other => {
                 let remedy = "`roving bench` asks right";
                 Err(BadInput::new(
@@ -171,10 +173,10 @@ impl Work {
     }
 
     /// The answer, if it is known before.
-    fn expected(&self) -> Option<Answer> {
+    fn expected(&self) -> Option<RunAnswer> {
         match self {
-            Work::Bag(uts) => uts.expected().map(|(expected, _)| expected),
-            Work::Network(_) => None,
+            RanksWork::Bag(uts) => uts.expected().map(|(expected, _)| expected),
+            RanksWork::Network(_) => None,
         }
     }
 
@@ -183,13 +185,15 @@ impl Work {
         world: &World,
         pool: &Pool,
         checkpoints: Option<Checkpoints>,
-    ) -> Result<(Duration, Answer), Failure> {
+    ) -> Result<(Duration, RunAnswer), CommandFailure> {
         match self {
-            Work::Bag(tree) => {
+            RanksWork::Bag(tree) => {
                 let (time, found) = uts::search(world, pool, tree, checkpoints)?;
                 Ok((time, answer(&found)))
             }
-            Work::Network(scatter) => networks::scatter_once(world, pool, scatter, checkpoints),
+            RanksWork::Network(scatter) => {
+                networks::scatter_once(world, pool, scatter, checkpoints)
+            }
         }
     }
 }
@@ -221,10 +225,10 @@ impl Witness {
 fn one_run(
     world: &World,
     pool: &Pool,
-    work: &Work,
+    work: &RanksWork,
     checkpoints: Option<Checkpoints>,
     watch: &Witness,
-) -> Result<(Answer, [f64; 3]), Failure> {
+) -> Result<(RunAnswer, [f64; 3]), CommandFailure> {
     let is_over = AtomicBool::new(false);
     let counts = world.rank() == 0 && checkpoints.is_some();
     let before = cpu_time().unwrap_or_default();

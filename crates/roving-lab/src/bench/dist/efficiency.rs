@@ -3,12 +3,12 @@
 
 use super::ask::{ask, ask_by, has_ranks};
 use crate::bench::Scale;
-use crate::bench::record::{Bound::AtLeast, Measurement, Record};
-use crate::input::Failure;
+use crate::bench::record::{Bound::AtLeast, Measurement, RowRecord};
+use crate::input::CommandFailure;
 
 /// Speed of ranks of one worker over that of one rank.
-pub(in crate::bench) fn efficiency(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(in crate::bench) fn efficiency(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     if !has_ranks(&mut record) {
         return Ok(record);
     }
@@ -58,7 +58,7 @@ pub(in crate::bench) fn efficiency(scale: &Scale) -> Result<Record, Failure> {
 }
 
 /// Adds a measurement.
-fn push(record: &mut Record, input: &str, how: &str, mut seconds: Vec<f64>) {
+fn push(record: &mut RowRecord, input: &str, how: &str, mut seconds: Vec<f64>) {
     seconds.sort_unstable_by(f64::total_cmp);
     record.measurements.push(Measurement {
         what: format!("uts {input}, {how}"),

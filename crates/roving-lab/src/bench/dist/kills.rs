@@ -12,8 +12,8 @@ use serde_json::{Deserializer, Value};
 
 use super::ask::has_ranks;
 use crate::bench::Scale;
-use crate::bench::record::{Bound::AtLeast, Record};
-use crate::input::Failure;
+use crate::bench::record::{Bound::AtLeast, RowRecord};
+use crate::input::CommandFailure;
 use crate::workloads::Workload as _;
 use crate::workloads::uts::Uts;
 
@@ -26,7 +26,7 @@ const KILLS_MAX: u64 = 4;
 const WAIT_MAX: Duration = Duration::from_secs(300);
 
 /// A program whose ranks are killed.
-struct Target {
+struct KilledProgram {
     name: &'static str,
     input: &'static str,
     /// The first figure that it must find; none if it holds that against a serial run itself.
@@ -47,8 +47,8 @@ struct Ends {
 }
 
 /// Answers that are exact, of a search and of a network with so many kills each.
-pub(in crate::bench) fn kills(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(in crate::bench) fn kills(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     if !has_ranks(&mut record) {
         return Ok(record);
     }
@@ -64,12 +64,12 @@ pub(in crate::bench) fn kills(scale: &Scale) -> Result<Record, Failure> {
     };
     let expected = Uts::parse(tree)?.expected();
     let targets = [
-        Target {
+        KilledProgram {
             name: "uts",
             input: tree,
             expected: Some(expected.map_or(0, |(answer, _)| answer.0[0])),
         },
-        Target {
+        KilledProgram {
             name: "scatter-gather",
             input: network,
             expected: None,
@@ -84,16 +84,16 @@ pub(in crate::bench) fn kills(scale: &Scale) -> Result<Record, Failure> {
 
 /// Adds the figures of one program.
 fn kills_of(
-    target: &Target,
+    target: &KilledProgram,
     kills: u64,
     draw: &mut Draw,
-    record: &mut Record,
-) -> Result<(), Failure> {
+    record: &mut RowRecord,
+) -> Result<(), CommandFailure> {
     let mut ends = Ends::default();
     while ends.kills < kills {
         one_run(target, draw, &mut ends)?;
     }
-    let Target { name, input, .. } = target;
+    let KilledProgram { name, input, .. } = target;
     let counts = [
         ("runs", ends.runs),
         ("kills by signal 9", ends.kills),
@@ -130,7 +130,7 @@ impl Draw {
 }
 
 /// One run under the launcher, with its kills.
-fn one_run(target: &Target, draw: &mut Draw, ends: &mut Ends) -> Result<(), Failure> {
+fn one_run(target: &KilledProgram, draw: &mut Draw, ends: &mut Ends) -> Result<(), CommandFailure> {
     let name = format!("roving-bench-kills-{}-{}", std::process::id(), ends.runs);
     let directory = std::env::temp_dir().join(name);
     let _ = fs::remove_dir_all(&directory);
@@ -152,7 +152,8 @@ fn one_run(target: &Target, draw: &mut Draw, ends: &mut Ends) -> Result<(), Fail
         ends.kills += 1;
         ends.resumed += u64::from(had_checkpoint);
     }
-    let failed = |why: String| Failure::Run(format!("{ranks} ranks, run {}: {why}", ends.runs));
+    let failed =
+        |why: String| CommandFailure::Run(format!("{ranks} ranks, run {}: {why}", ends.runs));
     let output = reader
         .join()
         .map_err(|_| failed("its reader panicked".into()))?;
@@ -174,9 +175,14 @@ fn one_run(target: &Target, draw: &mut Draw, ends: &mut Ends) -> Result<(), Fail
 }
 
 /// Starts a run with checkpoints there.
-fn launch(target: &Target, directory: &Path, ranks: u64, fewer: bool) -> Result<Child, Failure> {
+fn launch(
+    target: &KilledProgram,
+    directory: &Path,
+    ranks: u64,
+    fewer: bool,
+) -> Result<Child, CommandFailure> {
     let exe = std::env::current_exe();
-    let exe = exe.map_err(|error| Failure::Run(error.to_string()))?;
+    let exe = exe.map_err(|error| CommandFailure::Run(error.to_string()))?;
     let mut command = Command::new(&exe);
     command.args(["launch", "-n", &ranks.to_string(), "--restart", "20"]);
     if fewer {
@@ -204,12 +210,12 @@ fn launch(target: &Target, directory: &Path, ranks: u64, fewer: bool) -> Result<
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let started = command.spawn();
-    started.map_err(|error| Failure::Run(format!("launch does not start: {error}")))
+    started.map_err(|error| CommandFailure::Run(format!("launch does not start: {error}")))
 }
 
 /// Whether each report on standard output has the right figure. A run that was killed after its
 /// report is started again, and gives another.
-fn is_exact(target: &Target, said: &str) -> bool {
+fn is_exact(target: &KilledProgram, said: &str) -> bool {
     let (mut reports, mut exact) = (0, 0);
     for report in Deserializer::from_str(said).into_iter::<Value>() {
         let Ok(report) = report else {
@@ -235,14 +241,18 @@ struct Hunt {
 impl Hunt {
     /// Waits for the ranks of the next run, and after a while kills one of them. Whether there was
     /// a checkpoint then; none if the launcher has ended.
-    fn kill_one(&mut self, after: Duration, draw: &mut Draw) -> Result<Option<bool>, Failure> {
+    fn kill_one(
+        &mut self,
+        after: Duration,
+        draw: &mut Draw,
+    ) -> Result<Option<bool>, CommandFailure> {
         let begun = Instant::now();
         while !self.ranks().iter().any(|rank| !self.known.contains(rank)) {
             if is_over(self.launcher) {
                 return Ok(None);
             }
             if begun.elapsed() > WAIT_MAX {
-                return Err(Failure::Run(
+                return Err(CommandFailure::Run(
                     "the ranks do not appear, nor does launch end".into(),
                 ));
             }

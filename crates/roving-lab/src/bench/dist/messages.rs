@@ -12,9 +12,9 @@ use roving_dist::raw::{Bare, Mail};
 
 use super::ask::{ask, has_ranks, word};
 use crate::bench::Scale;
-use crate::bench::record::{Bound::AtLeast, Measurement, Record};
+use crate::bench::record::{Bound::AtLeast, Measurement, RowRecord};
 use crate::dist::failure;
-use crate::input::{Failure, number_in};
+use crate::input::{CommandFailure, number_in};
 use crate::machine::cpu_time;
 
 /// Bytes of a message.
@@ -24,8 +24,8 @@ const WATCH: Duration = Duration::from_secs(2);
 const SETTLE: Duration = Duration::from_millis(500);
 
 /// Messages a second from one rank to another.
-pub(in crate::bench) fn messages(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(in crate::bench) fn messages(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     if !has_ranks(&mut record) {
         return Ok(record);
     }
@@ -48,7 +48,7 @@ pub(in crate::bench) fn messages(scale: &Scale) -> Result<Record, Failure> {
 }
 
 /// Adds a measurement; its median.
-fn push(record: &mut Record, how: &str, mut rates: Vec<f64>) -> f64 {
+fn push(record: &mut RowRecord, how: &str, mut rates: Vec<f64>) -> f64 {
     rates.sort_unstable_by(f64::total_cmp);
     let median = rates[rates.len() / 2];
     record.measurements.push(Measurement {
@@ -62,7 +62,7 @@ fn push(record: &mut Record, how: &str, mut rates: Vec<f64>) -> f64 {
 }
 
 /// `dist-messages COUNT ROUNDS`: for each round, messages a second in batches and one by one.
-pub(super) fn rates(world: &World, words: &[String]) -> Result<Vec<f64>, Failure> {
+pub(super) fn rates(world: &World, words: &[String]) -> Result<Vec<f64>, CommandFailure> {
     let form = "dist-messages COUNT ROUNDS";
     let count = number_in("count", word(words, 0, form)?, 1..=1_000_000_000, form)?;
     let rounds = number_in("rounds", word(words, 1, form)?, 1..=1000, form)?;
@@ -92,7 +92,7 @@ fn batched(
     arrived: &AtomicU64,
     before: &mut u64,
     count: u64,
-) -> Result<f64, Failure> {
+) -> Result<f64, CommandFailure> {
     // Ordering: Relaxed; the count alone is what is waited for.
     let has = |many: u64| arrived.load(Ordering::Relaxed) >= many;
     let start = Instant::now();
@@ -116,7 +116,7 @@ fn batched(
 }
 
 /// The rate of messages one by one with MPI itself.
-fn one_by_one(world: &World, count: u64) -> Result<f64, Failure> {
+fn one_by_one(world: &World, count: u64) -> Result<f64, CommandFailure> {
     let rank = world.rank();
     Bare::with(world, |bare| {
         let mut bytes = [0; BYTES];
@@ -139,10 +139,10 @@ fn one_by_one(world: &World, count: u64) -> Result<f64, Failure> {
 }
 
 /// `dist-idle`: nanoseconds of CPU that a rank uses in two seconds in which nothing happens.
-pub(super) fn idle(world: &World, _: &[String]) -> Result<Vec<f64>, Failure> {
+pub(super) fn idle(world: &World, _: &[String]) -> Result<Vec<f64>, CommandFailure> {
     world.barrier().map_err(failure)?;
     sleep(SETTLE);
-    let unknown = || Failure::Run("this system does not say how much CPU is used".into());
+    let unknown = || CommandFailure::Run("this system does not say how much CPU is used".into());
     let before = cpu_time().ok_or_else(unknown)?;
     sleep(WATCH);
     let used = cpu_time().ok_or_else(unknown)?.saturating_sub(before);

@@ -12,7 +12,7 @@ mod uts;
 use roving_dist::World;
 
 use crate::dist::failure;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::out::show;
 
 pub(super) use checkpoints::checkpoints;
@@ -26,7 +26,7 @@ pub(super) use uts::uts;
 /// A question that ranks answer together. Every rank is asked, and rank 0 prints the numbers.
 struct Question {
     name: &'static str,
-    answer: fn(&World, &[String]) -> Result<Vec<f64>, Failure>,
+    answer: fn(&World, &[String]) -> Result<Vec<f64>, CommandFailure>,
 }
 
 /// All of them.
@@ -41,25 +41,25 @@ const QUESTIONS: [Question; 6] = [
 
 const fn question(
     name: &'static str,
-    answer: fn(&World, &[String]) -> Result<Vec<f64>, Failure>,
+    answer: fn(&World, &[String]) -> Result<Vec<f64>, CommandFailure>,
 ) -> Question {
     Question { name, answer }
 }
 
 /// Answers, if the words after `roving probe` are a question for ranks.
-pub(super) fn answer(words: &[String]) -> Option<Result<(), Failure>> {
+pub(super) fn answer(words: &[String]) -> Option<Result<(), CommandFailure>> {
     let (name, words) = words.split_first()?;
     let question = QUESTIONS.iter().find(|question| question.name == name)?;
     Some(answer_in_world(question, words))
 }
 
-fn answer_in_world(question: &Question, words: &[String]) -> Result<(), Failure> {
+fn answer_in_world(question: &Question, words: &[String]) -> Result<(), CommandFailure> {
     let world = World::init().map_err(failure)?;
     let is_first = world.rank() == 0;
     let numbers = (question.answer)(&world, words);
     // Where only one rank has failed, the others wait for it.
     let numbers = match numbers {
-        Err(Failure::Run(why)) => return Err(failure(world.fail(why))),
+        Err(CommandFailure::Run(why)) => return Err(failure(world.fail(why))),
         other => other?,
     };
     world.finish().map_err(failure)?;

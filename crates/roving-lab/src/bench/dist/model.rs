@@ -1,8 +1,8 @@
 //! The row about ranks that nobody has: how a bag would do on up to a million of them.
 
 use crate::bench::Scale;
-use crate::bench::record::Record;
-use crate::input::{Failure, grouped};
+use crate::bench::record::RowRecord;
+use crate::input::{CommandFailure, grouped};
 use crate::model::ranks::{GRAPHS, NODE_NS, simulate};
 
 /// Simulated ranks; fewer with `--quick`.
@@ -15,8 +15,8 @@ const LATENCIES_NS: [f64; 2] = [1e3, 50e3];
 
 /// For each number of ranks and each way to find tasks, work over ranks × time; for the way that
 /// `roving-dist` goes, also what it takes to begin and to end.
-pub(in crate::bench) fn model(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(in crate::bench) fn model(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     let counts: &[usize] = if scale.quick { &RANKS_QUICK } else { &RANKS };
     for &count in counts {
         let ranks = grouped(count as u64);

@@ -11,9 +11,9 @@ use roving_flow::{In, Out};
 
 use super::ask::{ask_by, has_ranks, word};
 use crate::bench::Scale;
-use crate::bench::record::{Bound::AtMost, Measurement, Record};
+use crate::bench::record::{Bound::AtMost, Measurement, RowRecord};
 use crate::dist::failure;
-use crate::input::{Failure, number_in};
+use crate::input::{CommandFailure, number_in};
 
 /// The token that goes round.
 type Token = [u8; 16];
@@ -22,8 +22,8 @@ type Token = [u8; 16];
 const WARM_UP: u64 = 100;
 
 /// Time of a hop, by what the ranks are connected with.
-pub(in crate::bench) fn ring(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(in crate::bench) fn ring(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     if !has_ranks(&mut record) {
         return Ok(record);
     }
@@ -52,7 +52,7 @@ pub(in crate::bench) fn ring(scale: &Scale) -> Result<Record, Failure> {
 }
 
 /// Adds a measurement.
-fn push(record: &mut Record, way: &str, by: &str, mut nanos: Vec<f64>) {
+fn push(record: &mut RowRecord, way: &str, by: &str, mut nanos: Vec<f64>) {
     nanos.sort_unstable_by(f64::total_cmp);
     record.measurements.push(Measurement {
         what: format!("hop of 16 bytes between two ranks by {way}, {by}"),
@@ -64,11 +64,11 @@ fn push(record: &mut Record, way: &str, by: &str, mut nanos: Vec<f64>) {
 }
 
 /// `dist-ring HOPS ROUNDS`: for each round, nanoseconds of a hop by a network, and by MPI alone.
-pub(super) fn hops(world: &World, words: &[String]) -> Result<Vec<f64>, Failure> {
+pub(super) fn hops(world: &World, words: &[String]) -> Result<Vec<f64>, CommandFailure> {
     let form = "dist-ring HOPS ROUNDS";
     let hops = number_in("hops", word(words, 0, form)?, 2..=1_000_000_000, form)?;
     let rounds = number_in("rounds", word(words, 1, form)?, 1..=1000, form)?;
-    let pool = Pool::new(1).map_err(|error| Failure::Run(format!("no pool: {error}")))?;
+    let pool = Pool::new(1).map_err(|error| CommandFailure::Run(format!("no pool: {error}")))?;
     let trips = hops / 2;
     let per_hop = |time: Duration| time.as_nanos() as f64 / (2 * trips) as f64;
     let mut nanos = Vec::new();
@@ -83,7 +83,7 @@ pub(super) fn hops(world: &World, words: &[String]) -> Result<Vec<f64>, Failure>
 
 /// The time from the first token to the last, there and back so many times; and a few before, by
 /// which both ranks have begun.
-fn by_network(world: &World, pool: &Pool, trips: u64) -> Result<Duration, Failure> {
+fn by_network(world: &World, pool: &Pool, trips: u64) -> Result<Duration, CommandFailure> {
     let time = Mutex::new(Duration::ZERO);
     let mut network = Network::new(world);
     let (go, come) = network.bounded::<Token>("there", 1);
@@ -120,18 +120,20 @@ fn by_network(world: &World, pool: &Pool, trips: u64) -> Result<Duration, Failur
     network.pin("second", 1);
     let report = network
         .run(pool)
-        .map_err(|error| Failure::Run(error.to_string()))?;
+        .map_err(|error| CommandFailure::Run(error.to_string()))?;
     if report
         .channels()
         .any(|channel| channel.received != trips + WARM_UP)
     {
-        return Err(Failure::Run("the token did not go all its way".into()));
+        return Err(CommandFailure::Run(
+            "the token did not go all its way".into(),
+        ));
     }
     Ok(time.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// The time of a round by `MPI_Send` and `MPI_Recv`.
-fn by_mpi(world: &World, trips: u64) -> Result<Duration, Failure> {
+fn by_mpi(world: &World, trips: u64) -> Result<Duration, CommandFailure> {
     let rank = world.rank();
     Bare::with(world, |bare| {
         let mut token: Token = [0; 16];

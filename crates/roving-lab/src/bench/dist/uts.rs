@@ -7,19 +7,19 @@ use roving_dist::World;
 
 use super::ask::{ask, has_ranks, word};
 use crate::bench::Scale;
-use crate::bench::record::{Bound::AtLeast, Record};
+use crate::bench::record::{Bound::AtLeast, RowRecord};
 use crate::dist::{failure, uts};
-use crate::input::{Failure, number_in};
-use crate::lanes::{Lane, find, interleave};
+use crate::input::{CommandFailure, number_in};
+use crate::lanes::{TimedLane, find, interleave};
 use crate::measure;
 use crate::tasks::Form;
 use crate::times::Times;
 use crate::workloads::uts::{Uts, answer};
-use crate::workloads::{Job, Workload};
+use crate::workloads::{Workload, WorkloadJob};
 
 /// Two ranks of one worker against one rank of two workers; and the count in many runs.
-pub(in crate::bench) fn uts(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(in crate::bench) fn uts(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     if !has_ranks(&mut record) {
         return Ok(record);
     }
@@ -52,7 +52,12 @@ pub(in crate::bench) fn uts(scale: &Scale) -> Result<Record, Failure> {
 }
 
 /// The two ways to use two cores, in turn.
-fn one_tree(record: &mut Record, input: &str, runs: &str, rounds: usize) -> Result<(), Failure> {
+fn one_tree(
+    record: &mut RowRecord,
+    input: &str,
+    runs: &str,
+    rounds: usize,
+) -> Result<(), CommandFailure> {
     let timed = |ranks: usize, how: &'static str, workers: &'static str| {
         move || {
             let seconds = ask(ranks, &["dist-uts", how, input, workers, runs, "1"]);
@@ -65,18 +70,18 @@ fn one_tree(record: &mut Record, input: &str, runs: &str, rounds: usize) -> Resu
         }
     };
     let mut lanes = [
-        Lane::new("bag, 2 ranks", 1, timed(2, "bag", "1")),
-        Lane::new("bag, 1 rank", 2, timed(1, "bag", "2")),
-        Lane::new("join, no ranks", 2, timed(1, "join", "2")),
+        TimedLane::new("bag, 2 ranks", 1, timed(2, "bag", "1")),
+        TimedLane::new("bag, 1 rank", 2, timed(1, "bag", "2")),
+        TimedLane::new("join, no ranks", 2, timed(1, "join", "2")),
     ];
-    let series = interleave(&mut lanes, rounds).map_err(Failure::Run)?;
+    let series = interleave(&mut lanes, rounds).map_err(CommandFailure::Run)?;
     for one in &series {
         record.series(&format!("uts {input}"), one, "ms", 1e3);
     }
     let median = |name, workers| {
         let found = find(&series, name, workers);
-        let missing = || Failure::Run(format!("{name} was not measured"));
-        Ok::<f64, Failure>(found.ok_or_else(missing)?.times.median())
+        let missing = || CommandFailure::Run(format!("{name} was not measured"));
+        Ok::<f64, CommandFailure>(found.ok_or_else(missing)?.times.median())
     };
     let speed = median("bag, 1 rank", 2)? / median("bag, 2 ranks", 1)?;
     let what = format!("uts {input}: 2 ranks of 1 worker, speed over 1 rank of 2 workers");
@@ -92,19 +97,19 @@ fn one_tree(record: &mut Record, input: &str, runs: &str, rounds: usize) -> Resu
 
 /// `dist-uts bag|join INPUT WORKERS RUNS FIRST`: the seconds of each run, after the first ones,
 /// which warm up.
-pub(super) fn times(world: &World, words: &[String]) -> Result<Vec<f64>, Failure> {
+pub(super) fn times(world: &World, words: &[String]) -> Result<Vec<f64>, CommandFailure> {
     let form = "dist-uts bag|join INPUT WORKERS RUNS FIRST";
     let (how, input) = (word(words, 0, form)?, word(words, 1, form)?);
     let workers = number_in("workers", word(words, 2, form)?, 1..=64, form)? as usize;
     let runs = number_in("runs", word(words, 3, form)?, 1..=1000, form)?;
     let first = number_in("first runs", word(words, 4, form)?, 0..=1000, form)?;
-    let mut job = Job::parse("uts", Some(input))?;
+    let mut job = WorkloadJob::parse("uts", Some(input))?;
     let work = Uts::parse(input)?;
     let pool = Pool::builder()
         .workers(workers)
         .stack_size(job.stack_bytes())
         .build();
-    let pool = pool.map_err(|error| Failure::Run(format!("no pool: {error}")))?;
+    let pool = pool.map_err(|error| CommandFailure::Run(format!("no pool: {error}")))?;
     let expected = work.expected().map(|(expected, _)| expected);
     let mut seconds = Vec::new();
     for _ in 0..first + runs {
@@ -116,7 +121,10 @@ pub(super) fn times(world: &World, words: &[String]) -> Result<Vec<f64>, Failure
             }
         };
         if expected.is_some_and(|expected| expected != found) {
-            return Err(Failure::Run(format!("uts {input}: found {:?}", found.0)));
+            return Err(CommandFailure::Run(format!(
+                "uts {input}: found {:?}",
+                found.0
+            )));
         }
         seconds.push(time.as_secs_f64());
     }
@@ -125,10 +133,10 @@ pub(super) fn times(world: &World, words: &[String]) -> Result<Vec<f64>, Failure
 
 /// `dist-exact RUNS`: how many of so many searches, each of another small tree, find what a serial
 /// one does.
-pub(super) fn exact(world: &World, words: &[String]) -> Result<Vec<f64>, Failure> {
+pub(super) fn exact(world: &World, words: &[String]) -> Result<Vec<f64>, CommandFailure> {
     let form = "dist-exact RUNS";
     let runs = number_in("runs", word(words, 0, form)?, 1..=10_000, form)?;
-    let pool = Pool::new(1).map_err(|error| Failure::Run(format!("no pool: {error}")))?;
+    let pool = Pool::new(1).map_err(|error| CommandFailure::Run(format!("no pool: {error}")))?;
     let mut exact = 0;
     for run in 0..runs {
         let mut work = Uts::parse(&format!("-t0 -b200 -q0.124875 -m8 -r{run}"))?;

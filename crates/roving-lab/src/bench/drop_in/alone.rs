@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::note;
 use super::ratio::Ratio;
 use crate::bench::Scale;
-use crate::bench::record::{Bound::AtMost, Record};
+use crate::bench::record::{Bound::AtMost, RowRecord};
 use crate::rivals::drop_in::PROGRAM;
 use crate::rivals::drop_in::build::{Built, Core, build};
 use crate::rivals::drop_in::server::{THREADS, command};
@@ -45,7 +45,7 @@ pub(super) fn said(program: &Path, words: &[&str]) -> Result<String, String> {
 
 /// Measures all that needs a process for each run: the start, its memory, and the CPU of empty
 /// tasks.
-pub(super) fn all(record: &mut Record, built: &[Built; 2], scale: &Scale) -> Result<(), String> {
+pub(super) fn all(record: &mut RowRecord, built: &[Built; 2], scale: &Scale) -> Result<(), String> {
     let starts = starts(built, SMALL, &[], scale)?;
     let name = "process of a small program, from its start to its end";
     note(
@@ -65,13 +65,13 @@ pub(super) fn all(record: &mut Record, built: &[Built; 2], scale: &Scale) -> Res
     noop(record, built, scale)
 }
 
-fn start_claim(record: &mut Record, ratio: &Ratio) {
+fn start_claim(record: &mut RowRecord, ratio: &Ratio) {
     let what = format!("{}: drop-in / stock Rayon", ratio.name);
     record.claim(what, "×", ratio.value(), AtMost(START), None);
 }
 
 /// The greatest resident size at the first parallel result.
-fn memory(record: &mut Record, starts: &Starts, of: &str) {
+fn memory(record: &mut RowRecord, starts: &Starts, of: &str) {
     if starts.bytes.iter().flatten().all(|bytes| *bytes > 0.0) {
         let name = format!("resident size of {of} at its first parallel result");
         let ratio = Ratio::new(&name, &starts.bytes[0], &starts.bytes[1]);
@@ -124,7 +124,7 @@ fn starts(
 }
 
 /// CPU of empty tasks with pauses between them.
-fn noop(record: &mut Record, built: &[Built; 2], scale: &Scale) -> Result<(), String> {
+fn noop(record: &mut RowRecord, built: &[Built; 2], scale: &Scale) -> Result<(), String> {
     let mut values = [const { Vec::<f64>::new() }; 2];
     for side in turns(scale.rounds(NOOPS)) {
         match said(built[side].program(PROGRAM)?, &["noop"]) {
@@ -147,7 +147,7 @@ fn noop(record: &mut Record, built: &[Built; 2], scale: &Scale) -> Result<(), St
 }
 
 /// The program that holds a lock across a parallel call: how often it hangs.
-pub(super) fn locks(record: &mut Record, core: &Core, scale: &Scale) -> Result<(), String> {
+pub(super) fn locks(record: &mut RowRecord, core: &Core, scale: &Scale) -> Result<(), String> {
     let (runs, mut hung) = (scale.rounds(LOCKS), [0usize; 2]);
     let both = [build(EXAMPLE, &Core::Stock)?, build(EXAMPLE, core)?];
     for side in turns(runs) {

@@ -8,9 +8,9 @@ use crate::bench::Scale;
 use crate::bench::drop_in::ratio::{Ratio, geometric_mean};
 use crate::bench::record::{
     Bound::{self, AtMost},
-    Record,
+    RowRecord,
 };
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::rivals::drop_in::build::Core;
 use crate::rivals::drop_in::server::THREADS;
 use crate::settings::cores;
@@ -36,12 +36,12 @@ const CROWDED: Bars = Bars {
 const CROWD: usize = 4;
 
 /// The row `iter`.
-pub(in crate::bench) fn iter(scale: &Scale) -> Result<Record, Failure> {
+pub(in crate::bench) fn iter(scale: &Scale) -> Result<RowRecord, CommandFailure> {
     row(scale, &ITER, Ok(Core::Iter), THREADS, |_| true)
 }
 
 /// The row `rayon-crowded`: of Rayon's demonstration programs, since the others take long.
-pub(in crate::bench) fn crowded(scale: &Scale) -> Result<Record, Failure> {
+pub(in crate::bench) fn crowded(scale: &Scale) -> Result<RowRecord, CommandFailure> {
     let is_demo = |group: &str| group == "demo";
     row(scale, &CROWDED, Core::ours(), CROWD * cores(), is_demo)
 }
@@ -52,8 +52,8 @@ fn row(
     core: Result<Core, String>,
     threads: usize,
     is_meant: impl Fn(&str) -> bool,
-) -> Result<Record, Failure> {
-    let mut record = Record::default();
+) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     let flags: &[&str] = if scale.quick { &["--quick"] } else { &[] };
     let mut pair = match core.and_then(|core| Pair::start(&core, flags, threads)) {
         Ok(pair) => pair,
@@ -66,7 +66,7 @@ fn row(
     for (workload, group) in pair.workloads.clone() {
         if is_meant(&group) {
             let ratio = pair.measure(&workload, |usual| scale.rounds(usual));
-            let ratio = ratio.map_err(Failure::Run)?;
+            let ratio = ratio.map_err(CommandFailure::Run)?;
             note(&mut record, (pair.name, threads), &ratio, "µs", 1e6);
             ratios.push(ratio);
         }
@@ -75,7 +75,7 @@ fn row(
     Ok(record)
 }
 
-fn claims(record: &mut Record, bars: &Bars, ratios: &[Ratio], is_quick: bool) {
+fn claims(record: &mut RowRecord, bars: &Bars, ratios: &[Ratio], is_quick: bool) {
     let small = if is_quick { ", but small" } else { "" };
     let ours = bars.ours;
     let all: Vec<&Ratio> = ratios.iter().collect();
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn the_mean_and_the_worst_are_claimed() {
         let one = |name: &str, ours: f64| Ratio::new(name, &[1.0], &[ours]);
-        let mut record = Record::default();
+        let mut record = RowRecord::default();
         claims(
             &mut record,
             &ITER,

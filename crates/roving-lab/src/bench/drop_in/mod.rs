@@ -14,10 +14,10 @@ use clap::Args;
 
 use self::ratio::{Ratio, geometric_mean, means_of_rounds};
 use super::Scale;
-use super::record::{Bound::AtMost, Measurement, Record};
+use super::record::{Bound::AtMost, Measurement, RowRecord};
 use crate::figures::counted;
-use crate::input::{BadInput, Failure, number_in};
-use crate::lanes::{Lane, interleave};
+use crate::input::{BadInput, CommandFailure, number_in};
+use crate::lanes::{TimedLane, interleave};
 use crate::out::show;
 use crate::rivals::drop_in::build::{Built, Core, build};
 use crate::rivals::drop_in::server::{Server, THREADS};
@@ -150,8 +150,8 @@ impl Pair {
         };
         let (stock, ours) = (&mut self.stock, &mut self.ours);
         let mut lanes = [
-            Lane::new("stock", self.threads, || stock.ask(workload, repetitions)),
-            Lane::new(self.name, self.threads, || ours.ask(workload, repetitions)),
+            TimedLane::new("stock", self.threads, || stock.ask(workload, repetitions)),
+            TimedLane::new(self.name, self.threads, || ours.ask(workload, repetitions)),
         ];
         let series = interleave(&mut lanes, rounds(usual))?;
         let [stock, ours] = &series[..] else {
@@ -184,8 +184,8 @@ fn list(text: &str) -> Vec<(String, String)> {
 pub(super) use self::means::{crowded, iter};
 
 /// The row `rayon`, and its page.
-pub(super) fn rayon(scale: &Scale) -> Result<(Record, String), Failure> {
-    let mut record = Record::default();
+pub(super) fn rayon(scale: &Scale) -> Result<(RowRecord, String), CommandFailure> {
+    let mut record = RowRecord::default();
     let flags: &[&str] = if scale.quick { &["--quick"] } else { &[] };
     let started = Core::ours().and_then(|core| Ok((Pair::start(&core, flags, THREADS)?, core)));
     let (mut pair, core) = match started {
@@ -199,13 +199,13 @@ pub(super) fn rayon(scale: &Scale) -> Result<(Record, String), Failure> {
     let mut ratios = Vec::new();
     for (workload, group) in pair.workloads.clone() {
         let ratio = pair.measure(&workload, |usual| scale.rounds(usual));
-        let ratio = ratio.map_err(Failure::Run)?;
+        let ratio = ratio.map_err(CommandFailure::Run)?;
         note(&mut record, ("drop-in", THREADS), &ratio, "µs", 1e6);
         ratios.push((ratio, group));
     }
     claims(&mut record, &ratios, scale.quick)?;
-    alone::all(&mut record, &pair.built, scale).map_err(Failure::Run)?;
-    alone::locks(&mut record, &core, scale).map_err(Failure::Run)?;
+    alone::all(&mut record, &pair.built, scale).map_err(CommandFailure::Run)?;
+    alone::locks(&mut record, &core, scale).map_err(CommandFailure::Run)?;
     let versions = pair.built.each_ref().map(|built| built.version.as_str());
     let page = page::page(&record, &ratios, &versions);
     Ok((record, page))
@@ -213,7 +213,7 @@ pub(super) fn rayon(scale: &Scale) -> Result<(Record, String), Failure> {
 
 /// Both medians, and the spread of their ratio.
 fn note(
-    record: &mut Record,
+    record: &mut RowRecord,
     (ours, workers): (&str, usize),
     ratio: &Ratio,
     unit: &'static str,
@@ -246,11 +246,15 @@ fn note(
 }
 
 /// The rows of the table, and the mean over the demonstration programs.
-fn claims(record: &mut Record, ratios: &[(Ratio, String)], is_quick: bool) -> Result<(), Failure> {
+fn claims(
+    record: &mut RowRecord,
+    ratios: &[(Ratio, String)],
+    is_quick: bool,
+) -> Result<(), CommandFailure> {
     let small = if is_quick { ", but small" } else { "" };
     for must in &MUSTS {
         let found = ratios.iter().find(|(ratio, _)| ratio.name == must.workload);
-        let missing = || Failure::Run(format!("{} was not measured", must.workload));
+        let missing = || CommandFailure::Run(format!("{} was not measured", must.workload));
         let value = found.ok_or_else(missing)?.0.value();
         let what = format!("{}{small}: drop-in / stock Rayon", must.about);
         record.claim(what, "×", value, AtMost(must.must), AtMost(must.stretch));
@@ -276,7 +280,7 @@ fn claims(record: &mut Record, ratios: &[(Ratio, String)], is_quick: bool) -> Re
 }
 
 /// `roving drop-in`: a table of the workloads.
-pub(crate) fn run(args: &DropInArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &DropInArgs) -> Result<(), CommandFailure> {
     let rounds = args.rounds.as_deref();
     let rounds = rounds.map(|text| number_in("rounds", text, 1..=1000, "leave it out for 9 to 31"));
     let rounds = rounds.transpose()?.map(|rounds| rounds as usize);
@@ -289,13 +293,13 @@ pub(crate) fn run(args: &DropInArgs) -> Result<(), Failure> {
         .map_or(THREADS, |threads| threads as usize);
     let core = match &args.core {
         _ if args.iter => Core::Iter,
-        None => Core::ours().map_err(Failure::Run)?,
+        None => Core::ours().map_err(CommandFailure::Run)?,
         Some(folder) => Core::in_folder(folder).map_err(|why| {
             let (shown, allowed) = (folder.display(), "a folder with a package rayon-core");
             BadInput::new("core", shown, allowed, why)
         })?,
     };
-    let mut pair = Pair::start(&core, &flags(args), threads).map_err(Failure::Run)?;
+    let mut pair = Pair::start(&core, &flags(args), threads).map_err(CommandFailure::Run)?;
     let names = chosen(&args.workloads, &pair.workloads)?;
     let [stock, ours] = pair.built.each_ref().map(|built| &built.version);
     show(format_args!(
@@ -307,7 +311,7 @@ pub(crate) fn run(args: &DropInArgs) -> Result<(), Failure> {
     let mut demos = Vec::new();
     for (name, group) in names {
         let ratio = pair.measure(&name, |usual| rounds.unwrap_or(usual));
-        let ratio = ratio.map_err(Failure::Run)?;
+        let ratio = ratio.map_err(CommandFailure::Run)?;
         let must = MUSTS.iter().find(|must| must.workload == name);
         show(format_args!("{}\n", page::line(&ratio, must)))?;
         demos.extend((group == "demo").then_some(ratio));
@@ -381,7 +385,7 @@ mod tests {
             .map(|must| (one(must.workload), "row".to_owned()))
             .collect();
         ratios.push((one("nbody"), "demo".into()));
-        let mut record = Record::default();
+        let mut record = RowRecord::default();
         claims(&mut record, &ratios, true).unwrap();
         assert!(record.claims[0].what.contains("1e3 items, but small"));
         assert_eq!(record.claims.len(), MUSTS.len() + 1);
@@ -391,7 +395,7 @@ mod tests {
         assert_eq!(round.what, format!("{}, round 1", last.what));
         assert_eq!(round.median, 0.5);
         ratios.remove(0);
-        let error = claims(&mut Record::default(), &ratios, false).unwrap_err();
+        let error = claims(&mut RowRecord::default(), &ratios, false).unwrap_err();
         assert_eq!(error.to_string(), "sum-1e3 was not measured");
     }
 }

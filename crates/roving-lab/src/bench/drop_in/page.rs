@@ -2,7 +2,7 @@
 
 use super::Must;
 use super::ratio::Ratio;
-use crate::bench::record::Record;
+use crate::bench::record::RowRecord;
 use crate::figures::figures;
 
 /// Above the lines of a terminal.
@@ -32,7 +32,7 @@ pub(super) fn line(ratio: &Ratio, must: Option<&Must>) -> String {
 }
 
 /// The page.
-pub(super) fn page(record: &Record, ratios: &[(Ratio, String)], versions: &[&str; 2]) -> String {
+pub(super) fn page(record: &RowRecord, ratios: &[(Ratio, String)], versions: &[&str; 2]) -> String {
     let mut text = format!(
         "# The drop-in beside stock Rayon\n\n\
          Written by `cargo run --profile measure --features rivals -- bench rayon`. Do not edit.\n\n\
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_page_has_a_row_for_each_claim_and_workload() {
-        let mut record = Record::default();
+        let mut record = RowRecord::default();
         record.claim("nested", "×", 0.75, AtMost(0.7), AtMost(0.4));
         record.absent.push("noop".into());
         let page = page(&record, &[(ratio(), "row".into())], &["1.13.0", "1.13.0"]);

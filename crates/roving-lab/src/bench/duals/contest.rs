@@ -1,12 +1,12 @@
 //! A program with its tasks spread by measured times, against all of them on the CPU, all on the
 //! device, and fixed shares.
 
-use super::super::record::{Bound, Record};
+use super::super::record::{Bound, RowRecord};
 use crate::duals::run::Arena;
 use crate::duals::setup::Setup;
-use crate::duals::words::{Side, Source, Wanted};
-use crate::input::Failure;
-use crate::lanes::{Lane, Series, interleave};
+use crate::duals::words::{DeviceSource, SideWord, Wanted};
+use crate::input::CommandFailure;
+use crate::lanes::{Series, TimedLane, interleave};
 use crate::networks::run::pool;
 
 /// Names of lanes.
@@ -20,7 +20,7 @@ pub(super) struct Contest<'a> {
     /// On so many workers.
     pub(super) workers: usize,
     /// And on this device.
-    pub(super) source: Source,
+    pub(super) source: DeviceSource,
     /// How the device is called.
     pub(super) of: String,
     /// Which part of the work a device does in the time in which all workers do the rest, if that
@@ -54,7 +54,12 @@ impl Contest<'_> {
     }
 
     /// A lane whose tasks are spread like that.
-    fn lane(&self, name: impl Into<String>, side: Side, cold: bool) -> Result<Lane<'_>, Failure> {
+    fn lane(
+        &self,
+        name: impl Into<String>,
+        side: SideWord,
+        cold: bool,
+    ) -> Result<TimedLane<'_>, CommandFailure> {
         let wanted = Wanted {
             source: self.source,
             side,
@@ -62,7 +67,7 @@ impl Contest<'_> {
         let make = move || Setup::new(&wanted, &self.arena.load);
         let pool = pool(self.workers, roving::policy::Amount::default(), false)?;
         let mut setup = make()?;
-        Ok(Lane::new(name, self.workers, move || {
+        Ok(TimedLane::new(name, self.workers, move || {
             if cold {
                 setup = make().map_err(|failure| failure.to_string())?;
             }
@@ -73,12 +78,15 @@ impl Contest<'_> {
     }
 
     /// Measures, and claims that `Auto` is within `bound` of the best of the others.
-    pub(super) fn hold(&self, record: &mut Record, bound: f64) -> Result<(), Failure> {
+    pub(super) fn hold(&self, record: &mut RowRecord, bound: f64) -> Result<(), CommandFailure> {
         let mut lanes = vec![
-            self.lane(WARM, Side::Auto, false)?,
-            self.lane(COLD, Side::Auto, true)?,
+            self.lane(WARM, SideWord::Auto, false)?,
+            self.lane(COLD, SideWord::Auto, true)?,
         ];
-        for (name, side, share) in [("all-CPU", Side::Cpu, 0.0), ("all-GPU", Side::Gpu, 1.0)] {
+        for (name, side, share) in [
+            ("all-CPU", SideWord::Cpu, 0.0),
+            ("all-GPU", SideWord::Gpu, 1.0),
+        ] {
             if self.least(share) < HOPELESS {
                 lanes.push(self.lane(name, side, false)?);
             } else {
@@ -91,9 +99,9 @@ impl Contest<'_> {
             }
         }
         for share in self.shares() {
-            lanes.push(self.lane(format!("split {share:.3}"), Side::Split(share), false)?);
+            lanes.push(self.lane(format!("split {share:.3}"), SideWord::Split(share), false)?);
         }
-        let series = interleave(&mut lanes, self.rounds).map_err(Failure::Run)?;
+        let series = interleave(&mut lanes, self.rounds).map_err(CommandFailure::Run)?;
         series
             .iter()
             .for_each(|one| record.series(&self.of, one, "ms", 1e3));

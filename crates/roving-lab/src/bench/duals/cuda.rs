@@ -1,13 +1,13 @@
 //! `duals-cuda`: what a device of NVIDIA gives, alone and with the CPU. Needs such a device.
 
 use super::super::Scale;
-use super::super::record::{Bound, Record};
-use crate::duals::Job;
+use super::super::record::{Bound, RowRecord};
+use crate::duals::DualJob;
 use crate::duals::run::Arena;
 use crate::duals::setup::{Setup, missing};
-use crate::duals::words::{Library, Side, Source, Wanted};
-use crate::input::Failure;
-use crate::lanes::{Lane, Series, find, interleave};
+use crate::duals::words::{DeviceSource, Library, SideWord, Wanted};
+use crate::input::CommandFailure;
+use crate::lanes::{Series, TimedLane, find, interleave};
 use crate::networks::run::pool;
 use crate::settings::cores;
 
@@ -28,8 +28,8 @@ const PROGRAMS: [[&str; 3]; 5] = [
 ];
 
 /// All that is measured on NVIDIA.
-pub(in super::super) fn cuda(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(in super::super) fn cuda(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     if let Some(why) = missing(Library::Cuda) {
         record.absent.push(why);
         return Ok(record);
@@ -45,14 +45,14 @@ pub(in super::super) fn cuda(scale: &Scale) -> Result<Record, Failure> {
 }
 
 /// A program whose right answer is known after one serial run.
-fn arena(name: &str, input: &str) -> Result<Arena, Failure> {
-    Ok(Arena::new(Job::parse(name, Some(input))?, 1).0)
+fn arena(name: &str, input: &str) -> Result<Arena, CommandFailure> {
+    Ok(Arena::new(DualJob::parse(name, Some(input))?, 1).0)
 }
 
 /// The devices with this choice, for a program.
-fn setup(arena: &Arena, side: Side) -> Result<Setup, Failure> {
+fn setup(arena: &Arena, side: SideWord) -> Result<Setup, CommandFailure> {
     let wanted = Wanted {
-        source: Source::Only(Library::Cuda),
+        source: DeviceSource::Only(Library::Cuda),
         side,
     };
     Setup::new(&wanted, &arena.load)
@@ -60,38 +60,38 @@ fn setup(arena: &Arena, side: Side) -> Result<Setup, Failure> {
 
 /// Runs a program on all cores with this choice, after one run that is not counted: in it kernels
 /// are built, and sides that were never measured are tried.
-fn lane<'a>(arena: &'a Arena, name: &str, side: Side) -> Result<Lane<'a>, Failure> {
+fn lane<'a>(arena: &'a Arena, name: &str, side: SideWord) -> Result<TimedLane<'a>, CommandFailure> {
     let (setup, pool) = (
         setup(arena, side)?,
         pool(cores(), roving::policy::Amount::default(), false)?,
     );
     arena.run(&pool, &setup)?;
-    Ok(Lane::new(name, cores(), move || {
+    Ok(TimedLane::new(name, cores(), move || {
         arena
             .run(&pool, &setup)
             .map_err(|failure| failure.to_string())
     }))
 }
 
-fn median(series: &[Series], name: &str) -> Result<f64, Failure> {
+fn median(series: &[Series], name: &str) -> Result<f64, CommandFailure> {
     let one = find(series, name, cores());
-    let one = one.ok_or_else(|| Failure::Run(format!("{name} was not measured")))?;
+    let one = one.ok_or_else(|| CommandFailure::Run(format!("{name} was not measured")))?;
     Ok(one.times.median())
 }
 
 /// A program on the CPU alone, on the GPU alone, and where each task is expected to end first.
 fn sides(
-    record: &mut Record,
+    record: &mut RowRecord,
     scale: &Scale,
     (name, input): (&str, &str),
-) -> Result<Vec<Series>, Failure> {
+) -> Result<Vec<Series>, CommandFailure> {
     let arena = arena(name, input)?;
     let mut lanes = vec![
-        lane(&arena, "all-CPU", Side::Cpu)?,
-        lane(&arena, "all-GPU", Side::Gpu)?,
-        lane(&arena, "auto", Side::Auto)?,
+        lane(&arena, "all-CPU", SideWord::Cpu)?,
+        lane(&arena, "all-GPU", SideWord::Gpu)?,
+        lane(&arena, "auto", SideWord::Auto)?,
     ];
-    let series = interleave(&mut lanes, scale.rounds(5)).map_err(Failure::Run)?;
+    let series = interleave(&mut lanes, scale.rounds(5)).map_err(CommandFailure::Run)?;
     let of = format!("{name} {input}");
     series
         .iter()
@@ -106,13 +106,13 @@ fn sides(
 /// The product in blocks, transfers and all, beside the rate at which cuBLAS makes it of what is
 /// there already.
 fn beside_the_library(
-    record: &mut Record,
+    record: &mut RowRecord,
     scale: &Scale,
     blocks: &str,
     series: &[Series],
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let whole = arena("matmul", if scale.quick { "128,tile=128" } else { WHOLE })?;
-    let alone = setup(&whole, Side::Gpu)?;
+    let alone = setup(&whole, SideWord::Gpu)?;
     let workers = pool(cores(), roving::policy::Amount::default(), false)?;
     let mut kernel_s = f64::INFINITY;
     // Those whose time is not known do not count: each of the streams loads the library at first.

@@ -9,11 +9,11 @@ use roving::Pool;
 use roving_gpu::{Devices, Dual, Kernel, Kind, Simulated};
 
 use super::super::Scale;
-use super::super::record::{Bound, Record};
+use super::super::record::{Bound, RowRecord};
 use crate::duals::{dual_fib, dual_flat};
 use crate::fork_join::Roving;
-use crate::input::Failure;
-use crate::lanes::{Lane, interleave};
+use crate::input::CommandFailure;
+use crate::lanes::{TimedLane, interleave};
 use crate::workloads::fib::fib;
 
 /// The promised time in nanoseconds for each task.
@@ -50,17 +50,17 @@ where
 }
 
 /// `fib`, plainly and of tasks that could have a GPU side.
-fn joins<'a>(pool: &'a Pool, devices: &'a Devices, n: u32) -> [Lane<'a>; 2] {
+fn joins<'a>(pool: &'a Pool, devices: &'a Devices, n: u32) -> [TimedLane<'a>; 2] {
     let plain = move || timed(pool, || _ = black_box(fib(&mut Roving, black_box(n))));
     let duals = move || timed(pool, || _ = black_box(dual_fib(devices, black_box(n))));
     [
-        Lane::new(format!("fib({n})"), 1, plain),
-        Lane::new(format!("fib({n}) of duals"), 1, duals),
+        TimedLane::new(format!("fib({n})"), 1, plain),
+        TimedLane::new(format!("fib({n}) of duals"), 1, duals),
     ]
 }
 
 /// Empty closures from one scope.
-fn closures<'a>(pool: &'a Pool, devices: &'a Devices, tasks: u64) -> [Lane<'a>; 2] {
+fn closures<'a>(pool: &'a Pool, devices: &'a Devices, tasks: u64) -> [TimedLane<'a>; 2] {
     let plain = move || {
         timed(pool, || {
             roving::scope(|scope| {
@@ -72,13 +72,13 @@ fn closures<'a>(pool: &'a Pool, devices: &'a Devices, tasks: u64) -> [Lane<'a>; 
     };
     let duals = move || timed(pool, || dual_flat(devices, tasks, || black_box(())));
     [
-        Lane::new(format!("flat {tasks}"), 1, plain),
-        Lane::new(format!("flat {tasks} of duals"), 1, duals),
+        TimedLane::new(format!("flat {tasks}"), 1, plain),
+        TimedLane::new(format!("flat {tasks} of duals"), 1, duals),
     ]
 }
 
 /// Empty async tasks from one.
-fn futures<'a>(pool: &'a Pool, devices: &'a Devices, tasks: u64) -> [Lane<'a>; 2] {
+fn futures<'a>(pool: &'a Pool, devices: &'a Devices, tasks: u64) -> [TimedLane<'a>; 2] {
     let plain = move || Ok(spawned(pool, tasks, |task| async move { black_box(task) }));
     let duals = move || {
         Ok(spawned(pool, tasks, |task| {
@@ -88,16 +88,16 @@ fn futures<'a>(pool: &'a Pool, devices: &'a Devices, tasks: u64) -> [Lane<'a>; 2
         }))
     };
     [
-        Lane::new(format!("async flat {tasks}"), 1, plain),
-        Lane::new(format!("async flat {tasks} of duals"), 1, duals),
+        TimedLane::new(format!("async flat {tasks}"), 1, plain),
+        TimedLane::new(format!("async flat {tasks} of duals"), 1, duals),
     ]
 }
 
 /// WORMS' two programs, with plain tasks and with tasks that could have a GPU side, in turn in one
 /// process.
-pub(in super::super) fn overhead(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
-    let pool = Pool::new(1).map_err(|error| Failure::Run(format!("no pool: {error}")))?;
+pub(in super::super) fn overhead(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
+    let pool = Pool::new(1).map_err(|error| CommandFailure::Run(format!("no pool: {error}")))?;
     let devices = black_box(Devices::none());
     let n: u32 = if scale.quick { 22 } else { 35 };
     let tasks: u64 = if scale.quick { 20_000 } else { 1_000_000 };
@@ -105,7 +105,7 @@ pub(in super::super) fn overhead(scale: &Scale) -> Result<Record, Failure> {
     lanes.extend(joins(&pool, &devices, n));
     lanes.extend(closures(&pool, &devices, tasks));
     lanes.extend(futures(&pool, &devices, tasks));
-    let series = interleave(&mut lanes, scale.rounds(9)).map_err(Failure::Run)?;
+    let series = interleave(&mut lanes, scale.rounds(9)).map_err(CommandFailure::Run)?;
     let names = [
         ("joins", calls(n)),
         ("closures", tasks),
@@ -129,7 +129,7 @@ pub(in super::super) fn overhead(scale: &Scale) -> Result<Record, Failure> {
 
 /// Closures one after the other on a worker: plainly, and as tasks with two sides of which the
 /// device's takes a thousand times as long.
-fn by_far<'a>(pool: &'a Pool, devices: &'a Devices, tasks: u64) -> [Lane<'a>; 2] {
+fn by_far<'a>(pool: &'a Pool, devices: &'a Devices, tasks: u64) -> [TimedLane<'a>; 2] {
     let plain = move || timed(pool, || (0..tasks).for_each(|task| _ = black_box(task)));
     let duals = move || {
         timed(pool, || {
@@ -144,24 +144,28 @@ fn by_far<'a>(pool: &'a Pool, devices: &'a Devices, tasks: u64) -> [Lane<'a>; 2]
         })
     };
     [
-        Lane::new(format!("{tasks} closures"), 1, plain),
-        Lane::new(format!("{tasks} duals, the CPU sooner by far"), 1, duals),
+        TimedLane::new(format!("{tasks} closures"), 1, plain),
+        TimedLane::new(format!("{tasks} duals, the CPU sooner by far"), 1, duals),
     ]
 }
 
 /// Where there is a device: tasks without a GPU side, and tasks for which there is nothing to
 /// decide, beside the same calls alone.
-fn beside_a_device(record: &mut Record, pool: &Pool, scale: &Scale) -> Result<(), Failure> {
+fn beside_a_device(
+    record: &mut RowRecord,
+    pool: &Pool,
+    scale: &Scale,
+) -> Result<(), CommandFailure> {
     let launch = Duration::from_micros(100);
     let devices = Devices::builder().backend(Simulated::new().launch_time(launch));
     let devices = devices.build();
-    let devices = devices.map_err(|error| Failure::Run(format!("no device: {error}")))?;
+    let devices = devices.map_err(|error| CommandFailure::Run(format!("no device: {error}")))?;
     let n: u32 = if scale.quick { 18 } else { 32 };
     let tasks: u64 = if scale.quick { 20_000 } else { 1_000_000 };
     let mut lanes = Vec::from(joins(pool, &devices, n));
     lanes[1].name.push_str(" with a CPU side only");
     lanes.extend(by_far(pool, &devices, tasks));
-    let series = interleave(&mut lanes, scale.rounds(9)).map_err(Failure::Run)?;
+    let series = interleave(&mut lanes, scale.rounds(9)).map_err(CommandFailure::Run)?;
     let of = [(calls(n), ONLY_NS), (tasks, BY_FAR_NS)];
     for (pair, (tasks, (must, stretch))) in series.chunks(2).zip(of) {
         let [plain, dual] = pair else { continue };

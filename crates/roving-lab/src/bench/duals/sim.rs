@@ -1,11 +1,11 @@
 //! `duals-sim`: the choice of a side, on a simulated device of many speeds.
 
 use super::super::Scale;
-use super::super::record::Record;
+use super::super::record::RowRecord;
 use super::contest::Contest;
 use crate::duals::run::Arena;
-use crate::duals::words::{Simulation, Source};
-use crate::input::Failure;
+use crate::duals::words::{DeviceSource, Simulation};
+use crate::input::CommandFailure;
 
 /// Every program that has two sides, so small that computing takes much less than is said; and how
 /// many MiB a second go to the device and back, so that a transfer takes a few hundredths of a
@@ -45,8 +45,8 @@ fn ratio_text(ratio: f64) -> String {
 }
 
 /// All programs at all ratios.
-pub(in super::super) fn sim(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(in super::super) fn sim(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     let (programs, ratios): (&[_], &[_]) = if scale.quick {
         (&QUICK, &RATIOS_QUICK)
     } else {
@@ -63,7 +63,7 @@ pub(in super::super) fn sim(scale: &Scale) -> Result<Record, Failure> {
             let contest = Contest {
                 arena: &arena,
                 workers: WORKERS,
-                source: Source::Simulated(simulation),
+                source: DeviceSource::Simulated(simulation),
                 of: format!("{name} {input}, device {}", ratio_text(*ratio)),
                 ideal: Some(ratio / (ratio + WORKERS as f64)),
                 rounds: scale.rounds(3),

@@ -2,12 +2,12 @@
 //! driver in software.
 
 use super::super::Scale;
-use super::super::record::Record;
+use super::super::record::RowRecord;
 use super::contest::Contest;
 use crate::duals::run::Arena;
 use crate::duals::setup::missing;
-use crate::duals::words::{Library, Source};
-use crate::input::Failure;
+use crate::duals::words::{DeviceSource, Library};
+use crate::input::CommandFailure;
 
 /// Every program that has two sides, with tasks of a millisecond and more.
 const PROGRAMS: [(&str, &str); 6] = [
@@ -24,8 +24,8 @@ const QUICK: [(&str, &str); 1] = [("matmul", "128,tile=64")];
 const BOUND: f64 = 1.15;
 
 /// All programs.
-pub(in super::super) fn vulkan(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(in super::super) fn vulkan(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     if let Some(why) = missing(Library::Wgpu) {
         record.absent.push(why);
         return Ok(record);
@@ -36,7 +36,7 @@ pub(in super::super) fn vulkan(scale: &Scale) -> Result<Record, Failure> {
         let contest = Contest {
             arena: &arena,
             workers: crate::settings::cores(),
-            source: Source::Only(Library::Wgpu),
+            source: DeviceSource::Only(Library::Wgpu),
             of: format!("{name} {input}"),
             ideal: None,
             rounds: scale.rounds(3),

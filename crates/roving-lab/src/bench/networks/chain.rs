@@ -4,25 +4,25 @@ use std::cell::RefCell;
 
 use crate::bench::Scale;
 use crate::bench::probe::{self, Probe};
-use crate::bench::record::{Bound::AtMost, Record};
+use crate::bench::record::{Bound::AtMost, RowRecord};
 use crate::figures::counted;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::lanes::interleave;
-use crate::networks::placement::Place;
-use crate::networks::run::Arena;
+use crate::networks::placement::NamedPlacement;
+use crate::networks::run::VerifiedNetwork;
 use crate::times::Times;
 
 /// The bounds to reach and to hope for, in bytes a process.
 const BYTES: (f64, f64) = (450.0, 300.0);
 
 /// A chain of a million processes, made and run; and its memory, in a process of its own.
-pub(in crate::bench) fn chain(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(in crate::bench) fn chain(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     let input = if scale.quick { "20000" } else { "1000000" };
-    let arena = Arena::named("chain", input)?;
+    let arena = VerifiedNetwork::named("chain", input)?;
     let processes = arena.items() as f64;
     let of = format!("chain {input}");
-    let places: Vec<(Place, usize)> = Place::all()
+    let places: Vec<(NamedPlacement, usize)> = NamedPlacement::all()
         .into_iter()
         .flat_map(|place| [(place, 1), (place, 2)])
         .collect();
@@ -34,7 +34,7 @@ pub(in crate::bench) fn chain(scale: &Scale) -> Result<Record, Failure> {
         });
         lanes.push(lane?);
     }
-    let series = interleave(&mut lanes, scale.rounds(5)).map_err(Failure::Run)?;
+    let series = interleave(&mut lanes, scale.rounds(5)).map_err(CommandFailure::Run)?;
     drop(lanes);
     let factor = 1e9 / processes;
     series
@@ -53,13 +53,13 @@ pub(in crate::bench) fn chain(scale: &Scale) -> Result<Record, Failure> {
 }
 
 /// The greatest memory of one run over that before it, by placement.
-fn memory(record: &mut Record, input: &str, processes: f64) -> Result<(), Failure> {
+fn memory(record: &mut RowRecord, input: &str, processes: f64) -> Result<(), CommandFailure> {
     if crate::memory::restart_peak().is_none() {
         let why = "memory: this system does not say how much is held";
         record.absent.push(why.into());
         return Ok(());
     }
-    for place in Place::all() {
+    for place in NamedPlacement::all() {
         let bytes = probe::ask(&Probe::NetworkMemory {
             network: "chain".into(),
             input: input.into(),

@@ -2,37 +2,37 @@
 
 use super::{best, median};
 use crate::bench::Scale;
-use crate::bench::record::{Bound::AtLeast, Record};
-use crate::input::Failure;
+use crate::bench::record::{Bound::AtLeast, RowRecord};
+use crate::input::CommandFailure;
 use crate::lanes::SERIAL;
-use crate::lanes::{Lane, interleave};
-use crate::networks::Program as _;
+use crate::lanes::{TimedLane, interleave};
+use crate::networks::NetworkProgram as _;
 use crate::networks::compress::Compress;
-use crate::networks::placement::Place;
-use crate::networks::run::Arena;
+use crate::networks::placement::NamedPlacement;
+use crate::networks::run::VerifiedNetwork;
 use crate::rivals::pipeline;
 
 /// `compress` on two workers; its rivals have two threads for the compression.
-pub(in crate::bench) fn compress(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(in crate::bench) fn compress(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     let input = if scale.quick { "small" } else { "300" };
-    let arena = Arena::named("compress", input)?;
+    let arena = VerifiedNetwork::named("compress", input)?;
     // The rivals have files of their own.
     let mut program = Compress::parse(input)?;
     program.prepare()?;
     program.serial()?;
-    let mut rivals = pipeline::all(2).map_err(Failure::Run)?;
+    let mut rivals = pipeline::all(2).map_err(CommandFailure::Run)?;
     let names: Vec<&str> = rivals.iter().map(|rival| rival.name()).collect();
     let mut lanes = vec![arena.serial_lane()];
-    for place in Place::all() {
+    for place in NamedPlacement::all() {
         lanes.push(arena.lane(place, 2)?);
     }
     for (rival, name) in rivals.iter_mut().zip(&names) {
         let program = &program;
         let run = move || pipeline::timed(rival.as_mut(), program);
-        lanes.push(Lane::new(format!("{name} pipeline"), 2, run));
+        lanes.push(TimedLane::new(format!("{name} pipeline"), 2, run));
     }
-    let series = interleave(&mut lanes, scale.rounds(9)).map_err(Failure::Run)?;
+    let series = interleave(&mut lanes, scale.rounds(9)).map_err(CommandFailure::Run)?;
     drop(lanes);
     let megabytes = arena.items() as f64 / 1e6;
     let of = format!("compress {megabytes:.0} MB");
@@ -65,7 +65,7 @@ pub(in crate::bench) fn compress(scale: &Scale) -> Result<Record, Failure> {
     });
     let times = times.collect::<Result<Vec<_>, _>>()?;
     let least = times.into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
-    let (rival, least) = least.ok_or_else(|| Failure::Run("there is no rival".into()))?;
+    let (rival, least) = least.ok_or_else(|| CommandFailure::Run("there is no rival".into()))?;
     let what = format!("{of}, 2 workers: time of the best rival ({rival}) / ours ({name})");
     record.claim(what, "×", least / time, AtLeast(1.0), AtLeast(1.15));
     Ok(record)

@@ -2,14 +2,14 @@
 //! help.
 
 use crate::bench::Scale;
-use crate::bench::record::{Bound::AtLeast, Bound::AtMost, Record};
+use crate::bench::record::{Bound::AtLeast, Bound::AtMost, RowRecord};
 use crate::figures::counted;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::lanes::SERIAL;
-use crate::lanes::{Lane, Series, interleave};
-use crate::networks::placement::Place;
+use crate::lanes::{Series, TimedLane, interleave};
+use crate::networks::placement::NamedPlacement;
 use crate::networks::ring::Ring;
-use crate::networks::run::Arena;
+use crate::networks::run::VerifiedNetwork;
 use crate::networks::scatter::Scatter;
 use crate::rivals::mpsc;
 
@@ -31,27 +31,27 @@ const COUNTING: f64 = 1.02;
 const RATIO: (f64, f64) = (10.0, 3.0);
 const RATIO_ABOUT: &str = "computation / communication from which 2 workers are faster than serial";
 
-fn failed(error: impl std::fmt::Display) -> Failure {
-    Failure::Run(format!("no runtime of tokio's: {error}"))
+fn failed(error: impl std::fmt::Display) -> CommandFailure {
+    CommandFailure::Run(format!("no runtime of tokio's: {error}"))
 }
 
 /// `ring` on 1 and 2 workers, under each placement, beside tokio.
-pub(in crate::bench) fn ring(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(in crate::bench) fn ring(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     let input = if scale.quick { "small" } else { "paper" };
-    let arena = Arena::named("ring", input)?;
+    let arena = VerifiedNetwork::named("ring", input)?;
     let ring = Ring::parse(input)?;
-    let pools = [1, 2].map(mpsc::Pool::start);
+    let pools = [1, 2].map(mpsc::TokioProcesses::start);
     let mut lanes = Vec::new();
     for (workers, pool) in [1, 2].into_iter().zip(&pools) {
-        for place in Place::all() {
+        for place in NamedPlacement::all() {
             lanes.push(arena.lane(place, workers)?);
         }
         let pool = pool.as_ref().map_err(failed)?;
         let ring = &ring;
-        lanes.push(Lane::new("tokio", workers, move || pool.ring(ring)));
+        lanes.push(TimedLane::new("tokio", workers, move || pool.ring(ring)));
     }
-    let series = interleave(&mut lanes, scale.rounds(9)).map_err(Failure::Run)?;
+    let series = interleave(&mut lanes, scale.rounds(9)).map_err(CommandFailure::Run)?;
     drop(lanes);
     let hops = ring.hops() as f64;
     let of = format!("ring {input}");
@@ -72,8 +72,8 @@ pub(in crate::bench) fn ring(scale: &Scale) -> Result<Record, Failure> {
 }
 
 /// `scatter-gather` on 1 and 2 workers, under each placement, beside tokio and a serial run.
-pub(in crate::bench) fn scatter(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(in crate::bench) fn scatter(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     for (input, must, stretch) in [("0us", 0.0, 0.0)].into_iter().chain(SPEEDUPS) {
         let program = scatter_input(scale, input);
         let (series, messages) = scattered(&program, scale.rounds(7))?;
@@ -90,7 +90,7 @@ pub(in crate::bench) fn scatter(scale: &Scale) -> Result<Record, Failure> {
         let what = format!("{of}, 2 workers: speed-up over serial ({name})");
         record.claim(what, "×", speedup, AtLeast(must), AtLeast(stretch));
         if input == "10us" {
-            let plain = median(&series, Place::default().name(), 2)?;
+            let plain = median(&series, NamedPlacement::default().name(), 2)?;
             let cost = median(&series, ACCOUNTING, 2)? / plain;
             let what = format!("{of}, 2 workers: time with accounting / without");
             record.claim(what, "×", cost, AtMost(COUNTING), None);
@@ -109,26 +109,26 @@ fn scatter_input(scale: &Scale, work: &str) -> String {
 }
 
 /// One input in all lanes, and how many messages the centre sends.
-fn scattered(input: &str, rounds: usize) -> Result<(Vec<Series>, f64), Failure> {
-    let arena = Arena::named("scatter-gather", input)?;
+fn scattered(input: &str, rounds: usize) -> Result<(Vec<Series>, f64), CommandFailure> {
+    let arena = VerifiedNetwork::named("scatter-gather", input)?;
     let program = Scatter::parse(&arena.job.program.input())?;
     let want = arena.reference.0[0];
-    let pools = [1, 2].map(mpsc::Pool::start);
+    let pools = [1, 2].map(mpsc::TokioProcesses::start);
     let mut lanes = vec![arena.serial_lane()];
     for (workers, pool) in [1, 2].into_iter().zip(&pools) {
-        for place in Place::all() {
+        for place in NamedPlacement::all() {
             lanes.push(arena.lane(place, workers)?);
         }
         let pool = pool.as_ref().map_err(failed)?;
         let program = &program;
-        lanes.push(Lane::new("tokio", workers, move || {
+        lanes.push(TimedLane::new("tokio", workers, move || {
             pool.scatter(program, want)
         }));
     }
-    let mut counted = arena.watched(Place::default(), 2, true, |_| {})?;
+    let mut counted = arena.watched(NamedPlacement::default(), 2, true, |_| {})?;
     counted.name = ACCOUNTING.into();
     lanes.push(counted);
-    let series = interleave(&mut lanes, rounds).map_err(Failure::Run)?;
+    let series = interleave(&mut lanes, rounds).map_err(CommandFailure::Run)?;
     Ok((series, program.total() as f64))
 }
 
@@ -139,21 +139,21 @@ const WORKS_NS: [u64; 9] = [25, 50, 100, 200, 400, 800, 1600, 3200, 6400];
 ///
 /// Communication is what one of our messages costs on one worker when there is no work: half a
 /// round trip, as a hop in the ring.
-pub(in crate::bench) fn ratio(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(in crate::bench) fn ratio(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     let idle = tried(&mut record, scale, 0)?;
     let hop_ns = idle.alone_ns / 2.0;
     let what = "scatter-gather without work, 1 worker: one message";
     record.single(what, "ns", hop_ns);
-    let mut points: Vec<Vec<(f64, f64)>> = Place::all().map(|_| Vec::new()).into();
+    let mut points: Vec<Vec<(f64, f64)>> = NamedPlacement::all().map(|_| Vec::new()).into();
     for work_ns in WORKS_NS {
         let tried = tried(&mut record, scale, work_ns)?;
         for (points, speedup) in points.iter_mut().zip(tried.speedups) {
             points.push((tried.serial_ns / hop_ns, speedup));
         }
     }
-    let mut least = (Place::default(), f64::INFINITY);
-    for (place, points) in Place::all().into_iter().zip(&points) {
+    let mut least = (NamedPlacement::default(), f64::INFINITY);
+    for (place, points) in NamedPlacement::all().into_iter().zip(&points) {
         let ratio = crossing(points);
         let what = format!("{RATIO_ABOUT}, {}", place.name());
         record.single(&what, "×", ratio);
@@ -178,7 +178,7 @@ struct Tried {
 }
 
 /// Scatter-gather with so much work a message, for about a tenth of a second a run.
-fn tried(record: &mut Record, scale: &Scale, work_ns: u64) -> Result<Tried, Failure> {
+fn tried(record: &mut RowRecord, scale: &Scale, work_ns: u64) -> Result<Tried, CommandFailure> {
     let rounds = if scale.quick {
         20
     } else {
@@ -188,12 +188,15 @@ fn tried(record: &mut Record, scale: &Scale, work_ns: u64) -> Result<Tried, Fail
         0 => "0".to_owned(),
         nanos => format!("{nanos}ns"),
     };
-    let arena = Arena::named("scatter-gather", &format!("work={work},rounds={rounds}"))?;
-    let mut lanes = vec![arena.serial_lane(), arena.lane(Place::default(), 1)?];
-    for place in Place::all() {
+    let arena = VerifiedNetwork::named("scatter-gather", &format!("work={work},rounds={rounds}"))?;
+    let mut lanes = vec![
+        arena.serial_lane(),
+        arena.lane(NamedPlacement::default(), 1)?,
+    ];
+    for place in NamedPlacement::all() {
         lanes.push(arena.lane(place, 2)?);
     }
-    let series = interleave(&mut lanes, scale.rounds(7)).map_err(Failure::Run)?;
+    let series = interleave(&mut lanes, scale.rounds(7)).map_err(CommandFailure::Run)?;
     drop(lanes);
     let factor = 1e9 / arena.items() as f64;
     let of = format!("scatter-gather {work_ns} ns");
@@ -202,7 +205,7 @@ fn tried(record: &mut Record, scale: &Scale, work_ns: u64) -> Result<Tried, Fail
     }
     let serial = median(&series, SERIAL, 1)?;
     let mut speedups = Vec::new();
-    for place in Place::all() {
+    for place in NamedPlacement::all() {
         let speedup = serial / median(&series, place.name(), 2)?;
         let what = format!("{of}, {}, 2 workers: speed-up over serial", place.name());
         record.single(&what, "×", speedup);
@@ -210,7 +213,7 @@ fn tried(record: &mut Record, scale: &Scale, work_ns: u64) -> Result<Tried, Fail
     }
     Ok(Tried {
         serial_ns: serial * factor,
-        alone_ns: median(&series, Place::default().name(), 1)? * factor,
+        alone_ns: median(&series, NamedPlacement::default().name(), 1)? * factor,
         speedups,
     })
 }

@@ -12,27 +12,28 @@ pub(super) use hops::{ratio, ring, scatter};
 pub(super) use paper::paper;
 pub(super) use spread::random;
 
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::lanes::{Series, find};
-use crate::networks::placement::Place;
+use crate::networks::placement::NamedPlacement;
 
 /// The median of a series, in seconds.
-fn median(series: &[Series], name: &str, workers: usize) -> Result<f64, Failure> {
+fn median(series: &[Series], name: &str, workers: usize) -> Result<f64, CommandFailure> {
     let found = find(series, name, workers);
-    let one = found.ok_or_else(|| Failure::Run(format!("{name} was not measured on {workers}")))?;
+    let one = found
+        .ok_or_else(|| CommandFailure::Run(format!("{name} was not measured on {workers}")))?;
     Ok(one.times.median())
 }
 
 /// The placement under which a network took least time on so many workers, and that time in
 /// seconds.
-fn best(series: &[Series], workers: usize) -> Result<(&'static str, f64), Failure> {
-    let times = Place::all().into_iter().map(|place| {
+fn best(series: &[Series], workers: usize) -> Result<(&'static str, f64), CommandFailure> {
+    let times = NamedPlacement::all().into_iter().map(|place| {
         let name = place.name();
         median(series, name, workers).map(|time| (name, time))
     });
     let times = times.collect::<Result<Vec<_>, _>>()?;
     let least = times.into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
-    least.ok_or_else(|| Failure::Run("there is no placement".into()))
+    least.ok_or_else(|| CommandFailure::Run("there is no placement".into()))
 }
 
 #[cfg(test)]
@@ -44,7 +45,7 @@ mod tests {
 
     #[test]
     fn the_best_placement_is_the_one_that_took_least_time() {
-        let places = Vec::from(Place::all());
+        let places = Vec::from(NamedPlacement::all());
         let series: Vec<Series> = places
             .iter()
             .zip([30, 10, 20])

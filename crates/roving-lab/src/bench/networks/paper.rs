@@ -5,16 +5,16 @@ use std::cell::RefCell;
 
 use super::spread::{divisions, input};
 use crate::bench::Scale;
-use crate::bench::record::Record;
+use crate::bench::record::RowRecord;
 use crate::bench::row::Drawn;
 use crate::csv::Csv;
 use crate::figures::counted;
 use crate::figures::figures;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::lanes::{Series, interleave};
-use crate::networks::placement::Place;
-use crate::networks::report::Traffic;
-use crate::networks::run::Arena;
+use crate::networks::placement::NamedPlacement;
+use crate::networks::report::NetworkTraffic;
+use crate::networks::run::VerifiedNetwork;
 use crate::plot::{self, Curve};
 
 /// Numbers of workers.
@@ -34,23 +34,23 @@ const WORKS_US: [(u64, u64); 9] = [
 
 /// One program under one placement on so many workers.
 struct Cell {
-    place: Place,
+    place: NamedPlacement,
     workers: usize,
     series: Series,
-    traffic: Vec<Traffic>,
+    traffic: Vec<NetworkTraffic>,
 }
 
 /// All that the paper shows.
-pub(in crate::bench) fn paper(scale: &Scale) -> Result<Drawn, Failure> {
-    let mut record = Record::default();
+pub(in crate::bench) fn paper(scale: &Scale) -> Result<Drawn, CommandFailure> {
+    let mut record = RowRecord::default();
     let table = table_1(scale, &mut record)?;
     let (four, five) = figures_4_and_5(scale, &mut record)?;
     let six = figure_6(scale, &mut record)?;
     let seven = figure_7(scale, &mut record)?;
     let title = "Network B: speed-up over serial";
-    let fifth = plotted(&five, title, "work_division").map_err(Failure::Run)?;
+    let fifth = plotted(&five, title, "work_division").map_err(CommandFailure::Run)?;
     let title = "Scatter-gather: speed-up over serial";
-    let sixth = plotted(&six, title, "work_us").map_err(Failure::Run)?;
+    let sixth = plotted(&six, title, "work_us").map_err(CommandFailure::Run)?;
     let files = vec![
         ("table-1.csv", table.text()),
         ("figure-4.csv", four.text()),
@@ -65,13 +65,13 @@ pub(in crate::bench) fn paper(scale: &Scale) -> Result<Drawn, Failure> {
 
 /// Runs a program under these placements on each number of workers, in turn.
 fn cells(
-    record: &mut Record,
+    record: &mut RowRecord,
     of: &str,
-    arena: &Arena,
-    places: &[Place],
+    arena: &VerifiedNetwork,
+    places: &[NamedPlacement],
     rounds: usize,
-) -> Result<Vec<Cell>, Failure> {
-    let pairs: Vec<(Place, usize)> = places
+) -> Result<Vec<Cell>, CommandFailure> {
+    let pairs: Vec<(NamedPlacement, usize)> = places
         .iter()
         .flat_map(|place| WORKERS.map(|workers| (*place, workers)))
         .collect();
@@ -80,21 +80,22 @@ fn cells(
 
 /// Measures any pairs of placement and number of workers.
 fn watched(
-    record: &mut Record,
+    record: &mut RowRecord,
     of: &str,
-    arena: &Arena,
-    pairs: Vec<(Place, usize)>,
+    arena: &VerifiedNetwork,
+    pairs: Vec<(NamedPlacement, usize)>,
     rounds: usize,
-) -> Result<Vec<Cell>, Failure> {
-    let seen: Vec<RefCell<Vec<Traffic>>> = pairs.iter().map(|_| RefCell::default()).collect();
+) -> Result<Vec<Cell>, CommandFailure> {
+    let seen: Vec<RefCell<Vec<NetworkTraffic>>> =
+        pairs.iter().map(|_| RefCell::default()).collect();
     let mut lanes = Vec::new();
     for ((place, workers), seen) in pairs.iter().zip(&seen) {
         let lane = arena.watched(*place, *workers, true, |ran| {
-            seen.borrow_mut().push(Traffic::from(&ran.report));
+            seen.borrow_mut().push(NetworkTraffic::from(&ran.report));
         });
         lanes.push(lane?);
     }
-    let series = interleave(&mut lanes, rounds).map_err(Failure::Run)?;
+    let series = interleave(&mut lanes, rounds).map_err(CommandFailure::Run)?;
     drop(lanes);
     let rows = pairs.into_iter().zip(series).zip(seen);
     let cells = rows.map(|(((place, workers), series), seen)| {
@@ -133,15 +134,15 @@ impl Cell {
     }
 
     /// The mean of something in the traffic of a run.
-    fn mean(&self, of: impl Fn(&Traffic) -> f64) -> f64 {
+    fn mean(&self, of: impl Fn(&NetworkTraffic) -> f64) -> f64 {
         self.traffic.iter().map(of).sum::<f64>() / self.traffic.len() as f64
     }
 }
 
 /// Table 1: the ring, by placement and number of workers.
-fn table_1(scale: &Scale, record: &mut Record) -> Result<Csv, Failure> {
+fn table_1(scale: &Scale, record: &mut RowRecord) -> Result<Csv, CommandFailure> {
     let input = if scale.quick { "small" } else { "paper" };
-    let arena = Arena::named("ring", input)?;
+    let arena = VerifiedNetwork::named("ring", input)?;
     let of = format!("ring {input}");
     let mut csv = Csv::new(&[
         "placement",
@@ -150,7 +151,7 @@ fn table_1(scale: &Scale, record: &mut Record) -> Result<Csv, Failure> {
         "seconds_median",
         "seconds_min",
     ]);
-    for cell in cells(record, &of, &arena, &Place::all(), scale.rounds(9))? {
+    for cell in cells(record, &of, &arena, &NamedPlacement::all(), scale.rounds(9))? {
         let times = &cell.series.times;
         let ends = [
             times.len().to_string(),
@@ -194,7 +195,7 @@ fn programs(scale: &Scale) -> Vec<(String, u64, &'static str, String)> {
 }
 
 /// Figure 4: running times of all programs. Figure 5: more about network B.
-fn figures_4_and_5(scale: &Scale, record: &mut Record) -> Result<(Csv, Csv), Failure> {
+fn figures_4_and_5(scale: &Scale, record: &mut RowRecord) -> Result<(Csv, Csv), CommandFailure> {
     let mut four = Csv::new(&[
         "network",
         "parameter",
@@ -219,10 +220,10 @@ fn figures_4_and_5(scale: &Scale, record: &mut Record) -> Result<(Csv, Csv), Fai
         "migrations_mean",
     ]);
     for (network, parameter, name, input) in programs(scale) {
-        let arena = Arena::named(name, &input)?;
+        let arena = VerifiedNetwork::named(name, &input)?;
         let of = format!("{name} {input}");
         let serial = arena.serial()?.as_secs_f64();
-        for cell in cells(record, &of, &arena, &Place::all(), scale.rounds(3))? {
+        for cell in cells(record, &of, &arena, &NamedPlacement::all(), scale.rounds(3))? {
             let mut row = vec![network.clone(), parameter.to_string()];
             row.extend(cell.heads());
             row.push(cell.series.times.len().to_string());
@@ -235,7 +236,7 @@ fn figures_4_and_5(scale: &Scale, record: &mut Record) -> Result<(Csv, Csv), Fai
                 row.extend(cell.heads());
                 row.push(figures(median));
                 row.push(figures(serial / median));
-                row.push(figures(cell.mean(Traffic::local_share)));
+                row.push(figures(cell.mean(NetworkTraffic::local_share)));
                 row.push(figures(
                     cell.mean(|traffic| traffic.messages as f64) / median,
                 ));
@@ -248,7 +249,7 @@ fn figures_4_and_5(scale: &Scale, record: &mut Record) -> Result<(Csv, Csv), Fai
 }
 
 /// Figure 6: scatter-gather under stealing, by the work of a message.
-fn figure_6(scale: &Scale, record: &mut Record) -> Result<Csv, Failure> {
+fn figure_6(scale: &Scale, record: &mut RowRecord) -> Result<Csv, CommandFailure> {
     let mut csv = Csv::new(&[
         "work_us",
         "placement",
@@ -270,10 +271,16 @@ fn figure_6(scale: &Scale, record: &mut Record) -> Result<Csv, Failure> {
             format!("{work_us}us")
         };
         let input = format!("work={work},rounds={rounds}");
-        let arena = Arena::named("scatter-gather", &input)?;
+        let arena = VerifiedNetwork::named("scatter-gather", &input)?;
         let of = format!("scatter-gather {input}");
         let serial = arena.serial()?.as_secs_f64();
-        for cell in cells(record, &of, &arena, &[Place::default()], scale.rounds(7))? {
+        for cell in cells(
+            record,
+            &of,
+            &arena,
+            &[NamedPlacement::default()],
+            scale.rounds(7),
+        )? {
             let median = cell.series.times.median();
             let mut row = vec![work_us.to_string()];
             row.extend(cell.heads());
@@ -290,11 +297,11 @@ fn figure_6(scale: &Scale, record: &mut Record) -> Result<Csv, Failure> {
 
 /// Figure 7: how long runs of network B took, and how often it was partitioned, by the idle time
 /// that asks for it; run by run. 0 stands for stealing, as in the paper.
-fn figure_7(scale: &Scale, record: &mut Record) -> Result<Csv, Failure> {
-    let arena = Arena::named("random", &input(scale, "B", 1000))?;
+fn figure_7(scale: &Scale, record: &mut RowRecord) -> Result<Csv, CommandFailure> {
+    let arena = VerifiedNetwork::named("random", &input(scale, "B", 1000))?;
     let mut csv = Csv::new(&["idle_threshold_us", "run", "seconds", "repartitions"]);
-    let mut pairs = vec![(Place::default(), 2)];
-    pairs.extend(Place::thresholds().map(|place| (place, 2)));
+    let mut pairs = vec![(NamedPlacement::default(), 2)];
+    pairs.extend(NamedPlacement::thresholds().map(|place| (place, 2)));
     for cell in watched(
         record,
         "random B, d = 1000",

@@ -2,11 +2,11 @@
 
 use super::best;
 use crate::bench::Scale;
-use crate::bench::record::{Bound::AtMost, Record};
-use crate::input::Failure;
+use crate::bench::record::{Bound::AtMost, RowRecord};
+use crate::input::CommandFailure;
 use crate::lanes::{Series, find, interleave};
-use crate::networks::placement::Place;
-use crate::networks::run::Arena;
+use crate::networks::placement::NamedPlacement;
+use crate::networks::run::VerifiedNetwork;
 
 /// The work divisions of the paper.
 pub(super) const DIVISIONS: [u64; 13] = [
@@ -36,22 +36,22 @@ pub(super) fn divisions(scale: &Scale) -> &'static [u64] {
 }
 
 /// Network B on two workers, each division under each placement, 20 runs each.
-pub(in crate::bench) fn random(scale: &Scale) -> Result<Record, Failure> {
-    let mut record = Record::default();
+pub(in crate::bench) fn random(scale: &Scale) -> Result<RowRecord, CommandFailure> {
+    let mut record = RowRecord::default();
     record.absent.push(format!(
         "above a division of {MESSAGES_MAX}, the source sends {MESSAGES_MAX} messages, not as many as the \
          division; each carries what the division says"
     ));
-    let mut worst = Place::all().map(|place| (place.name(), 0, 0.0f64));
+    let mut worst = NamedPlacement::all().map(|place| (place.name(), 0, 0.0f64));
     for &division in divisions(scale) {
-        let arena = Arena::named("random", &input(scale, "B", division))?;
+        let arena = VerifiedNetwork::named("random", &input(scale, "B", division))?;
         let serial = interleave(&mut [arena.serial_lane()], scale.rounds(3));
-        let serial = serial.map_err(Failure::Run)?;
+        let serial = serial.map_err(CommandFailure::Run)?;
         let mut lanes = Vec::new();
-        for place in Place::all() {
+        for place in NamedPlacement::all() {
             lanes.push(arena.lane(place, 2)?);
         }
-        let series = interleave(&mut lanes, scale.rounds(20)).map_err(Failure::Run)?;
+        let series = interleave(&mut lanes, scale.rounds(20)).map_err(CommandFailure::Run)?;
         let of = format!("random B, d = {division}");
         record.series(&of, &serial[0], "s", 1.0);
         series
@@ -59,7 +59,7 @@ pub(in crate::bench) fn random(scale: &Scale) -> Result<Record, Failure> {
             .for_each(|one| record.series(&of, one, "s", 1.0));
         for (name, at, most) in &mut worst {
             let one = find(&series, name, 2);
-            let one = one.ok_or_else(|| Failure::Run(format!("{name} was not measured")))?;
+            let one = one.ok_or_else(|| CommandFailure::Run(format!("{name} was not measured")))?;
             let spread = spread(one);
             record.single(
                 &format!("{of}, {name}, 2 workers: worst / best"),

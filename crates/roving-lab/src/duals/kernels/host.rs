@@ -7,7 +7,7 @@ use super::super::math::dense;
 use super::super::math::filter::{self, Filter};
 use super::super::math::plane::{self, Rectangle};
 use super::super::math::real::Real;
-use super::super::pace::Pace;
+use super::super::pace::WorkPace;
 
 fn sizes(call: &mut HostCall<'_>) -> [usize; 3] {
     let [m, n, k, _] = call.value::<[u32; 4]>().map(|size| size as usize);
@@ -51,8 +51,8 @@ pub(super) fn mandelbrot(call: &mut HostCall<'_>) {
         height: height as usize,
     };
     let pace = match nanos_of_1024 {
-        0 => Pace::default(),
-        nanos => Pace::of(1024e9 / f64::from(nanos)),
+        0 => WorkPace::default(),
+        nanos => WorkPace::of(1024e9 / f64::from(nanos)),
     };
     pace.spend_counted(|| {
         plane::escapes(rectangle, most, counts);

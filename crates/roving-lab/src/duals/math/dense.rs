@@ -1,7 +1,7 @@
 //! Tiles of dense matrices, stored by rows: products, and what a blocked Cholesky factorisation
 //! needs.
 
-use super::real::{Part, Real};
+use super::real::{MatrixView, Real};
 
 /// Below this side, a triangle is solved and factored number by number.
 const DIRECT: usize = 24;
@@ -9,8 +9,8 @@ const DIRECT: usize = 24;
 /// c += a · b; a has `rows` × `inner` numbers, b has `inner` × `columns`.
 pub(crate) fn multiply<T: Real>([rows, columns, inner]: [usize; 3], a: &[T], b: &[T], c: &mut [T]) {
     let (a, b) = (
-        Part::new(a, rows, inner, inner),
-        Part::new(b, inner, columns, columns),
+        MatrixView::new(a, rows, inner, inner),
+        MatrixView::new(b, inner, columns, columns),
     );
     T::add_product(T::ONE, a, b, c, columns);
 }
@@ -23,8 +23,8 @@ pub(crate) fn subtract_transposed<T: Real>(
     c: &mut [T],
 ) {
     let (a, b) = (
-        Part::new(a, rows, inner, inner),
-        Part::new(b, columns, inner, inner),
+        MatrixView::new(a, rows, inner, inner),
+        MatrixView::new(b, columns, inner, inner),
     );
     T::add_product(T::MINUS_ONE, a, b.transposed(), c, columns);
 }
@@ -48,8 +48,8 @@ fn solve_part<T: Real>(rows: usize, side: usize, step: usize, l: &[T], a: &mut [
     let left = side / 2;
     solve_part(rows, left, step, l, a);
     let known = columns_of(rows, left, step, a);
-    let below = Part::new(&l[left * step..], side - left, left, step).transposed();
-    let known = Part::new(&known, rows, left, left);
+    let below = MatrixView::new(&l[left * step..], side - left, left, step).transposed();
+    let known = MatrixView::new(&known, rows, left, left);
     T::add_product(T::MINUS_ONE, known, below, &mut a[left..], step);
     solve_part(
         rows,
@@ -98,7 +98,7 @@ fn factor_part<T: Real>(side: usize, step: usize, a: &mut [T]) {
     let (above, below) = a.split_at_mut(left * step);
     solve_part(right, left, step, above, below);
     let known = columns_of(right, left, step, below);
-    let known = Part::new(&known, right, left, left);
+    let known = MatrixView::new(&known, right, left, left);
     T::add_product(
         T::MINUS_ONE,
         known,
@@ -150,7 +150,7 @@ mod tests {
         for side in [1, 2, DIRECT, DIRECT + 1, 64, 100] {
             let l = triangle::<T>(side, &mut noise);
             let mut square = vec![T::default(); side * side];
-            let part = Part::new(&l, side, side, side);
+            let part = MatrixView::new(&l, side, side, side);
             T::add_product(T::ONE, part, part.transposed(), &mut square, side);
             factor(side, &mut square);
             assert_eq!(square, l, "{} of {side}", T::NAME);
@@ -158,8 +158,14 @@ mod tests {
             let rows = side / 2 + 1;
             let x: Vec<T> = (0..rows * side).map(|_| T::near(noise.whole(5))).collect();
             let mut a = vec![T::default(); rows * side];
-            let part = Part::new(&l, side, side, side).transposed();
-            T::add_product(T::ONE, Part::new(&x, rows, side, side), part, &mut a, side);
+            let part = MatrixView::new(&l, side, side, side).transposed();
+            T::add_product(
+                T::ONE,
+                MatrixView::new(&x, rows, side, side),
+                part,
+                &mut a,
+                side,
+            );
             solve_transposed(rows, side, &l, &mut a);
             assert_eq!(a, x, "{} of {rows} × {side}", T::NAME);
         }

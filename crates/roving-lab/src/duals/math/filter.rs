@@ -18,14 +18,14 @@ pub(crate) struct Filter {
 
 /// Filters `source` into `target`, pixels of red, green, blue and alpha from the lowest byte up.
 pub(crate) fn filter(what: Filter, source: &[u32], target: &mut [u32]) {
-    simd::run(Run {
+    simd::run(FilterRun {
         what,
         source,
         target,
     });
 }
 
-struct Run<'a> {
+struct FilterRun<'a> {
     what: Filter,
     source: &'a [u32],
     target: &'a mut [u32],
@@ -74,7 +74,7 @@ impl Padded {
     }
 }
 
-impl Kernel for Run<'_> {
+impl Kernel for FilterRun<'_> {
     type Output = ();
 
     #[inline(always)]

@@ -9,7 +9,7 @@ use bytemuck::Pod;
 /// A matrix to be read, or a part of one: its numbers from the first to the last of it, and how far
 /// apart neighbours in a column and in a row are.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part<'a, T> {
+pub(crate) struct MatrixView<'a, T> {
     numbers: &'a [T],
     rows: usize,
     columns: usize,
@@ -17,10 +17,10 @@ pub(crate) struct Part<'a, T> {
     column_step: usize,
 }
 
-impl<'a, T> Part<'a, T> {
+impl<'a, T> MatrixView<'a, T> {
     /// Rows and columns of a matrix that is stored by rows, each `step` after the one above.
     pub(crate) fn new(numbers: &'a [T], rows: usize, columns: usize, step: usize) -> Self {
-        let part = Part {
+        let part = MatrixView {
             numbers,
             rows,
             columns,
@@ -33,7 +33,7 @@ impl<'a, T> Part<'a, T> {
 
     /// The part with rows and columns exchanged.
     pub(crate) fn transposed(self) -> Self {
-        Part {
+        MatrixView {
             rows: self.columns,
             columns: self.rows,
             row_step: self.column_step,
@@ -82,7 +82,13 @@ pub(crate) trait Real:
     /// Its square root.
     fn root(self) -> Self;
     /// c += times · a · b, where c is stored by rows, each `step` after the one above.
-    fn add_product(times: Self, a: Part<'_, Self>, b: Part<'_, Self>, c: &mut [Self], step: usize);
+    fn add_product(
+        times: Self,
+        a: MatrixView<'_, Self>,
+        b: MatrixView<'_, Self>,
+        c: &mut [Self],
+        step: usize,
+    );
 }
 
 /// Implements [`Real`] by one of the two products of `matrixmultiply`.
@@ -108,8 +114,8 @@ macro_rules! real {
 
             fn add_product(
                 times: Self,
-                a: Part<'_, Self>,
-                b: Part<'_, Self>,
+                a: MatrixView<'_, Self>,
+                b: MatrixView<'_, Self>,
                 c: &mut [Self],
                 step: usize,
             ) {
@@ -120,8 +126,8 @@ macro_rules! real {
                 }
                 assert!(columns <= step && (rows - 1) * step + columns <= c.len());
                 // SAFETY: the product reads a at (row < rows) · row_step + (column < inner) ·
-                // column_step, all of which lie below `a.reach()`, and `Part::new` has seen that
-                // this is not beyond the slice; `transposed` exchanges both factors of both
+                // column_step, all of which lie below `a.reach()`, and `MatrixView::new` has seen
+                // that this is not beyond the slice; `transposed` exchanges both factors of both
                 // products and leaves the reach as it is. For b in the same way, with `inner` rows
                 // as asserted. It reads and writes c at (row < rows) · step + (column < columns),
                 // below its length as asserted, and no two places are the same, for columns <=
@@ -167,10 +173,10 @@ mod tests {
             let (a, b) = (whole(rows * 70), whole(columns * 80));
             let before = whole(rows * 90);
             let mut c = before.clone();
-            let b_part = Part::new(&b, columns, inner, 80).transposed();
+            let b_part = MatrixView::new(&b, columns, inner, 80).transposed();
             T::add_product(
                 T::MINUS_ONE,
-                Part::new(&a, rows, inner, 70),
+                MatrixView::new(&a, rows, inner, 70),
                 b_part,
                 &mut c,
                 90,
@@ -198,7 +204,7 @@ mod tests {
     #[should_panic(expected = "inner sides differ")]
     fn sides_that_do_not_fit_are_refused() {
         let numbers = [1.0_f32; 6];
-        let a = Part::new(&numbers, 2, 3, 3);
+        let a = MatrixView::new(&numbers, 2, 3, 3);
         f32::add_product(1.0, a, a, &mut [0.0; 9], 3);
     }
 }

@@ -19,12 +19,12 @@ use self::blocks::{Blocks, Packer};
 use self::scratch::Scratch;
 use super::builder::Builder;
 use super::params::{Param, read};
-use super::{Entry, Program};
-use crate::input::{BadInput, Failure};
-use crate::workloads::{Answer, Kind};
+use super::{NetworkEntry, NetworkProgram};
+use crate::input::{BadInput, CommandFailure};
+use crate::workloads::{RunAnswer, WorkloadKind};
 
-pub(super) const ENTRY: Entry = Entry {
-    kind: Kind {
+pub(super) const ENTRY: NetworkEntry = NetworkEntry {
+    kind: WorkloadKind {
         name: "compress",
         about: "a file is read, compressed in parallel blocks and written, byte for byte as serially",
         inputs: &[
@@ -190,13 +190,13 @@ impl Compress {
         });
     }
 
-    fn answer_of(&self, out: &Path) -> Answer {
+    fn answer_of(&self, out: &Path) -> RunAnswer {
         let written = out.metadata().map_or(0, |data| data.len());
-        Answer([self.files().plain_bytes, written, 0])
+        RunAnswer([self.files().plain_bytes, written, 0])
     }
 }
 
-impl Program for Compress {
+impl NetworkProgram for Compress {
     fn input(&self) -> String {
         let Compress {
             megabytes,
@@ -212,7 +212,7 @@ impl Program for Compress {
         format!("{source},block_kib={block_kib},lanes={lanes},capacity={capacity}")
     }
 
-    fn prepare(&mut self) -> Result<(), Failure> {
+    fn prepare(&mut self) -> Result<(), CommandFailure> {
         if self.files.is_some() {
             return Ok(());
         }
@@ -222,7 +222,7 @@ impl Program for Compress {
                 let remedy = "leave it out for text made for it";
                 BadInput::new("compress file", file.display(), allowed, remedy).into()
             }
-            None => Failure::Run(format!("no text could be made to compress: {error}")),
+            None => CommandFailure::Run(format!("no text could be made to compress: {error}")),
         })
     }
 
@@ -236,14 +236,14 @@ impl Program for Compress {
         self.weave_in(network);
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> RunAnswer {
         self.answer_of(&self.out("network"))
     }
 
-    fn serial(&self) -> Result<Answer, Failure> {
+    fn serial(&self) -> Result<RunAnswer, CommandFailure> {
         let out = self.out("serial");
         let done = blocks::serially(self.plain(), &out, self.block_bytes());
-        done.map_err(|error| Failure::Run(format!("the serial run broke off: {error}")))?;
+        done.map_err(|error| CommandFailure::Run(format!("the serial run broke off: {error}")))?;
         Ok(self.answer_of(&out))
     }
 
@@ -255,7 +255,7 @@ impl Program for Compress {
         }
     }
 
-    fn items(&self, answer: &Answer) -> u64 {
+    fn items(&self, answer: &RunAnswer) -> u64 {
         answer.0[0]
     }
 }

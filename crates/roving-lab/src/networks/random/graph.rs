@@ -14,7 +14,7 @@ const SPAN: usize = 4;
 
 /// A directed graph with one source and one sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Graph {
+pub(crate) struct RandomGraph {
     /// How many nodes.
     pub(crate) nodes: usize,
     /// From, to; from the smaller to the greater.
@@ -23,9 +23,9 @@ pub(crate) struct Graph {
     pub(crate) back: Vec<(usize, usize)>,
 }
 
-impl Graph {
+impl RandomGraph {
     /// The first graph of that shape that comes from `seed` or from a number after it.
-    pub(crate) fn random(nodes: usize, edges: usize, cycles: usize, seed: u64) -> Graph {
+    pub(crate) fn random(nodes: usize, edges: usize, cycles: usize, seed: u64) -> RandomGraph {
         let mut attempts = (seed..).map(|seed| attempt(nodes, edges, cycles, Noise::new(seed)));
         attempts
             .find_map(|graph| graph)
@@ -55,9 +55,9 @@ impl Graph {
 }
 
 /// One try: none when the numbers do not come out.
-fn attempt(nodes: usize, edges: usize, cycles: usize, mut noise: Noise) -> Option<Graph> {
+fn attempt(nodes: usize, edges: usize, cycles: usize, mut noise: Noise) -> Option<RandomGraph> {
     let forward = forward_edges(nodes, edges.checked_sub(cycles)?, &mut noise)?;
-    let mut graph = Graph {
+    let mut graph = RandomGraph {
         nodes,
         forward,
         back: Vec::new(),
@@ -99,7 +99,7 @@ fn forward_edges(nodes: usize, edges: usize, noise: &mut Noise) -> Option<Vec<(u
 }
 
 /// An edge from a node to one a few edges before it that closes one cycle, if chance finds one.
-fn back_edge(graph: &Graph, noise: &mut Noise) -> Option<(usize, usize)> {
+fn back_edge(graph: &RandomGraph, noise: &mut Noise) -> Option<(usize, usize)> {
     let from = 1 + noise.below(graph.nodes - 2);
     let mut to = from;
     for _ in 0..2 + noise.below(SPAN - 1) {
@@ -119,7 +119,7 @@ fn back_edge(graph: &Graph, noise: &mut Noise) -> Option<(usize, usize)> {
 }
 
 /// How many simple ways lead from `from` to `to`, counted up to `most`.
-fn ways(graph: &Graph, from: usize, to: usize, seen: &mut [bool], most: usize) -> usize {
+fn ways(graph: &RandomGraph, from: usize, to: usize, seen: &mut [bool], most: usize) -> usize {
     if from == to {
         return 1;
     }
@@ -134,13 +134,13 @@ fn ways(graph: &Graph, from: usize, to: usize, seen: &mut [bool], most: usize) -
     found
 }
 
-fn successors(graph: &Graph, node: usize) -> impl Iterator<Item = usize> {
+fn successors(graph: &RandomGraph, node: usize) -> impl Iterator<Item = usize> {
     let edges = graph.forward.iter().chain(&graph.back);
     edges.filter(move |edge| edge.0 == node).map(|edge| edge.1)
 }
 
 /// Whether there is a way from `from` to `to` that meets nothing seen.
-fn reaches(graph: &Graph, from: usize, to: usize, seen: &[bool]) -> bool {
+fn reaches(graph: &RandomGraph, from: usize, to: usize, seen: &[bool]) -> bool {
     let mut met = seen.to_vec();
     let mut open = vec![from];
     while let Some(node) = open.pop() {
@@ -160,8 +160,8 @@ mod tests {
 
     /// All elementary cycles, each counted at its smallest node: by definition, not by how it was
     /// made.
-    fn cycles(graph: &Graph) -> usize {
-        fn from(graph: &Graph, start: usize, node: usize, seen: &mut [bool]) -> usize {
+    fn cycles(graph: &RandomGraph) -> usize {
+        fn from(graph: &RandomGraph, start: usize, node: usize, seen: &mut [bool]) -> usize {
             seen[node] = true;
             let mut found = 0;
             for next in successors(graph, node) {
@@ -199,7 +199,7 @@ mod tests {
             (20, 30, 3, 5),
             (12, 15, 1, 9),
         ] {
-            let graph = Graph::random(nodes, edges, wanted, seed);
+            let graph = RandomGraph::random(nodes, edges, wanted, seed);
             assert_eq!((graph.nodes, graph.edges()), (nodes, edges));
             assert_eq!(graph.back.len(), wanted);
             assert_eq!(cycles(&graph), wanted);
@@ -207,15 +207,15 @@ mod tests {
             all.sort_unstable();
             all.dedup();
             assert_eq!(all.len(), edges, "no edge is there twice");
-            assert_eq!(graph, Graph::random(nodes, edges, wanted, seed));
+            assert_eq!(graph, RandomGraph::random(nodes, edges, wanted, seed));
         }
-        let other = Graph::random(213, 333, 13, 2);
-        assert_ne!(other, Graph::random(213, 333, 13, 1));
+        let other = RandomGraph::random(213, 333, 13, 2);
+        assert_ne!(other, RandomGraph::random(213, 333, 13, 1));
     }
 
     #[test]
     fn every_node_lies_between_source_and_sink() {
-        let graph = Graph::random(213, 333, 13, 1);
+        let graph = RandomGraph::random(213, 333, 13, 1);
         let sink = graph.nodes - 1;
         for node in 1..sink {
             assert!(graph.forward.iter().any(|edge| edge.1 == node));
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn cycles_are_counted_by_their_definition() {
         // 0 → 1 → 2 → 3 with 1 → 3: closing 3 → 1 makes two cycles; 2 → 1 one more.
-        let graph = Graph {
+        let graph = RandomGraph {
             nodes: 4,
             forward: vec![(0, 1), (1, 2), (2, 3), (1, 3)],
             back: vec![(3, 1), (2, 1)],

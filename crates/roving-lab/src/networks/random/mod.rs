@@ -12,17 +12,17 @@ use std::sync::OnceLock;
 
 use roving_flow::{In, Network, Out};
 
-use self::graph::Graph;
+use self::graph::RandomGraph;
 use super::builder::Builder;
-use super::found::Found;
+use super::found::FoundAnswer;
 use super::params::{Param, read};
 use super::work::{mixed, share, turns_in, work};
-use super::{Entry, Program};
-use crate::input::{BadInput, Failure};
-use crate::workloads::{Answer, Kind};
+use super::{NetworkEntry, NetworkProgram};
+use crate::input::{BadInput, CommandFailure};
+use crate::workloads::{RunAnswer, WorkloadKind};
 
-pub(super) const ENTRY: Entry = Entry {
-    kind: Kind {
+pub(super) const ENTRY: NetworkEntry = NetworkEntry {
+    kind: WorkloadKind {
         name: "random",
         about: "a random network that divides the work of each message among its ways",
         inputs: &[
@@ -41,41 +41,41 @@ pub(super) const ENTRY: Entry = Entry {
         figures: &["collected", "turns", "checksum"],
         serial: "node after node, message after message",
     },
-    parse: |input| Ok(Box::new(Random::parse(input)?)),
+    parse: |input| Ok(Box::new(RandomNetwork::parse(input)?)),
 };
 
 /// One of the two networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum PaperNetwork {
     /// 239 nodes, 364 edges, no cycle.
     A,
     /// 213 nodes, 333 edges, 13 cycles.
     B,
 }
 
-impl Shape {
+impl PaperNetwork {
     /// The word on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Shape::A => "A",
-            Shape::B => "B",
+            PaperNetwork::A => "A",
+            PaperNetwork::B => "B",
         }
     }
 
     /// The network; always the same one.
-    pub(crate) fn graph(self) -> &'static Graph {
-        static GRAPHS: [OnceLock<Graph>; 2] = [OnceLock::new(), OnceLock::new()];
+    pub(crate) fn graph(self) -> &'static RandomGraph {
+        static GRAPHS: [OnceLock<RandomGraph>; 2] = [OnceLock::new(), OnceLock::new()];
         match self {
-            Shape::A => GRAPHS[0].get_or_init(|| Graph::random(239, 364, 0, 2009)),
-            Shape::B => GRAPHS[1].get_or_init(|| Graph::random(213, 333, 13, 2009)),
+            PaperNetwork::A => GRAPHS[0].get_or_init(|| RandomGraph::random(239, 364, 0, 2009)),
+            PaperNetwork::B => GRAPHS[1].get_or_init(|| RandomGraph::random(213, 333, 13, 2009)),
         }
     }
 }
 
 /// A network, and the messages through it.
 #[derive(Debug)]
-pub(crate) struct Random {
-    shape: Shape,
+pub(crate) struct RandomNetwork {
+    shape: PaperNetwork,
     division: u64,
     work_ms: u64,
     /// 0: as many as the division.
@@ -83,17 +83,17 @@ pub(crate) struct Random {
     capacity: u64,
     /// Of one message.
     pub(crate) turns: u64,
-    found: Found,
+    found: FoundAnswer,
 }
 
-impl Random {
+impl RandomNetwork {
     /// Reads a network's name and parameters.
-    pub(crate) fn parse(input: &str) -> Result<Random, BadInput> {
+    pub(crate) fn parse(input: &str) -> Result<RandomNetwork, BadInput> {
         let (first, rest) = input.split_once(',').unwrap_or((input, ""));
         let (shape, rest) = match first.trim() {
-            "A" => (Shape::A, rest),
-            "B" => (Shape::B, rest),
-            other if other.contains('=') => (Shape::B, input),
+            "A" => (PaperNetwork::A, rest),
+            "B" => (PaperNetwork::B, rest),
+            other if other.contains('=') => (PaperNetwork::B, input),
             _ => {
                 let remedy = "write B,division=1000";
                 return Err(BadInput::new(
@@ -104,14 +104,14 @@ impl Random {
                 ));
             }
         };
-        let mut random = Random {
+        let mut random = RandomNetwork {
             shape,
             division: 1000,
             work_ms: 50,
             messages: 0,
             capacity: 16,
             turns: 0,
-            found: Found::default(),
+            found: FoundAnswer::default(),
         };
         let params = &mut [
             Param::new("division", 1..=1_000_000, &mut random.division),
@@ -135,7 +135,7 @@ impl Random {
     }
 
     /// Makes the processes and channels of one run. Each process adds its part to what is found on
-    /// its rank; [`Program::check`] reads what the sink found.
+    /// its rank; [`NetworkProgram::check`] reads what the sink found.
     pub(crate) fn weave_in<'env>(&'env self, network: &mut impl Builder<'env>) {
         self.found.clear();
         let graph = self.shape.graph();
@@ -227,7 +227,7 @@ async fn round(digest: u64, ports: &mut Ports) -> Option<(u64, u64)> {
 }
 
 /// A process between source and sink.
-async fn between(node: usize, found: &Found, mut ports: Ports) {
+async fn between(node: usize, found: &FoundAnswer, mut ports: Ports) {
     let (mut turns, mut digest) = (0, node as u64);
     while let Some((more, worked)) = round(digest, &mut ports).await {
         turns += more;
@@ -236,9 +236,9 @@ async fn between(node: usize, found: &Found, mut ports: Ports) {
     found.add([0, turns, digest]);
 }
 
-impl Program for Random {
+impl NetworkProgram for RandomNetwork {
     fn input(&self) -> String {
-        let Random {
+        let RandomNetwork {
             division,
             work_ms,
             messages,
@@ -255,11 +255,11 @@ impl Program for Random {
         self.weave_in(network);
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> RunAnswer {
         self.found.answer()
     }
 
-    fn serial(&self) -> Result<Answer, Failure> {
+    fn serial(&self) -> Result<RunAnswer, CommandFailure> {
         let graph = self.shape.graph();
         let sink = graph.nodes - 1;
         let mut outs = vec![Vec::new(); graph.nodes];
@@ -288,7 +288,7 @@ impl Program for Random {
             }
         }
         let sum = digests[1..sink].iter().copied().fold(0, u64::wrapping_add);
-        Ok(Answer([collected, total, sum]))
+        Ok(RunAnswer([collected, total, sum]))
     }
 
     fn check(&self) -> Result<(), String> {
@@ -301,7 +301,7 @@ impl Program for Random {
         ))
     }
 
-    fn items(&self, _: &Answer) -> u64 {
+    fn items(&self, _: &RunAnswer) -> u64 {
         self.traffic()
     }
 }
@@ -312,7 +312,10 @@ mod tests {
 
     #[test]
     fn the_networks_have_the_counts_of_the_paper() {
-        for (shape, nodes, edges, cycles) in [(Shape::A, 239, 364, 0), (Shape::B, 213, 333, 13)] {
+        for (shape, nodes, edges, cycles) in [
+            (PaperNetwork::A, 239, 364, 0),
+            (PaperNetwork::B, 213, 333, 13),
+        ] {
             let graph = shape.graph();
             assert_eq!(
                 (graph.nodes, graph.edges(), graph.back.len()),
@@ -330,24 +333,27 @@ mod tests {
             "B,messages=7,capacity=1",
             "division=9",
         ] {
-            let random = Random::parse(input).unwrap();
+            let random = RandomNetwork::parse(input).unwrap();
             assert_eq!(
                 random.input(),
-                Random::parse(&random.input()).unwrap().input()
+                RandomNetwork::parse(&random.input()).unwrap().input()
             );
         }
-        assert_eq!(Random::parse("B,division=90000").unwrap().rounds(), 90_000);
-        assert_eq!(Random::parse("B,messages=2").unwrap().traffic(), 666);
+        assert_eq!(
+            RandomNetwork::parse("B,division=90000").unwrap().rounds(),
+            90_000
+        );
+        assert_eq!(RandomNetwork::parse("B,messages=2").unwrap().traffic(), 666);
         for bad in ["C", "", "A,B", "A,division=0"] {
-            assert!(Random::parse(bad).is_err(), "{bad}");
+            assert!(RandomNetwork::parse(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn all_work_is_collected() {
         for input in ["A,division=20,work_ms=1", "B,division=20,work_ms=1"] {
-            let random = Random::parse(input).unwrap();
-            let Answer([collected, turns, _]) = random.serial().unwrap();
+            let random = RandomNetwork::parse(input).unwrap();
+            let RunAnswer([collected, turns, _]) = random.serial().unwrap();
             assert_eq!(collected, 20 * random.turns);
             assert!(turns > collected, "each unit meets more than one node");
         }

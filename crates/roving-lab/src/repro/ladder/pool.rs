@@ -7,16 +7,16 @@ use std::thread::{self, JoinHandle};
 use super::stack::Worker;
 use super::*;
 use crate::fork_join::ForkJoin;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::measure;
-use crate::rivals::{Contender, Run, timed};
-use crate::workloads::Job;
+use crate::rivals::{Contender, timed};
+use crate::workloads::{TimedAnswer, WorkloadJob};
 
 /// Failed looks after which a thief offers its core to others.
 const PATIENCE: u32 = 500;
 
 /// The state that workers share.
-struct Shared {
+struct LadderShared {
     workers: Vec<Worker>,
     /// A job runs, so thieves look for work; else they are parked.
     active: AtomicBool,
@@ -27,15 +27,15 @@ struct Shared {
 
 /// A pool on one step of the ladder.
 pub(in crate::repro) struct Pool {
-    shared: Arc<Shared>,
+    shared: Arc<LadderShared>,
     thieves: Vec<JoinHandle<()>>,
     step: Step,
 }
 
 impl Pool {
     /// Starts the thieves, asleep.
-    pub(in crate::repro) fn start(step: Step, workers: usize) -> Result<Pool, Failure> {
-        let shared = Arc::new(Shared {
+    pub(in crate::repro) fn start(step: Step, workers: usize) -> Result<Pool, CommandFailure> {
+        let shared = Arc::new(LadderShared {
             workers: (0..workers).map(|_| Worker::new()).collect(),
             active: AtomicBool::new(false),
             looking: AtomicU64::new(0),
@@ -47,8 +47,8 @@ impl Pool {
             thread.spawn(move || at_step!(step, thieve(&shared, index)))
         };
         let thieves: Result<Vec<_>, _> = (1..workers).map(thief).collect();
-        let thieves =
-            thieves.map_err(|error| Failure::Run(format!("no thread for the ladder: {error}")))?;
+        let thieves = thieves
+            .map_err(|error| CommandFailure::Run(format!("no thread for the ladder: {error}")))?;
         Ok(Pool {
             shared,
             thieves,
@@ -66,7 +66,7 @@ impl Pool {
 }
 
 /// The loop of a thief.
-fn thieve<const JOIN: u8, const STEAL: u8>(shared: &Shared, index: usize) {
+fn thieve<const JOIN: u8, const STEAL: u8>(shared: &LadderShared, index: usize) {
     let mut cx = Cx::<JOIN, STEAL>::new(&shared.workers[index]);
     let victims = shared.workers.len();
     let mut victim = index;
@@ -97,17 +97,20 @@ fn thieve<const JOIN: u8, const STEAL: u8>(shared: &Shared, index: usize) {
 }
 
 /// One run of a job by the first worker.
-fn drive<const JOIN: u8, const STEAL: u8>(shared: &Shared, job: &mut Job) -> std::time::Duration {
+fn drive<const JOIN: u8, const STEAL: u8>(
+    shared: &LadderShared,
+    job: &mut WorkloadJob,
+) -> std::time::Duration {
     let mut cx = Cx::<JOIN, STEAL>::new(&shared.workers[0]);
     fork_joined(job, &mut cx)
 }
 
-fn fork_joined<C: ForkJoin>(job: &mut Job, cx: &mut C) -> std::time::Duration {
+fn fork_joined<C: ForkJoin>(job: &mut WorkloadJob, cx: &mut C) -> std::time::Duration {
     timed(job, cx)
 }
 
 impl Contender for Pool {
-    fn run(&mut self, job: &mut Job) -> Result<Run, String> {
+    fn run(&mut self, job: &mut WorkloadJob) -> Result<TimedAnswer, String> {
         self.wake(true);
         let (shared, step) = (&self.shared, self.step);
         let stack_bytes = job.stack_bytes();
@@ -118,7 +121,7 @@ impl Contender for Pool {
             thread::yield_now();
         }
         let time = time.map_err(|failure| failure.to_string())?;
-        Ok(Run {
+        Ok(TimedAnswer {
             time,
             answer: job.answer(),
         })
@@ -140,7 +143,7 @@ impl Drop for Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workloads::Job;
+    use crate::workloads::WorkloadJob;
 
     #[test]
     fn every_step_finds_the_right_answer_alone_and_with_thieves() {
@@ -151,7 +154,7 @@ mod tests {
             for workers in [1, 2, 3] {
                 for (workload, input) in [("fib", "18"), ("stress", "leaf=300,depth=3,repeats=200")]
                 {
-                    let mut job = Job::parse(workload, Some(input)).unwrap();
+                    let mut job = WorkloadJob::parse(workload, Some(input)).unwrap();
                     let (_, reference) = measure::rehearse(&mut job).unwrap();
                     let mut pool = Pool::start(step, workers).unwrap();
                     for _ in 0..3 {
@@ -199,7 +202,7 @@ mod tests {
         }
     }
 
-    fn meet<const JOIN: u8, const STEAL: u8>(shared: &Shared, begun: &AtomicU64) {
+    fn meet<const JOIN: u8, const STEAL: u8>(shared: &LadderShared, begun: &AtomicU64) {
         let mut cx = Cx::<JOIN, STEAL>::new(&shared.workers[0]);
         let wait = || {
             begun.fetch_add(1, Ordering::AcqRel);

@@ -35,7 +35,7 @@ struct Erased {
 
 /// Who wins `state` from [`READY`] may read `task`, and nobody writes it until the join is over.
 #[derive(Default)]
-struct Slot {
+struct JoinSlot {
     state: AtomicU8,
     task: UnsafeCell<Option<Erased>>,
 }
@@ -48,14 +48,14 @@ pub(super) struct Worker {
     oldest: AtomicUsize,
     /// A thief wants private tasks to be made public.
     want: AtomicBool,
-    slots: Box<[Slot]>,
+    slots: Box<[JoinSlot]>,
 }
 
-// SAFETY: what is not `Sync` in a worker is `Slot::task`. It is written by the owner while `state`
-// is not READY, and read by the one that won `state` from READY: by a compare-and-swap, by the
-// owner's swap, or under the lock (`Cx::sync`, `Worker::claim`). The pointer in it names a `Frame`,
-// whose closure and result are `Send` by the bounds of `join`, and which outlives the task because
-// `join` waits for it.
+// SAFETY: what is not `Sync` in a worker is `JoinSlot::task`. It is written by the owner while
+// `state` is not READY, and read by the one that won `state` from READY: by a compare-and-swap, by
+// the owner's swap, or under the lock (`Cx::sync`, `Worker::claim`). The pointer in it names a
+// `JoinFrame`, whose closure and result are `Send` by the bounds of `join`, and which outlives the
+// task because `join` waits for it.
 unsafe impl Sync for Worker {}
 // SAFETY: a worker owns nothing that belongs to a thread; the pointers in its slots are covered
 // above.
@@ -70,7 +70,7 @@ pub(super) struct Cx<'pool, const JOIN: u8, const STEAL: u8> {
 }
 
 /// The pending half of a join, in the frame of the join.
-struct Frame<B, RB> {
+struct JoinFrame<B, RB> {
     task: UnsafeCell<ManuallyDrop<B>>,
     result: UnsafeCell<MaybeUninit<RB>>,
 }
@@ -91,7 +91,7 @@ impl Worker {
             lock: Mutex::new(()),
             oldest: AtomicUsize::new(0),
             want: AtomicBool::new(false),
-            slots: (0..SLOTS).map(|_| Slot::default()).collect(),
+            slots: (0..SLOTS).map(|_| JoinSlot::default()).collect(),
         }
     }
 
@@ -130,7 +130,7 @@ impl Worker {
     }
 
     /// Wins the task of the slot that `oldest` names.
-    fn claim<const STEAL: u8>(&self, index: usize) -> Option<(&Slot, Erased)> {
+    fn claim<const STEAL: u8>(&self, index: usize) -> Option<(&JoinSlot, Erased)> {
         if STEAL == NO_LOCK || STEAL == NO_PEEK {
             return self.win(index);
         }
@@ -143,7 +143,7 @@ impl Worker {
         self.win(self.oldest.load(Ordering::Relaxed).min(SLOTS - 1))
     }
 
-    fn win(&self, index: usize) -> Option<(&Slot, Erased)> {
+    fn win(&self, index: usize) -> Option<(&JoinSlot, Erased)> {
         let slot = &self.slots[index];
         // Ordering: Acquire, to see the task that was written before READY.
         let won = slot
@@ -241,7 +241,7 @@ impl<'pool, const JOIN: u8, const STEAL: u8> Cx<'pool, JOIN, STEAL> {
     /// Waits until the thief of a task is done.
     #[cold]
     #[inline(never)]
-    fn await_thief(&self, slot: &Slot, index: usize, found: u8) -> bool {
+    fn await_thief(&self, slot: &JoinSlot, index: usize, found: u8) -> bool {
         let mut turns = 0u32;
         // Ordering: Acquire, to see the result.
         while found != DONE && slot.state.load(Ordering::Acquire) != DONE {
@@ -272,7 +272,7 @@ impl<'pool, const JOIN: u8, const STEAL: u8> Cx<'pool, JOIN, STEAL> {
     }
 }
 
-/// Runs the task of a [`Frame`].
+/// Runs the task of a [`JoinFrame`].
 ///
 /// # Safety
 /// `data` names a frame whose task has not run and that outlives the call; `cx` is a `Cx` with
@@ -282,7 +282,7 @@ where
     B: FnOnce(&mut Cx<'_, JOIN, STEAL>) -> RB,
 {
     // SAFETY: by the caller's promise: the frame is alive, and nobody else runs its task.
-    let frame = unsafe { &*data.cast::<Frame<B, RB>>() };
+    let frame = unsafe { &*data.cast::<JoinFrame<B, RB>>() };
     // SAFETY: the task is taken once, here; the context is the running worker's own.
     let result = unsafe {
         let task = ManuallyDrop::take(&mut *frame.task.get());
@@ -324,7 +324,7 @@ where
     A: FnOnce(&mut Cx<'pool, JOIN, STEAL>) -> RA,
     B: FnOnce(&mut Cx<'_, JOIN, STEAL>) -> RB,
 {
-    let frame = Frame {
+    let frame = JoinFrame {
         task: UnsafeCell::new(ManuallyDrop::new(task)),
         result: UnsafeCell::new(MaybeUninit::<RB>::uninit()),
     };

@@ -1,10 +1,10 @@
 //! The table and the figures of Nornir's paper.
 
 use super::super::figure::{Asker, Figure, Form, Paper, Reading, Sheet, X};
-use super::super::seen::{Seen, TIME};
+use super::super::seen::{SeenPoints, TIME};
 use super::rules;
 use super::{curves, divisions, kinds, label, speedups, stages, works};
-use crate::networks::placement::Place;
+use crate::networks::placement::NamedPlacement;
 
 fn table_1() -> Vec<Sheet> {
     let sheet = Sheet::new(
@@ -27,7 +27,7 @@ fn table_1() -> Vec<Sheet> {
     ])]
 }
 
-fn table_1_here(seen: &Seen<'_>) -> Vec<Sheet> {
+fn table_1_here(seen: &SeenPoints<'_>) -> Vec<Sheet> {
     let (ws, gp, adaptive) = kinds();
     let mut sheet = Sheet::new(
         "Ring: 1000 processes, 1000 round-trips",
@@ -60,7 +60,7 @@ fn figure_4() -> Vec<Sheet> {
     ]
 }
 
-fn figure_4_here(seen: &Seen<'_>) -> Vec<Sheet> {
+fn figure_4_here(seen: &SeenPoints<'_>) -> Vec<Sheet> {
     // One size makes no curve.
     let one = stages(seen.plan).len() == 1;
     let form = if one { Form::Bars } else { Form::LogLog };
@@ -129,7 +129,7 @@ fn figure_5() -> Vec<Sheet> {
     vec![peaks, local]
 }
 
-fn figure_5_here(seen: &Seen<'_>) -> Vec<Sheet> {
+fn figure_5_here(seen: &SeenPoints<'_>) -> Vec<Sheet> {
     let mut speed = Sheet::new(
         "RND-B: speed-up",
         DIVISION,
@@ -173,7 +173,7 @@ fn figure_6() -> Vec<Sheet> {
     vec![sheet.printed(&[("paper", "greatest, at d = 100", 7.1)])]
 }
 
-fn figure_6_here(seen: &Seen<'_>) -> Vec<Sheet> {
+fn figure_6_here(seen: &SeenPoints<'_>) -> Vec<Sheet> {
     let mut sheet = Sheet::new(
         "Scatter/gather under WS",
         "work division d of 1 s",
@@ -190,14 +190,14 @@ fn figure_6_here(seen: &Seen<'_>) -> Vec<Sheet> {
 
 /// The places of figure 7: 0 for stealing, then the idle times in µs.
 pub(super) fn taus() -> Vec<(String, String)> {
-    let thresholds = Place::thresholds()
+    let thresholds = NamedPlacement::thresholds()
         .filter_map(|place| Some((place.threshold_us()?.to_string(), place.text())));
     std::iter::once(("0".to_owned(), kinds().0.text()))
         .chain(thresholds)
         .collect()
 }
 
-fn figure_7_here(seen: &Seen<'_>) -> Vec<Sheet> {
+fn figure_7_here(seen: &SeenPoints<'_>) -> Vec<Sheet> {
     let x = "idle threshold τ, µs; 0 is WS";
     let mut times = Sheet::new("RND-B, d = 1000: running time", x, "ms", Form::Boxes);
     let mut parts = Sheet::new(
@@ -237,7 +237,7 @@ fn kmeans() -> Vec<Sheet> {
     vec![sheet.printed(&[("paper", "WS", 9.4), ("paper", "GP, τ high enough", 10.2)])]
 }
 
-fn kmeans_here(seen: &Seen<'_>) -> Vec<Sheet> {
+fn kmeans_here(seen: &SeenPoints<'_>) -> Vec<Sheet> {
     let mut times = Sheet::new("k-means", "idle threshold τ, µs; 0 is WS", "s", Form::Boxes);
     let title = "k-means: repartitionings";
     let mut parts = Sheet::new(

@@ -8,30 +8,30 @@ use std::cell::RefCell;
 pub(super) use self::figures::FIGURES;
 use super::contest::{fact, timed};
 use super::mann_whitney;
-use super::plan::{Group, Plan};
-use super::seen::{SERIAL, Seen, TIME};
+use super::plan::{MeasureGroup, SizeAndMachine};
+use super::seen::{SERIAL, SeenPoints, TIME};
 use super::sizes;
-use super::store::Point;
+use super::store::MeasuredPoint;
 use crate::figures::counted;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::lanes::{Rounds, interleave_within};
-use crate::networks::placement::Place;
-use crate::networks::report::Traffic;
-use crate::networks::run::Arena;
+use crate::networks::placement::NamedPlacement;
+use crate::networks::report::NetworkTraffic;
+use crate::networks::run::VerifiedNetwork;
 
 /// Divisions of the work of the random networks, each with how many messages the source sends.
-fn divisions(plan: &Plan) -> Vec<u64> {
+fn divisions(plan: &SizeAndMachine) -> Vec<u64> {
     sizes::numbers(plan, "nn-rnd")
 }
 
 /// Processes in a stage of the encoder.
-fn stages(plan: &Plan) -> Vec<u64> {
+fn stages(plan: &SizeAndMachine) -> Vec<u64> {
     sizes::numbers(plan, "nn-h264")
 }
 
 /// Divisions of scatter-gather: the work of a message in ns, and the rounds that make about the
 /// time of all.
-fn works(plan: &Plan) -> Vec<(u64, u64, u64)> {
+fn works(plan: &SizeAndMachine) -> Vec<(u64, u64, u64)> {
     let all_ns = plan.pick(25_000_000, SCATTER_NS);
     let work = |division: u64| {
         let work_ns = SCATTER_NS / division;
@@ -46,8 +46,8 @@ fn works(plan: &Plan) -> Vec<(u64, u64, u64)> {
 const SCATTER_NS: u64 = 1_000_000_000;
 
 /// The idle times that are compared: all of the lab's, or three of them.
-fn thresholds(plan: &Plan) -> Vec<Place> {
-    let all: Vec<Place> = Place::thresholds().collect();
+fn thresholds(plan: &SizeAndMachine) -> Vec<NamedPlacement> {
+    let all: Vec<NamedPlacement> = NamedPlacement::thresholds().collect();
     if plan.quick {
         return all.into_iter().skip(1).step_by(3).collect();
     }
@@ -55,7 +55,7 @@ fn thresholds(plan: &Plan) -> Vec<Place> {
 }
 
 /// The input of a random network: each message carries as much work as in the paper.
-fn random(plan: &Plan, network: &str, division: u64) -> String {
+fn random(plan: &SizeAndMachine, network: &str, division: u64) -> String {
     let work_ms = sizes::input(plan, "nn-rnd-work");
     let messages = sizes::messages(plan, division);
     format!("{network},division={division},work_ms={work_ms},messages={messages}")
@@ -63,13 +63,13 @@ fn random(plan: &Plan, network: &str, division: u64) -> String {
 
 /// The input of k-means. The paper does not say after how many rounds it ends: with --full when no
 /// centre moves.
-fn kmeans(plan: &Plan) -> String {
+fn kmeans(plan: &SizeAndMachine) -> String {
     let rounds = plan.pick("10", "1000000");
     format!("{},rounds={rounds}", sizes::input(plan, "nn-kmeans"))
 }
 
 /// Each placement on each number of workers.
-fn everywhere(plan: &Plan, places: &[Place]) -> Vec<(Place, usize)> {
+fn everywhere(plan: &SizeAndMachine, places: &[NamedPlacement]) -> Vec<(NamedPlacement, usize)> {
     let pairs = places.iter().flat_map(|place| {
         let workers = plan.workers.iter();
         workers.map(|workers| (*place, *workers))
@@ -78,13 +78,13 @@ fn everywhere(plan: &Plan, places: &[Place]) -> Vec<(Place, usize)> {
 }
 
 /// On all cores: stealing, and partitioned with each idle time that is compared.
-fn compared(plan: &Plan) -> Vec<(Place, usize)> {
+fn compared(plan: &SizeAndMachine) -> Vec<(NamedPlacement, usize)> {
     let places = std::iter::once(kinds().0).chain(thresholds(plan));
     places.map(|place| (place, plan.cores)).collect()
 }
 
 /// The measurements.
-pub(super) fn groups(plan: &Plan) -> Vec<Group> {
+pub(super) fn groups(plan: &SizeAndMachine) -> Vec<MeasureGroup> {
     let (ws, gp, adaptive) = kinds();
     let all = || everywhere(plan, &[ws, gp, adaptive]);
     let ring = ("ring", sizes::input(plan, "nn-ring").to_owned());
@@ -114,7 +114,7 @@ pub(super) fn groups(plan: &Plan) -> Vec<Group> {
         groups.push(network(plan, name, (1.2, 20.0), job, places, true));
     }
     let mut places = vec![(ws, plan.cores)];
-    places.extend(Place::thresholds().map(|place| (place, plan.cores)));
+    places.extend(NamedPlacement::thresholds().map(|place| (place, plan.cores)));
     let job = ("random", random(plan, "B", 1_000));
     let group = network(plan, "nn-variance".into(), (9.0, 90.0), job, places, false);
     groups.push(group.rounds(plan, (5, 10), (10, 10)));
@@ -122,7 +122,7 @@ pub(super) fn groups(plan: &Plan) -> Vec<Group> {
 }
 
 /// A random network at each work division.
-fn random_groups(plan: &Plan, letter: &str) -> Vec<Group> {
+fn random_groups(plan: &SizeAndMachine, letter: &str) -> Vec<MeasureGroup> {
     let (ws, _, adaptive) = kinds();
     let group = |division| {
         let name = format!("nn-rnd-{}/{division}", letter.to_lowercase());
@@ -138,23 +138,23 @@ fn random_groups(plan: &Plan, letter: &str) -> Vec<Group> {
 }
 
 /// Stealing, partitioned, adaptive, each with its usual figures.
-fn kinds() -> (Place, Place, Place) {
-    let [ws, gp, adaptive] = Place::all();
+fn kinds() -> (NamedPlacement, NamedPlacement, NamedPlacement) {
+    let [ws, gp, adaptive] = NamedPlacement::all();
     (ws, gp, adaptive)
 }
 
 /// A network under each pair of placement and number of workers in turn, with accounting on, as in
 /// the paper.
 fn network(
-    plan: &Plan,
+    plan: &SizeAndMachine,
     name: String,
     seconds: (f64, f64),
     job: (&'static str, String),
-    pairs: Vec<(Place, usize)>,
+    pairs: Vec<(NamedPlacement, usize)>,
     serial: bool,
-) -> Group {
+) -> MeasureGroup {
     let group = name.clone();
-    Group::new(plan, name, seconds, move |_, rounds| {
+    MeasureGroup::new(plan, name, seconds, move |_, rounds| {
         measured(&group, &job, &pairs, serial, rounds)
     })
 }
@@ -162,16 +162,17 @@ fn network(
 fn measured(
     group: &str,
     job: &(&'static str, String),
-    pairs: &[(Place, usize)],
+    pairs: &[(NamedPlacement, usize)],
     serial: bool,
     rounds: &Rounds,
-) -> Result<Vec<Point>, Failure> {
-    let arena = Arena::named(job.0, &job.1)?;
-    let seen: Vec<RefCell<Vec<Traffic>>> = pairs.iter().map(|_| RefCell::default()).collect();
+) -> Result<Vec<MeasuredPoint>, CommandFailure> {
+    let arena = VerifiedNetwork::named(job.0, &job.1)?;
+    let seen: Vec<RefCell<Vec<NetworkTraffic>>> =
+        pairs.iter().map(|_| RefCell::default()).collect();
     let mut lanes = Vec::new();
     for ((place, workers), seen) in pairs.iter().zip(&seen) {
         let mut lane = arena.watched(*place, *workers, true, |ran| {
-            seen.borrow_mut().push(Traffic::from(&ran.report));
+            seen.borrow_mut().push(NetworkTraffic::from(&ran.report));
         })?;
         lane.name = place.text();
         lanes.push(lane);
@@ -179,14 +180,14 @@ fn measured(
     if serial {
         lanes.push(arena.serial_lane());
     }
-    let series = interleave_within(&mut lanes, *rounds).map_err(Failure::Run)?;
+    let series = interleave_within(&mut lanes, *rounds).map_err(CommandFailure::Run)?;
     drop(lanes);
-    let mut points: Vec<Point> = series.iter().map(|one| timed(group, one)).collect();
+    let mut points: Vec<MeasuredPoint> = series.iter().map(|one| timed(group, one)).collect();
     for (one, seen) in series.iter().zip(seen) {
         // The first run warmed up; a lane that is slow has none but that.
         let mut traffic = seen.into_inner();
         traffic.drain(..traffic.len() - one.times.len());
-        let per_run = |metric: &str, of: &dyn Fn(&Traffic, f64) -> f64| Point {
+        let per_run = |metric: &str, of: &dyn Fn(&NetworkTraffic, f64) -> f64| MeasuredPoint {
             metric: metric.to_owned(),
             values: traffic
                 .iter()
@@ -206,9 +207,9 @@ fn measured(
 }
 
 /// The partitioned placement that does best in a group on all cores, selected as in appendix A.
-fn best(seen: &Seen<'_>, group: &str) -> Option<String> {
+fn best(seen: &SeenPoints<'_>, group: &str) -> Option<String> {
     let workers = seen.plan.cores;
-    let names = Place::thresholds().map(Place::text);
+    let names = NamedPlacement::thresholds().map(NamedPlacement::text);
     let measured: Vec<(String, &[f64])> = names
         .filter_map(|name| Some((name.clone(), seen.values(group, &name, workers, TIME)?)))
         .collect();
@@ -223,7 +224,7 @@ fn label(kind: &str, workers: usize) -> String {
 
 /// The values of a metric under stealing by workers, and under the best partitioning on all cores:
 /// curve by curve.
-fn curves(seen: &Seen<'_>, group: &str, metric: &str) -> Vec<(String, Vec<f64>)> {
+fn curves(seen: &SeenPoints<'_>, group: &str, metric: &str) -> Vec<(String, Vec<f64>)> {
     let (ws, gp, adaptive) = kinds();
     let mut found = Vec::new();
     let mut add = |kind: &str, series: &str, workers: usize| {
@@ -243,7 +244,7 @@ fn curves(seen: &Seen<'_>, group: &str, metric: &str) -> Vec<(String, Vec<f64>)>
 }
 
 /// The serial time of a group over each time of a curve.
-fn speedups(seen: &Seen<'_>, group: &str) -> Vec<(String, Vec<f64>)> {
+fn speedups(seen: &SeenPoints<'_>, group: &str) -> Vec<(String, Vec<f64>)> {
     let Some(serial) = seen.time(group, SERIAL, 1) else {
         return Vec::new();
     };

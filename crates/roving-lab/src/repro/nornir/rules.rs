@@ -1,18 +1,23 @@
 //! The rules by which the findings of Nornir's paper are judged.
 
-use super::super::seen::{SERIAL, Seen, TIME};
+use super::super::seen::{SERIAL, SeenPoints, TIME};
 use super::super::spread::number;
 use super::super::spread::{Spread, median};
-use super::super::verdict::{Allowance, Claim, Interval, Judgement, Line, OF_EXTREMES, OF_TIMES};
+use super::super::verdict::RequiredRange::{Above, Below};
+use super::super::verdict::{Allowance, Interval, Judgement, OF_EXTREMES, OF_TIMES, Requirement};
 use super::figures::taus;
 use super::{best, divisions, kinds, stages, works};
-use crate::networks::placement::Place;
+use crate::networks::placement::NamedPlacement;
 
 /// From which work division on the paper has GP faster than WS in RND-B.
 const GP_FROM: u64 = 30_000;
 
 /// How often a second processes were placed anew under GP, run by run.
-pub(super) fn repartitions_per_s(seen: &Seen<'_>, group: &str, workers: usize) -> Option<Vec<f64>> {
+pub(super) fn repartitions_per_s(
+    seen: &SeenPoints<'_>,
+    group: &str,
+    workers: usize,
+) -> Option<Vec<f64>> {
     let series = kinds().1.text();
     let counts = seen.values(group, &series, workers, "repartitions")?;
     let times = seen.values(group, &series, workers, TIME)?;
@@ -21,14 +26,14 @@ pub(super) fn repartitions_per_s(seen: &Seen<'_>, group: &str, workers: usize) -
 }
 
 /// Table 1: the ring.
-pub(super) fn table_1(seen: &Seen<'_>) -> Option<Judgement> {
+pub(super) fn table_1(seen: &SeenPoints<'_>) -> Option<Judgement> {
     let cores = seen.plan.cores;
     if cores < 2 {
         let why = "there is no second worker to contend with.";
         return Some(Judgement::too_few(2, cores, Vec::new(), why));
     }
     let (ws, gp, adaptive) = kinds();
-    let growth = |place: Place| {
+    let growth = |place: NamedPlacement| {
         let times = |workers| seen.values("nn-ring", &place.text(), workers, TIME);
         Interval::ratio(times(2)?, times(1)?)
     };
@@ -43,22 +48,14 @@ pub(super) fn table_1(seen: &Seen<'_>) -> Option<Judgement> {
         number(hops)
     );
     let claims = vec![
-        Claim::new(
-            "WS: time on 2 workers over that on 1",
-            stealing,
-            Line::Above(1.5),
-        ),
-        Claim::new(
-            "GP: time on 2 workers over that on 1",
-            parts,
-            Line::Below(1.3),
-        ),
+        Requirement::new("WS: time on 2 workers over that on 1", stealing, Above(1.5)),
+        Requirement::new("GP: time on 2 workers over that on 1", parts, Below(1.3)),
     ];
     Some(Judgement::all(claims, sentence))
 }
 
 /// The text of section 3.3 about k-means.
-pub(super) fn kmeans(seen: &Seen<'_>) -> Option<Judgement> {
+pub(super) fn kmeans(seen: &SeenPoints<'_>) -> Option<Judgement> {
     let (group, most) = ("nn-kmeans", seen.plan.cores);
     if most < 2 {
         let why = "nothing is placed anew.";
@@ -78,22 +75,22 @@ pub(super) fn kmeans(seen: &Seen<'_>) -> Option<Judgement> {
         number(slow.seen)
     );
     let claims = vec![
-        Claim::new(
+        Requirement::new(
             "time of GP with its best τ over that of WS",
             longer,
-            Line::Above(1.0),
+            Above(1.0),
         ),
-        Claim::new(
+        Requirement::new(
             "time of GP with its worst τ over that of WS",
             slow,
-            Line::Above(10.0),
+            Above(10.0),
         ),
     ];
     Some(Judgement::all(claims, sentence))
 }
 
 /// Figure 4: in how many of all programs it is as the paper says.
-pub(super) fn figure_4(seen: &Seen<'_>) -> Option<Judgement> {
+pub(super) fn figure_4(seen: &SeenPoints<'_>) -> Option<Judgement> {
     let most = seen.plan.cores;
     if most < 2 {
         let why = "there is nowhere to place processes.";
@@ -117,11 +114,11 @@ pub(super) fn figure_4(seen: &Seen<'_>) -> Option<Judgement> {
             .strip_prefix("nn-rnd-b/")
             .and_then(|d| d.parse::<u64>().ok());
         let line = match fine {
-            Some(d) if d >= GP_FROM => Line::Below(1.0),
-            _ => Line::Above(1.0),
+            Some(d) if d >= GP_FROM => Below(1.0),
+            _ => Above(1.0),
         };
         let what = format!("{group}: time of GP with its best τ over that of WS");
-        claims.push(Claim::new(what, ratio, line));
+        claims.push(Requirement::new(what, ratio, line));
     }
     let mut said = Vec::new();
     for n in &stages {
@@ -149,7 +146,7 @@ pub(super) fn figure_4(seen: &Seen<'_>) -> Option<Judgement> {
 }
 
 /// Figure 5: peaks and locality of RND-B.
-pub(super) fn figure_5(seen: &Seen<'_>) -> Option<Judgement> {
+pub(super) fn figure_5(seen: &SeenPoints<'_>) -> Option<Judgement> {
     let most = seen.plan.cores;
     if most < 2 {
         return Some(Judgement::too_few(
@@ -187,10 +184,10 @@ pub(super) fn figure_5(seen: &Seen<'_>) -> Option<Judgement> {
         let [serial, stealing, other, parts] = [0, 1, 2, 3].map(|at| median(drawn[at]));
         serial / stealing / (other / parts)
     })?;
-    let mut claims = vec![Claim::new(
+    let mut claims = vec![Requirement::new(
         "peak speed-up of WS over that of GP with its best τ",
         higher,
-        Line::Above(1.0),
+        Above(1.0),
     )];
     let most_local = (18.0 * 8.0 / most as f64).min(100.0);
     let (mut least, mut greatest) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -204,8 +201,8 @@ pub(super) fn figure_5(seen: &Seen<'_>) -> Option<Judgement> {
         let (parts, stealing) = (local(parts)?, local(&stealing)?);
         (least, greatest) = (least.min(parts.seen), greatest.max(stealing.seen));
         let what = |who: &str| format!("local messages of {who} at d = {division}, %");
-        claims.push(Claim::new(what("GP"), parts, Line::Above(70.0)));
-        claims.push(Claim::new(what("WS"), stealing, Line::Below(most_local)));
+        claims.push(Requirement::new(what("GP"), parts, Above(70.0)));
+        claims.push(Requirement::new(what("WS"), stealing, Below(most_local)));
     }
     let sentence = format!(
         "On {most} workers WS peaks at {} times the serial speed (d = {}) and GP at {} (d = {}); of GP's messages at \
@@ -221,7 +218,7 @@ pub(super) fn figure_5(seen: &Seen<'_>) -> Option<Judgement> {
 }
 
 /// Figure 6: how much work a message must carry.
-pub(super) fn figure_6(seen: &Seen<'_>) -> Option<Judgement> {
+pub(super) fn figure_6(seen: &SeenPoints<'_>) -> Option<Judgement> {
     let most = seen.plan.cores;
     if most < 2 {
         let why = "speed-up needs a second core.";
@@ -246,8 +243,8 @@ pub(super) fn figure_6(seen: &Seen<'_>) -> Option<Judgement> {
     let mut claims = Vec::new();
     for point in &curve {
         let line = match point.0 {
-            100_000.. => Line::Above(0.8),
-            10_000 => Line::Below(0.8),
+            100_000.. => Above(0.8),
+            10_000 => Below(0.8),
             _ => continue,
         };
         let part = Interval::of(&[point.2, point.3, best.2, best.3], OF_TIMES, |drawn| {
@@ -258,7 +255,7 @@ pub(super) fn figure_6(seen: &Seen<'_>) -> Option<Judgement> {
             "speed-up at {} µs over the best",
             number(point.0 as f64 / 1e3)
         );
-        claims.push(Claim::new(what, part, line));
+        claims.push(Requirement::new(what, part, line));
     }
     let listed: Vec<String> = curve
         .iter()
@@ -272,7 +269,7 @@ pub(super) fn figure_6(seen: &Seen<'_>) -> Option<Judgement> {
 }
 
 /// Figure 7: how far runs under GP differ.
-pub(super) fn figure_7(seen: &Seen<'_>) -> Option<Judgement> {
+pub(super) fn figure_7(seen: &SeenPoints<'_>) -> Option<Judgement> {
     let most = seen.plan.cores;
     if most < 2 {
         return Some(Judgement::too_few(
@@ -303,12 +300,8 @@ pub(super) fn figure_7(seen: &Seen<'_>) -> Option<Judgement> {
         number(range(stealing))
     );
     let claims = vec![
-        Claim::new("GP: worst run over best", wide, Line::Above(4.0)),
-        Claim::new(
-            "GP's worst over best, over that of WS",
-            wider,
-            Line::Above(1.0),
-        ),
+        Requirement::new("GP: worst run over best", wide, Above(4.0)),
+        Requirement::new("GP's worst over best, over that of WS", wider, Above(1.0)),
     ];
     Some(Judgement::all(claims, sentence))
 }

@@ -2,7 +2,7 @@
 
 /// A linear or logarithmic scale from one pixel to another.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub(super) struct AxisScale {
     low: f64,
     high: f64,
     from: f64,
@@ -10,9 +10,13 @@ pub(super) struct Scale {
     log: bool,
 }
 
-impl Scale {
+impl AxisScale {
     /// From 0, or from the least value where that is below, to above the greatest of `values`.
-    pub(super) fn linear(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Scale {
+    pub(super) fn linear(
+        values: impl Iterator<Item = f64> + Clone,
+        from: f64,
+        to: f64,
+    ) -> AxisScale {
         let low = values.clone().fold(0.0, f64::min);
         let high = values.fold(f64::NEG_INFINITY, f64::max);
         let high = if high > low {
@@ -20,7 +24,7 @@ impl Scale {
         } else {
             low + 1.0
         };
-        Scale {
+        AxisScale {
             low,
             high,
             from,
@@ -30,11 +34,15 @@ impl Scale {
     }
 
     /// From the least to the greatest of `values`.
-    pub(super) fn spanning(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Scale {
+    pub(super) fn spanning(
+        values: impl Iterator<Item = f64> + Clone,
+        from: f64,
+        to: f64,
+    ) -> AxisScale {
         let low = values.clone().fold(f64::INFINITY, f64::min);
         let high = values.fold(f64::NEG_INFINITY, f64::max);
         let high = if high > low { high } else { low + 1.0 };
-        Scale {
+        AxisScale {
             low,
             high,
             from,
@@ -49,7 +57,7 @@ impl Scale {
         from: f64,
         to: f64,
         round: bool,
-    ) -> Scale {
+    ) -> AxisScale {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.filter(|value| *value > 0.0) {
             low = low.min(value.log10());
@@ -76,7 +84,7 @@ impl Scale {
         if high - low < 1e-9 {
             high = low + 1.0;
         }
-        Scale {
+        AxisScale {
             low,
             high,
             from,
@@ -157,19 +165,19 @@ mod tests {
 
     #[test]
     fn linear_scales_begin_at_zero_and_have_round_marks() {
-        let scale = Scale::linear([0.4, 1.9].into_iter(), 200.0, 0.0);
+        let scale = AxisScale::linear([0.4, 1.9].into_iter(), 200.0, 0.0);
         assert_eq!(scale.at(0.0), 200.0);
         assert!(scale.at(1.9) > 0.0 && scale.at(1.9) < 20.0);
         assert_eq!(scale.marks(5), [0.0, 0.5, 1.0, 1.5, 2.0]);
-        let flat = Scale::linear([0.0].into_iter(), 0.0, 1.0);
+        let flat = AxisScale::linear([0.0].into_iter(), 0.0, 1.0);
         assert!(flat.at(0.0).is_finite() && !flat.marks(4).is_empty());
-        let below = Scale::linear([-2.0, 1.0].into_iter(), 0.0, 1.0);
+        let below = AxisScale::linear([-2.0, 1.0].into_iter(), 0.0, 1.0);
         assert_eq!(below.at(-2.0), 0.0);
     }
 
     #[test]
     fn logarithmic_scales_have_marks_at_round_values() {
-        let scale = Scale::logarithmic([3.0, 878.0].into_iter(), 0.0, 100.0, true);
+        let scale = AxisScale::logarithmic([3.0, 878.0].into_iter(), 0.0, 100.0, true);
         assert_eq!(
             scale.marks(9),
             [2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0].map(|mark| mark)
@@ -179,9 +187,9 @@ mod tests {
             (scale.at(2.0), scale.at(0.0), scale.at(5000.0)),
             (0.0, 0.0, 100.0)
         );
-        let nothing = Scale::logarithmic([0.0].into_iter(), 0.0, 1.0, true);
+        let nothing = AxisScale::logarithmic([0.0].into_iter(), 0.0, 1.0, true);
         assert!(nothing.at(1.0).is_finite());
-        let one = Scale::logarithmic([7.0].into_iter(), 0.0, 1.0, false);
+        let one = AxisScale::logarithmic([7.0].into_iter(), 0.0, 1.0, false);
         assert!(one.at(7.0).is_finite());
     }
 

@@ -3,11 +3,11 @@
 
 use std::fmt::Write as _;
 
-use super::axis::{Scale, apart};
+use super::axis::{AxisScale, apart};
 use super::escaped;
 use super::names::{COLOURS, Names};
 use crate::repro::draw::exact;
-use crate::repro::figure::{Form, Row, Sheet, X};
+use crate::repro::figure::{FigureRow, Form, Sheet, X};
 use crate::repro::spread::number;
 
 /// The width of each chart in its own units; about as many pixels as a phone has.
@@ -22,7 +22,7 @@ const HEIGHT: f64 = 190.0;
 const BELOW: f64 = 40.0;
 
 /// A value beside its mark.
-fn value_of(row: &Row) -> String {
+fn value_of(row: &FigureRow) -> String {
     let write = if row.spread.n == 0 { exact } else { number };
     write(row.spread.median)
 }
@@ -142,7 +142,7 @@ fn legend_of(sheet: &Sheet, names: &Names<'_>) -> String {
 }
 
 /// The text for a value under the pointer.
-fn said(sheet: &Sheet, row: &Row) -> String {
+fn said(sheet: &Sheet, row: &FigureRow) -> String {
     let (spread, unit) = (&row.spread, &sheet.y);
     let value = number(spread.median);
     let place = format!("{}, {}", row.series, row.x.text());
@@ -157,7 +157,7 @@ fn said(sheet: &Sheet, row: &Row) -> String {
 }
 
 /// The marks of the y axis, with lines across.
-fn grid(svg: &mut String, sheet: &Sheet, y: &Scale, right: f64) {
+fn grid(svg: &mut String, sheet: &Sheet, y: &AxisScale, right: f64) {
     for mark in y.marks(5) {
         line(svg, "grid", (LEFT, y.at(mark)), (right, y.at(mark)));
         text(
@@ -174,15 +174,15 @@ fn grid(svg: &mut String, sheet: &Sheet, y: &Scale, right: f64) {
 fn lines(sheet: &Sheet, names: &Names<'_>) -> String {
     let top = TOP + 16.0;
     let (right, bottom) = (WIDTH - RIGHT, top + HEIGHT);
-    let place = |row: &Row| match &row.x {
+    let place = |row: &FigureRow| match &row.x {
         X::Number(number) => *number,
         X::Word(_) => 0.0,
     };
     let places = || sheet.rows.iter().map(place);
     let inner = (LEFT + 10.0, right - 10.0);
     let x = match sheet.form {
-        Form::Lines => Scale::spanning(places(), inner.0, inner.1),
-        _ => Scale::logarithmic(places(), inner.0, inner.1, false),
+        Form::Lines => AxisScale::spanning(places(), inner.0, inner.1),
+        _ => AxisScale::logarithmic(places(), inner.0, inner.1, false),
     };
     let ends = || {
         sheet
@@ -191,8 +191,8 @@ fn lines(sheet: &Sheet, names: &Names<'_>) -> String {
             .flat_map(|row| [row.spread.lower, row.spread.upper])
     };
     let y = match sheet.form {
-        Form::LogLog => Scale::logarithmic(ends(), bottom, top, true),
-        _ => Scale::linear(ends(), bottom, top),
+        Form::LogLog => AxisScale::logarithmic(ends(), bottom, top, true),
+        _ => AxisScale::linear(ends(), bottom, top),
     };
     let mut svg = open(sheet, bottom + BELOW);
     grid(&mut svg, sheet, &y, right);
@@ -224,9 +224,10 @@ fn lines(sheet: &Sheet, names: &Names<'_>) -> String {
         &sheet.x,
     );
     for name in sheet.series() {
-        let mut rows: Vec<&Row> = sheet.rows.iter().filter(|row| row.series == name).collect();
+        let mut rows: Vec<&FigureRow> =
+            sheet.rows.iter().filter(|row| row.series == name).collect();
         rows.sort_by(|one, other| place(one).total_cmp(&place(other)));
-        let points: Vec<(f64, &Row)> = rows
+        let points: Vec<(f64, &FigureRow)> = rows
             .into_iter()
             .map(|row| (x.at(place(row)), row))
             .collect();
@@ -236,7 +237,13 @@ fn lines(sheet: &Sheet, names: &Names<'_>) -> String {
 }
 
 /// One curve with its quartiles and marks; each row comes with its pixel on the x axis.
-fn curve(svg: &mut String, sheet: &Sheet, order: usize, points: &[(f64, &Row)], y: &Scale) {
+fn curve(
+    svg: &mut String,
+    sheet: &Sheet,
+    order: usize,
+    points: &[(f64, &FigureRow)],
+    y: &AxisScale,
+) {
     let through = points
         .iter()
         .map(|(x, row)| format!("{},{}", px(*x), px(y.at(row.spread.median))));
@@ -293,9 +300,9 @@ fn bars(sheet: &Sheet, names: &Names<'_>) -> String {
                 .filter(|end| *end > 0.0)
                 .fold(f64::INFINITY, f64::min)
                 / 2.0;
-            Scale::logarithmic(ends().chain([below]), 0.0, WIDTH - room, true)
+            AxisScale::logarithmic(ends().chain([below]), 0.0, WIDTH - room, true)
         }
-        _ => Scale::linear(ends(), 0.0, WIDTH - room),
+        _ => AxisScale::linear(ends(), 0.0, WIDTH - room),
     };
     let mut body = String::new();
     let mut y = 14.0;
@@ -324,9 +331,9 @@ fn bars(sheet: &Sheet, names: &Names<'_>) -> String {
 fn bar(
     body: &mut String,
     sheet: &Sheet,
-    row: &Row,
+    row: &FigureRow,
     colour: usize,
-    x: &Scale,
+    x: &AxisScale,
     (y, thick): (f64, f64),
 ) {
     let start = if sheet.form == Form::LogBars {
@@ -413,7 +420,7 @@ fn stacks(sheet: &Sheet, names: &Names<'_>) -> String {
 fn boxes(sheet: &Sheet) -> String {
     let top = TOP + 16.0;
     let (right, bottom) = (WIDTH - RIGHT, top + HEIGHT);
-    let y = Scale::linear(
+    let y = AxisScale::linear(
         sheet
             .rows
             .iter()

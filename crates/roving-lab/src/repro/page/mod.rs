@@ -8,14 +8,14 @@ use std::fmt::Write as _;
 
 use super::draw::exact;
 use super::figure::{Asker, Figure, Paper, Sheet};
-use super::seen::Seen;
+use super::seen::SeenPoints;
 use super::spread::number;
 use super::store::Origin;
-use super::verdict::{Judgement, Verdict};
+use super::verdict::{FindingVerdict, Judgement};
 use crate::csv::Csv;
 
 /// All that a report says beside its figures.
-pub(super) struct Head {
+pub(super) struct PageHead {
     /// Where the points come from.
     pub(super) origin: Origin,
     /// The words that draw it again, without `roving repro`: size and folder.
@@ -42,12 +42,12 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 /// The command that draws a figure again.
-pub(super) fn command(head: &Head, name: &str) -> String {
+pub(super) fn command(head: &PageHead, name: &str) -> String {
     format!("roving repro {name} {}", head.words)
 }
 
 /// Judges the measurements by the rule of a figure.
-pub(super) fn judged(figure: &Figure, seen: &Seen<'_>) -> Judgement {
+pub(super) fn judged(figure: &Figure, seen: &SeenPoints<'_>) -> Judgement {
     let measured = seen.points.iter().any(|point| figure.uses(&point.group));
     let missing = if measured {
         "a measurement; what is missing stands below"
@@ -58,7 +58,7 @@ pub(super) fn judged(figure: &Figure, seen: &Seen<'_>) -> Judgement {
 }
 
 /// The page.
-pub(super) fn page(head: &Head, figures: &[&Figure], seen: &Seen<'_>) -> String {
+pub(super) fn page(head: &PageHead, figures: &[&Figure], seen: &SeenPoints<'_>) -> String {
     let judgements: Vec<Judgement> = figures.iter().map(|figure| judged(figure, seen)).collect();
     let mut html = String::from(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
@@ -92,7 +92,7 @@ pub(super) fn page(head: &Head, figures: &[&Figure], seen: &Seen<'_>) -> String 
     html + "</body></html>\n"
 }
 
-fn badge(verdict: Verdict) -> String {
+fn badge(verdict: FindingVerdict) -> String {
     format!(
         "<span class=\"badge {}\">{}</span>",
         verdict.class(),
@@ -105,14 +105,14 @@ pub(super) fn counted(
     figures: &[&Figure],
     judgements: &[Judgement],
     asker: Asker,
-) -> Vec<(Verdict, usize)> {
+) -> Vec<(FindingVerdict, usize)> {
     let asked = figures.iter().zip(judgements);
-    let asked: Vec<Verdict> = asked
+    let asked: Vec<FindingVerdict> = asked
         .filter(|(figure, _)| figure.asker == asker)
         .map(|(_, judgement)| judgement.verdict)
         .collect();
     let count = |verdict| asked.iter().filter(|one| **one == verdict).count();
-    let counts = Verdict::ALL.map(|verdict| (verdict, count(verdict)));
+    let counts = FindingVerdict::ALL.map(|verdict| (verdict, count(verdict)));
     counts.into_iter().filter(|one| one.1 > 0).collect()
 }
 
@@ -135,7 +135,7 @@ fn counts(figures: &[&Figure], judgements: &[Judgement]) -> String {
     html
 }
 
-fn top(head: &Head, seen: &Seen<'_>, counts: &str) -> String {
+fn top(head: &PageHead, seen: &SeenPoints<'_>, counts: &str) -> String {
     let Origin {
         size,
         machine,
@@ -200,7 +200,12 @@ fn overview(figures: &[&Figure], judgements: &[Judgement]) -> String {
     html + "</tbody></table></div>"
 }
 
-fn article(head: &Head, figure: &Figure, judgement: &Judgement, seen: &Seen<'_>) -> String {
+fn article(
+    head: &PageHead,
+    figure: &Figure,
+    judgement: &Judgement,
+    seen: &SeenPoints<'_>,
+) -> String {
     let (name, title) = (figure.name, escaped(figure.title));
     let mut html = format!(
         "<article id=\"{name}\"><header><h3>{title}</h3>{}</header>",
@@ -282,7 +287,7 @@ fn claims(judgement: &Judgement) -> String {
 }
 
 /// All verdicts as data: one row for each claim of each figure.
-pub(super) fn verdicts(figures: &[&Figure], seen: &Seen<'_>) -> Csv {
+pub(super) fn verdicts(figures: &[&Figure], seen: &SeenPoints<'_>) -> Csv {
     let mut csv = Csv::new(&[
         "figure", "asked_by", "verdict", "rule", "claim", "n", "seen", "low", "high", "line",
         "answer",
@@ -413,7 +418,7 @@ fn rows(
 
 /// The table of a figure as a file: what the paper printed and what was measured, where and by
 /// which command.
-pub(super) fn csv(head: &Head, figure: &Figure, seen: &Seen<'_>) -> Csv {
+pub(super) fn csv(head: &PageHead, figure: &Figure, seen: &SeenPoints<'_>) -> Csv {
     let mut columns = HEAD.to_vec();
     columns.extend(["reading", "command", "commit", "machine"]);
     let mut csv = Csv::new(&columns);

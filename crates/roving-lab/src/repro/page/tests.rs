@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::repro::catalogue;
-use crate::repro::plan::Plan;
+use crate::repro::plan::SizeAndMachine;
 use crate::repro::sides::made_up;
-use crate::repro::store::Point;
+use crate::repro::store::MeasuredPoint;
 
-fn head() -> Head {
-    Head {
+fn head() -> PageHead {
+    PageHead {
         origin: Origin {
             size: "quick".into(),
             machine: "two cores & <none> more".into(),
@@ -23,7 +23,7 @@ fn head() -> Head {
 }
 
 /// Points for all that the groups of a plan can give: made up, but of the right shape.
-fn points(plan: &Plan) -> Vec<Point> {
+fn points(plan: &SizeAndMachine) -> Vec<MeasuredPoint> {
     let value = |_: &str, series: &str, workers: usize, metric: &str| {
         1.0 + ((series.len() * 7 + workers * 3 + metric.len()) % 11) as f64
     };
@@ -103,9 +103,9 @@ fn assert_no_holes(html: &str) {
 #[test]
 fn the_page_is_whole_on_any_machine() {
     for (quick, cores) in [(true, 1), (true, 2), (false, 8)] {
-        let plan = Plan::on(quick, cores);
+        let plan = SizeAndMachine::on(quick, cores);
         let points = points(&plan);
-        let seen = Seen {
+        let seen = SeenPoints {
             points: &points,
             plan: &plan,
         };
@@ -151,8 +151,8 @@ fn the_page_is_whole_on_any_machine() {
 
 #[test]
 fn a_page_without_points_says_so() {
-    let plan = Plan::on(true, 2);
-    let seen = Seen {
+    let plan = SizeAndMachine::on(true, 2);
+    let seen = SeenPoints {
         points: &[],
         plan: &plan,
     };
@@ -164,7 +164,7 @@ fn a_page_without_points_says_so() {
     for figure in figures {
         assert_eq!(
             judged(figure, &seen).verdict,
-            Verdict::CannotTell,
+            FindingVerdict::CannotTell,
             "{}",
             figure.name
         );
@@ -173,9 +173,9 @@ fn a_page_without_points_says_so() {
 
 #[test]
 fn one_core_is_not_enough_where_the_finding_is_about_two() {
-    let plan = Plan::on(true, 1);
+    let plan = SizeAndMachine::on(true, 1);
     let points = points(&plan);
-    let seen = Seen {
+    let seen = SeenPoints {
         points: &points,
         plan: &plan,
     };
@@ -192,7 +192,7 @@ fn one_core_is_not_enough_where_the_finding_is_about_two() {
             .expect("it is there");
         assert_eq!(
             judged(figure, &seen).verdict,
-            Verdict::TooFewCores,
+            FindingVerdict::TooFewCores,
             "{name}"
         );
     }
@@ -200,9 +200,9 @@ fn one_core_is_not_enough_where_the_finding_is_about_two() {
 
 #[test]
 fn tables_hold_the_paper_and_the_measured_values() {
-    let plan = Plan::on(true, 2);
+    let plan = SizeAndMachine::on(true, 2);
     let points = points(&plan);
-    let seen = Seen {
+    let seen = SeenPoints {
         points: &points,
         plan: &plan,
     };
@@ -228,9 +228,9 @@ fn tables_hold_the_paper_and_the_measured_values() {
 
 #[test]
 fn verdicts_are_written_with_what_decided_them() {
-    let plan = Plan::on(true, 2);
+    let plan = SizeAndMachine::on(true, 2);
     let points = points(&plan);
-    let seen = Seen {
+    let seen = SeenPoints {
         points: &points,
         plan: &plan,
     };
@@ -256,9 +256,9 @@ fn verdicts_are_written_with_what_decided_them() {
 
 #[test]
 fn our_own_questions_are_counted_apart() {
-    let plan = Plan::on(true, 2);
+    let plan = SizeAndMachine::on(true, 2);
     let points = points(&plan);
-    let seen = Seen {
+    let seen = SeenPoints {
         points: &points,
         plan: &plan,
     };

@@ -2,7 +2,7 @@
 
 use super::super::draw::{self, named};
 use super::super::figure::{Asker, COUNTED, Figure, Form, Paper, Reading, Sheet};
-use super::super::seen::Seen;
+use super::super::seen::SeenPoints;
 use super::super::verdict::Judgement;
 use super::{judges, last, lengths, sizes};
 use roving::policy::Amount;
@@ -14,8 +14,8 @@ const fn figure(
     text: [&'static str; 4],
     paper: (Reading, fn() -> Vec<Sheet>),
     groups: &'static [&'static str],
-    sheets: fn(&Seen<'_>) -> Vec<Sheet>,
-    judge: fn(&Seen<'_>) -> Option<Judgement>,
+    sheets: fn(&SeenPoints<'_>) -> Vec<Sheet>,
+    judge: fn(&SeenPoints<'_>) -> Option<Judgement>,
 ) -> Figure {
     let [source, finding, here, rule] = text;
     Figure {
@@ -75,7 +75,7 @@ fn table_1() -> Vec<Sheet> {
     )
 }
 
-fn table_1_here(seen: &Seen<'_>) -> Vec<Sheet> {
+fn table_1_here(seen: &SeenPoints<'_>) -> Vec<Sheet> {
     let mut sheet = Sheet::new("Nodes of the trees", "tree", COUNTED, Form::Bars);
     for (group, tree) in [("st-uts-a", "A"), ("st-uts-b", "B")] {
         if let Some(nodes) = seen.median(group, "items", 1, "items") {
@@ -135,7 +135,7 @@ fn table_2() -> Vec<Sheet> {
     ]
 }
 
-fn profile_a(seen: &Seen<'_>) -> Vec<Sheet> {
+fn profile_a(seen: &SeenPoints<'_>) -> Vec<Sheet> {
     let most = seen.most();
     let title = format!("UTS A on {}", crate::figures::counted(most, "worker"));
     let group = "st-uts-a-profile";
@@ -163,7 +163,7 @@ fn figure_10() -> Vec<Sheet> {
     ])]
 }
 
-fn figure_11_here(seen: &Seen<'_>) -> Vec<Sheet> {
+fn figure_11_here(seen: &SeenPoints<'_>) -> Vec<Sheet> {
     let mut sheet = Sheet::new(
         "Time spent on stealing, UTS A",
         "workers",
@@ -195,7 +195,7 @@ fn figure_15() -> Vec<Sheet> {
     ])]
 }
 
-fn figure_15_here(seen: &Seen<'_>) -> Vec<Sheet> {
+fn figure_15_here(seen: &SeenPoints<'_>) -> Vec<Sheet> {
     let most = seen.most();
     let title = format!("fib on {}", crate::figures::counted(most, "worker"));
     let mut sheet = Sheet::new(
@@ -242,13 +242,13 @@ fn figure_24() -> Vec<Sheet> {
     )
 }
 
-fn program(seen: &Seen<'_>, program: &str, title: &str) -> Vec<Sheet> {
+fn program(seen: &SeenPoints<'_>, program: &str, title: &str) -> Vec<Sheet> {
     let group = last(seen.plan, program);
     let size = group.rsplit('/').next().unwrap_or_default().to_owned();
     vec![draw::speedups(seen, &format!("{title} {size}"), &group)]
 }
 
-fn by_size(seen: &Seen<'_>, program: &str) -> Vec<Sheet> {
+fn by_size(seen: &SeenPoints<'_>, program: &str) -> Vec<Sheet> {
     let [_, fixed, _] = judges::names(super::FIXED);
     let title = format!("{program} with fixed:2 by problem size");
     let mut sheet = Sheet::new(title, "workers", "speed-up over serial", Form::Lines);
@@ -262,7 +262,7 @@ fn by_size(seen: &Seen<'_>, program: &str) -> Vec<Sheet> {
     vec![sheet]
 }
 
-fn profile(seen: &Seen<'_>, program: &str) -> Vec<Sheet> {
+fn profile(seen: &SeenPoints<'_>, program: &str) -> Vec<Sheet> {
     let most = seen.most();
     let title = format!("{program} on {}", crate::figures::counted(most, "worker"));
     vec![draw::shares(

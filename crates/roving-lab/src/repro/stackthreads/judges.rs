@@ -2,10 +2,13 @@
 
 use super::super::contest::taking;
 use super::super::draw::{self, share};
-use super::super::seen::{SERIAL, Seen, TIME};
+use super::super::seen::{SERIAL, SeenPoints, TIME};
 use super::super::spread::median;
 use super::super::spread::number;
-use super::super::verdict::{Answer, Claim, Interval, Judgement, Line, OF_EXTREMES, OF_TIMES};
+use super::super::verdict::RequiredRange::{Above, Below, Between};
+use super::super::verdict::{
+    Answer, Interval, Judgement, OF_EXTREMES, OF_TIMES, RequiredRange, Requirement,
+};
 use super::{FIXED, FIXED_UTS, last, lengths as amounts, sizes};
 use crate::figures::counted;
 use crate::rivals::Runtime;
@@ -21,7 +24,7 @@ pub(super) fn names(fixed: usize) -> [String; 3] {
 }
 
 /// Median speed-ups of the three strategies on so many workers.
-fn speeds(seen: &Seen<'_>, group: &str, fixed: usize, workers: usize) -> Option<[f64; 3]> {
+fn speeds(seen: &SeenPoints<'_>, group: &str, fixed: usize, workers: usize) -> Option<[f64; 3]> {
     let [org, sta, dyn_] = names(fixed);
     let of = |name: &str| seen.speedup(group, name, workers);
     Some([of(&org)?, of(&sta)?, of(&dyn_)?])
@@ -38,24 +41,24 @@ fn said(speeds: [f64; 3], fixed: usize, workers: usize) -> String {
 
 /// The time of one strategy over that of another, by their places in [`names`].
 fn over(
-    seen: &Seen<'_>,
+    seen: &SeenPoints<'_>,
     group: &str,
     fixed: usize,
     workers: usize,
     places: (usize, usize),
-    line: Line,
-) -> Option<Claim> {
+    line: RequiredRange,
+) -> Option<Requirement> {
     let names = names(fixed);
     let times = |place: usize| seen.values(group, &names[place], workers, TIME);
     let (above, below) = (&names[places.0], &names[places.1]);
     let what = format!("{group}: time of {above} over that of {below}, {workers} workers");
     let ratio = Interval::ratio(times(places.0)?, times(places.1)?)?;
-    Some(Claim::new(what, ratio, line))
+    Some(Requirement::new(what, ratio, line))
 }
 
 /// The runs' shares of a state.
 fn shares_of<'a>(
-    seen: &'a Seen<'_>,
+    seen: &'a SeenPoints<'_>,
     group: &str,
     amount: &str,
     workers: usize,
@@ -65,7 +68,7 @@ fn shares_of<'a>(
 }
 
 /// A judgement that needs so many cores: without them the claims are shown and decide nothing.
-fn needing(needed: usize, cores: usize, claims: Vec<Claim>, said: &str) -> Judgement {
+fn needing(needed: usize, cores: usize, claims: Vec<Requirement>, said: &str) -> Judgement {
     if cores < needed {
         return Judgement::too_few(needed, cores, claims, said);
     }
@@ -73,20 +76,20 @@ fn needing(needed: usize, cores: usize, claims: Vec<Claim>, said: &str) -> Judge
 }
 
 /// Table 1: the sizes of the trees.
-pub(super) fn table_1(seen: &Seen<'_>) -> Option<Judgement> {
+pub(super) fn table_1(seen: &SeenPoints<'_>) -> Option<Judgement> {
     let nodes = seen.median("st-uts-a", "items", 1, "items")?;
     let sentence = format!(
         "Tree A has {} nodes, as in the paper; of tree B the seed is not printed, and 30,399,117 nodes come from \
          the tree nearest to it, one more than the paper counts.",
         crate::input::grouped(nodes as u64)
     );
-    let line = Line::Between(4_112_897.0, 4_112_897.0);
-    let claim = Claim::new("nodes of tree A", Interval::counted(nodes), line);
+    let line = Between(4_112_897.0, 4_112_897.0);
+    let claim = Requirement::new("nodes of tree A", Interval::counted(nodes), line);
     Some(Judgement::all(vec![claim], sentence))
 }
 
 /// Table 2 and figure 10: what stealing costs under the three strategies.
-pub(super) fn shares(seen: &Seen<'_>) -> Option<Judgement> {
+pub(super) fn shares(seen: &SeenPoints<'_>) -> Option<Judgement> {
     let (group, most) = ("st-uts-a-profile", seen.most());
     let amounts = super::strategies(FIXED_UTS).map(|amount| amount.to_string());
     let mut steals = Vec::new();
@@ -111,13 +114,13 @@ pub(super) fn shares(seen: &Seen<'_>) -> Option<Judgement> {
             median(drawn[0]) / median(drawn[1])
         })?;
         let what = format!("share of stealing with {amount} over that with one, {most} workers");
-        claims.push(Claim::new(what, ratio, Line::Below(0.5)));
+        claims.push(Requirement::new(what, ratio, Below(0.5)));
     }
     Some(needing(4, most, claims, &said))
 }
 
 /// Figure 11: how the cost of stealing grows with the workers.
-pub(super) fn steals_grow(seen: &Seen<'_>) -> Option<Judgement> {
+pub(super) fn steals_grow(seen: &SeenPoints<'_>) -> Option<Judgement> {
     let (group, most) = ("st-uts-a-profile", seen.most());
     let of = |amount: &str, workers| shares_of(seen, group, amount, workers, "steal");
     let (one, half) = (of("one", most)?, of("half", most)?);
@@ -127,28 +130,28 @@ pub(super) fn steals_grow(seen: &Seen<'_>) -> Option<Judgement> {
         number(median(one) * 100.0),
         number(median(half) * 100.0)
     );
-    let less = Claim::new(
+    let less = Requirement::new(
         format!(
             "share of stealing with one less that with half, {most} workers, percentage points"
         ),
         Interval::points(one, half)?,
-        Line::Above(0.0),
+        Above(0.0),
     );
     let mut claims = vec![less];
     if most > 2 {
         let grown = Interval::points(one, of("one", 2)?)?;
         let what = format!("share of stealing with one on {most} workers less that on 2, points");
-        claims.push(Claim::new(what, grown, Line::Above(0.0)));
+        claims.push(Requirement::new(what, grown, Above(0.0)));
     }
     Some(needing(4, most, claims, &said))
 }
 
 /// Figures 9, 12, 13 and 14: several at once beat one.
-pub(super) fn several_win(seen: &Seen<'_>, group: &str) -> Option<Judgement> {
+pub(super) fn several_win(seen: &SeenPoints<'_>, group: &str) -> Option<Judgement> {
     let most = seen.most();
     let said = said(speeds(seen, group, FIXED_UTS, most)?, FIXED_UTS, most);
     let said = format!("the paper's gap opens beyond two workers; {said}");
-    let line = Line::Above(1.05);
+    let line = Above(1.05);
     let claims = vec![
         over(seen, group, FIXED_UTS, most, (0, 1), line)?,
         over(seen, group, FIXED_UTS, most, (0, 2), line)?,
@@ -157,7 +160,7 @@ pub(super) fn several_win(seen: &Seen<'_>, group: &str) -> Option<Judgement> {
 }
 
 /// Figure 7: the overhead of one worker in UTS is low.
-pub(super) fn low_overhead(seen: &Seen<'_>) -> Option<Judgement> {
+pub(super) fn low_overhead(seen: &SeenPoints<'_>) -> Option<Judgement> {
     let group = "st-uts-a";
     let serial = seen.values(group, SERIAL, 1, TIME)?;
     let over = |name: &str| Interval::ratio(seen.values(group, name, 1, TIME)?, serial);
@@ -168,7 +171,7 @@ pub(super) fn low_overhead(seen: &Seen<'_>) -> Option<Judgement> {
         let ratio = over(&name)?;
         mine = mine.max((ratio.seen - 1.0) * 100.0);
         let what = format!("time of {name} on one worker over serial");
-        claims.push(Claim::new(what, ratio, Line::Below(1.25)));
+        claims.push(Requirement::new(what, ratio, Below(1.25)));
     }
     let peers = ["rayon", "tbb", "openmp"]
         .into_iter()
@@ -183,7 +186,7 @@ pub(super) fn low_overhead(seen: &Seen<'_>) -> Option<Judgement> {
 }
 
 /// Figure 8: the overhead of one worker in Fibonacci is high.
-pub(super) fn high_overhead(seen: &Seen<'_>) -> Option<Judgement> {
+pub(super) fn high_overhead(seen: &SeenPoints<'_>) -> Option<Judgement> {
     let (fork, joins) = (Runtime::RovingFork.name(), Runtime::Roving.name());
     let times = |group: &str, name: &str| seen.values(group, name, 1, TIME);
     let over =
@@ -201,16 +204,12 @@ pub(super) fn high_overhead(seen: &Seen<'_>) -> Option<Judgement> {
         fib / fib_serial / (uts / uts_serial)
     })?;
     let claims = vec![
-        Claim::new(
+        Requirement::new(
             "time of fib(30) with continuations over serial",
             fib,
-            Line::Above(2.0),
+            Above(2.0),
         ),
-        Claim::new(
-            "overhead of fib(30) over that of UTS",
-            more,
-            Line::Above(1.0),
-        ),
+        Requirement::new("overhead of fib(30) over that of UTS", more, Above(1.0)),
     ];
     let sentence = format!(
         "With continuations fib(30) on one worker takes {} times the serial time and UTS {} times; with closures \
@@ -223,7 +222,7 @@ pub(super) fn high_overhead(seen: &Seen<'_>) -> Option<Judgement> {
 }
 
 /// Figure 15: taking many continuations of Fibonacci at once makes busy the least of the three.
-pub(super) fn lengths(seen: &Seen<'_>) -> Option<Judgement> {
+pub(super) fn lengths(seen: &SeenPoints<'_>) -> Option<Judgement> {
     let (group, most) = ("st-fib-lengths", seen.most());
     let amounts = amounts(seen.plan);
     let of = |length: usize, state: &str| {
@@ -245,14 +244,14 @@ pub(super) fn lengths(seen: &Seen<'_>) -> Option<Judgement> {
     for state in ["steal", "idle"] {
         let what = format!("share of {state} less that of busy, {last} at once, percentage points");
         let more = Interval::points(of(last, state)?, busy)?;
-        claims.push(Claim::new(what, more, Line::Above(0.0)));
+        claims.push(Requirement::new(what, more, Above(0.0)));
     }
     Some(needing(4, most, claims, &said))
 }
 
 /// Figure 16: continuations of Fibonacci reach 1.90 over serial code on 24 cores, and two or half
 /// do as well.
-pub(super) fn fib_speed(seen: &Seen<'_>) -> Option<Judgement> {
+pub(super) fn fib_speed(seen: &SeenPoints<'_>) -> Option<Judgement> {
     let most = seen.most();
     let [org, ..] = names(FIXED);
     let said = said(speeds(seen, "st-fib", FIXED, most)?, FIXED, most);
@@ -262,13 +261,13 @@ pub(super) fn fib_speed(seen: &Seen<'_>) -> Option<Judgement> {
     // come to.
     let missing = (FIB_CORES as f64 / most as f64).max(1.0);
     let best = speed.times(missing);
-    let reach = Claim::new(
+    let reach = Requirement::new(
         format!(
             "speed-up with one on {most} workers, times {} for missing cores",
             number(missing)
         ),
         best,
-        Line::Above(FIB_SPEED * 0.9),
+        Above(FIB_SPEED * 0.9),
     );
     let answer = reach.answer();
     if most < FIB_CORES && matches!(answer, Answer::Open | Answer::Few) {
@@ -276,7 +275,7 @@ pub(super) fn fib_speed(seen: &Seen<'_>) -> Option<Judgement> {
         // the runs do not say, there is none.
         return Some(Judgement::all(vec![reach], format!("Here, {said}")));
     }
-    let line = Line::Between(0.8, 1.25);
+    let line = Between(0.8, 1.25);
     let claims = vec![
         reach,
         over(seen, "st-fib", FIXED, most, (1, 0), line)?,
@@ -293,20 +292,20 @@ pub(super) fn fib_speed(seen: &Seen<'_>) -> Option<Judgement> {
 }
 
 /// Figures 17, 20 and 22: half does as well as one, and a fixed number worse.
-pub(super) fn fixed_loses(seen: &Seen<'_>, program: &str) -> Option<Judgement> {
+pub(super) fn fixed_loses(seen: &SeenPoints<'_>, program: &str) -> Option<Judgement> {
     let most = seen.most();
     let group = last(seen.plan, program);
     let said = said(speeds(seen, &group, FIXED, most)?, FIXED, most);
     let said = format!("the paper's gap opens on many; {said}");
     let claims = vec![
-        over(seen, &group, FIXED, most, (2, 0), Line::Below(1.15))?,
-        over(seen, &group, FIXED, most, (1, 0), Line::Above(1.05))?,
+        over(seen, &group, FIXED, most, (2, 0), Below(1.15))?,
+        over(seen, &group, FIXED, most, (1, 0), Above(1.05))?,
     ];
     Some(needing(4, most, claims, &said))
 }
 
 /// Figures 18 and 23: a greater problem scales better with a fixed number.
-pub(super) fn size_helps(seen: &Seen<'_>, program: &str) -> Option<Judgement> {
+pub(super) fn size_helps(seen: &SeenPoints<'_>, program: &str) -> Option<Judgement> {
     let most = seen.most();
     if most < 2 {
         let why = "there is nothing to scale to.";
@@ -336,13 +335,13 @@ pub(super) fn size_helps(seen: &Seen<'_>, program: &str) -> Option<Judgement> {
     );
     let what = "speed-up at the largest size over that at the smallest";
     Some(Judgement::all(
-        vec![Claim::new(what, gain, Line::Above(1.0))],
+        vec![Requirement::new(what, gain, Above(1.0))],
         sentence,
     ))
 }
 
 /// Figures 19, 21 and 24: with a fixed number less of the time is busy.
-pub(super) fn fixed_idles(seen: &Seen<'_>, program: &str) -> Option<Judgement> {
+pub(super) fn fixed_idles(seen: &SeenPoints<'_>, program: &str) -> Option<Judgement> {
     let (group, most) = (format!("st-{program}-profile"), seen.most());
     let fixed = Amount::Fixed(FIXED).to_string();
     let of = |amount: &str| shares_of(seen, &group, amount, most, "busy");
@@ -355,17 +354,21 @@ pub(super) fn fixed_idles(seen: &Seen<'_>, program: &str) -> Option<Judgement> {
     let mut claims = Vec::new();
     for (name, other) in [("one", one), ("half", half)] {
         let what = format!("share of busy with {name} less that with fixed:{FIXED}, points");
-        claims.push(Claim::new(
+        claims.push(Requirement::new(
             what,
             Interval::points(other, fixed)?,
-            Line::Above(0.0),
+            Above(0.0),
         ));
     }
     Some(needing(4, most, claims, &said))
 }
 
 /// The serial times and overheads, for figure 7.
-pub(super) fn overheads(seen: &Seen<'_>, group: &str, title: &str) -> super::super::figure::Sheet {
+pub(super) fn overheads(
+    seen: &SeenPoints<'_>,
+    group: &str,
+    title: &str,
+) -> super::super::figure::Sheet {
     use super::super::figure::{Form, Sheet};
     let mut sheet = Sheet::new(title, "system", "% over serial", Form::Bars);
     if let Some(serial) = seen.time(group, SERIAL, 1) {

@@ -11,7 +11,7 @@ use roving::policy::Amount;
 
 pub(super) use self::figures::FIGURES;
 use super::contest::{Contestant, contest, profiles};
-use super::plan::{Group, Plan};
+use super::plan::{MeasureGroup, SizeAndMachine};
 use super::sizes::{greatest, input, inputs, numbers};
 use crate::rivals::Runtime;
 use crate::tasks::Form;
@@ -37,24 +37,24 @@ fn contestants(fixed: usize, rivals: &[Runtime]) -> Vec<Contestant> {
 }
 
 /// The sizes of a program for which speed-ups are drawn, the last of them for the profile as well.
-fn sizes(plan: &Plan, program: &str) -> &'static [&'static str] {
+fn sizes(plan: &SizeAndMachine, program: &str) -> &'static [&'static str] {
     inputs(plan, &format!("st-{program}"))
 }
 
 /// The inputs of the two trees. A is the paper's own in both sizes.
-pub(super) fn tree(plan: &Plan, tree: &str) -> String {
+pub(super) fn tree(plan: &SizeAndMachine, tree: &str) -> String {
     let name = if tree == "A" { "st-uts-a" } else { "st-uts-b" };
     input(plan, name).to_owned()
 }
 
 /// How many continuations a thief takes in figure 15.
-fn lengths(plan: &Plan) -> Vec<usize> {
+fn lengths(plan: &SizeAndMachine) -> Vec<usize> {
     let lengths = numbers(plan, "st-lengths").into_iter();
     lengths.map(|length| length as usize).collect()
 }
 
 /// The measurements.
-pub(super) fn groups(plan: &Plan) -> Vec<Group> {
+pub(super) fn groups(plan: &SizeAndMachine) -> Vec<MeasureGroup> {
     let mut groups = trees(plan);
     groups.extend(fibonacci(plan));
     for program in ["strassen", "sparselu", "fft"] {
@@ -64,7 +64,7 @@ pub(super) fn groups(plan: &Plan) -> Vec<Group> {
 }
 
 /// UTS.
-fn trees(plan: &Plan) -> Vec<Group> {
+fn trees(plan: &SizeAndMachine) -> Vec<MeasureGroup> {
     let all = || plan.workers.clone();
     let contest = |name, seconds, letter| {
         let rivals = [Runtime::Rayon, Runtime::Tbb, Runtime::OpenMp];
@@ -96,7 +96,7 @@ fn trees(plan: &Plan) -> Vec<Group> {
 }
 
 /// Fibonacci: one worker's overhead, the amounts, and the speed-up.
-fn fibonacci(plan: &Plan) -> Vec<Group> {
+fn fibonacci(plan: &SizeAndMachine) -> Vec<MeasureGroup> {
     let fib = |name: &str| ("fib", input(plan, name).to_owned());
     let job = || fib("st-fib");
     let rivals = [Runtime::Rayon, Runtime::Tbb, Runtime::OpenMp];
@@ -126,10 +126,10 @@ fn fibonacci(plan: &Plan) -> Vec<Group> {
 }
 
 /// A program on matrices or vectors at each size, and its profile at the last.
-fn matrices(plan: &Plan, program: &'static str) -> Vec<Group> {
+fn matrices(plan: &SizeAndMachine, program: &'static str) -> Vec<MeasureGroup> {
     let sizes = sizes(plan, program);
     let job = |size: &str| (program, size.to_owned());
-    let mut groups: Vec<Group> = sizes
+    let mut groups: Vec<MeasureGroup> = sizes
         .iter()
         .map(|size| {
             let name = format!("st-{program}/{size}");
@@ -160,6 +160,6 @@ fn matrices(plan: &Plan, program: &'static str) -> Vec<Group> {
 }
 
 /// The group of a program at its last size.
-fn last(plan: &Plan, program: &str) -> String {
+fn last(plan: &SizeAndMachine, program: &str) -> String {
     format!("st-{program}/{}", greatest(plan, &format!("st-{program}")))
 }

@@ -3,30 +3,36 @@
 use super::super::draw;
 use super::super::figure::{Asker, Figure, Form, Paper, Reading, Sheet};
 use super::super::ladder::{JOINS, STEALS};
-use super::super::seen::{SERIAL, Seen, TIME};
+use super::super::seen::{SERIAL, SeenPoints, TIME};
 use super::super::spread::median;
 use super::super::spread::number;
-use super::super::verdict::{Allowance, Claim, Interval, Judgement, Line};
+use super::super::verdict::RequiredRange::{Above, Below, Between};
+use super::super::verdict::{Allowance, Interval, Judgement, Requirement};
 use super::{LEAVES_NS, OURS, PEERS, STEAL_WORKERS, steal_cycles, task_cycles, tree_of};
 
 /// That ours takes less than so many times as long as each peer that was measured.
-fn ahead(seen: &Seen<'_>, group: &str, workers: usize, times: f64) -> Option<Vec<Claim>> {
+fn ahead(
+    seen: &SeenPoints<'_>,
+    group: &str,
+    workers: usize,
+    times: f64,
+) -> Option<Vec<Requirement>> {
     let ours = seen.values(group, OURS, workers, TIME)?;
     let mut claims = Vec::new();
     for peer in PEERS[1..].iter().map(|peer| peer.name()) {
         if let Some(theirs) = seen.values(group, peer, workers, TIME) {
             let what = format!("{group}: Roving's time over that of {peer}, {workers} workers");
-            claims.push(Claim::new(
+            claims.push(Requirement::new(
                 what,
                 Interval::ratio(ours, theirs)?,
-                Line::Below(times),
+                Below(times),
             ));
         }
     }
     (!claims.is_empty()).then_some(claims)
 }
 
-fn ladder_sheets(seen: &Seen<'_>) -> Vec<Sheet> {
+fn ladder_sheets(seen: &SeenPoints<'_>) -> Vec<Sheet> {
     let mut sheet = Sheet::new(
         "Cycles for each task that nobody steals",
         "step",
@@ -41,7 +47,7 @@ fn ladder_sheets(seen: &Seen<'_>) -> Vec<Sheet> {
     vec![sheet]
 }
 
-fn ladder_judge(seen: &Seen<'_>) -> Option<Judgement> {
+fn ladder_judge(seen: &SeenPoints<'_>) -> Option<Judgement> {
     let group = "wool-ladder";
     let sheet = ladder_sheets(seen).remove(0);
     let cycles: Vec<f64> = JOINS
@@ -58,10 +64,10 @@ fn ladder_judge(seen: &Seen<'_>) -> Option<Judgement> {
     };
     let less = |step: &str, after: &[f64], before: &[f64]| {
         let what = format!("time with “{step}” over that of the step before");
-        Some(Claim::new(
+        Some(Requirement::new(
             what,
             Interval::ratio(after, before)?,
-            Line::Below(1.0),
+            Below(1.0),
         ))
     };
     // Private tasks that are not used are to cost about what the step before them costs, in parts
@@ -75,13 +81,13 @@ fn ladder_judge(seen: &Seen<'_>) -> Option<Judgement> {
         less(JOINS[1], on_task, base)?,
         less(JOINS[2], specific, on_task)?,
         less(JOINS[4], all, specific)?,
-        Claim::new(
+        Requirement::new(
             format!(
                 "what “{}” adds, in parts of what “{}” saves",
                 JOINS[3], JOINS[4]
             ),
             free,
-            Line::Between(-third, third),
+            Between(-third, third),
         ),
     ];
     let steps: Vec<String> = cycles.iter().map(|cycles| number(*cycles)).collect();
@@ -94,7 +100,7 @@ fn ladder_judge(seen: &Seen<'_>) -> Option<Judgement> {
     Some(Judgement::all(claims, sentence))
 }
 
-fn costs_sheets(seen: &Seen<'_>) -> Vec<Sheet> {
+fn costs_sheets(seen: &SeenPoints<'_>) -> Vec<Sheet> {
     let mut inlined = Sheet::new(
         "Cycles for each task that nobody steals",
         "system",
@@ -120,7 +126,7 @@ fn costs_sheets(seen: &Seen<'_>) -> Vec<Sheet> {
     vec![inlined, steals]
 }
 
-fn costs_judge(seen: &Seen<'_>) -> Option<Judgement> {
+fn costs_judge(seen: &SeenPoints<'_>) -> Option<Judgement> {
     let mut sheets = costs_sheets(seen).into_iter();
     let (inlined, steals) = (sheets.next()?, sheets.next()?);
     let cheapest = |sheet: &Sheet, series: &str| {
@@ -153,7 +159,7 @@ fn costs_judge(seen: &Seen<'_>) -> Option<Judgement> {
     Some(Judgement::all(claims, sentence))
 }
 
-fn stress_sheets(seen: &Seen<'_>) -> Vec<Sheet> {
+fn stress_sheets(seen: &SeenPoints<'_>) -> Vec<Sheet> {
     let title = format!(
         "stress: speed-up on {}",
         crate::figures::counted(seen.plan.cores, "worker")
@@ -170,7 +176,7 @@ fn stress_sheets(seen: &Seen<'_>) -> Vec<Sheet> {
     vec![sheet]
 }
 
-fn stress_judge(seen: &Seen<'_>) -> Option<Judgement> {
+fn stress_judge(seen: &SeenPoints<'_>) -> Option<Judgement> {
     let cores = seen.plan.cores;
     if cores < 2 {
         return Some(Judgement::too_few(
@@ -187,10 +193,10 @@ fn stress_judge(seen: &Seen<'_>) -> Option<Judgement> {
         seen.values(&group, SERIAL, 1, TIME)?,
         seen.values(&group, OURS, cores, TIME)?,
     )?;
-    let mut claims = vec![Claim::new(
+    let mut claims = vec![Requirement::new(
         "Roving's speed-up at 1 µs",
         gain,
-        Line::Above(1.0),
+        Above(1.0),
     )];
     claims.extend(ahead(seen, &group, cores, 1.0)?);
     let sentence = format!(
@@ -201,7 +207,7 @@ fn stress_judge(seen: &Seen<'_>) -> Option<Judgement> {
     Some(Judgement::all(claims, sentence))
 }
 
-fn steals_sheets(seen: &Seen<'_>) -> Vec<Sheet> {
+fn steals_sheets(seen: &SeenPoints<'_>) -> Vec<Sheet> {
     let (workers, _) = tree_of(seen.plan);
     let title =
         format!("Cycles that a repetition of stress costs beyond one leaf, {workers} processors");
@@ -214,7 +220,7 @@ fn steals_sheets(seen: &Seen<'_>) -> Vec<Sheet> {
     vec![sheet]
 }
 
-fn steals_judge(seen: &Seen<'_>) -> Option<Judgement> {
+fn steals_judge(seen: &SeenPoints<'_>) -> Option<Judgement> {
     let sheet = steals_sheets(seen).remove(0);
     let cycles: Vec<f64> = STEALS
         .iter()
@@ -232,10 +238,10 @@ fn steals_judge(seen: &Seen<'_>) -> Option<Judgement> {
             "time with “{}” over that with “{}”",
             STEALS[3], STEALS[other]
         );
-        Some(Claim::new(
+        Some(Requirement::new(
             what,
             Interval::ratio(time(3)?, time(other)?)?,
-            Line::Below(1.0),
+            Below(1.0),
         ))
     };
     let claims = vec![against(0)?, against(4)?];
@@ -247,7 +253,7 @@ fn steals_judge(seen: &Seen<'_>) -> Option<Judgement> {
 }
 
 /// Whether Roving takes less than 1.15 times as long as each peer on all cores.
-fn leads(seen: &Seen<'_>, group: &str) -> Option<Judgement> {
+fn leads(seen: &SeenPoints<'_>, group: &str) -> Option<Judgement> {
     let most = seen.most();
     if most < 2 {
         let why = "speed-up needs a second core.";
@@ -328,8 +334,8 @@ const fn program(
     title: &'static str,
     source: &'static str,
     groups: &'static [&'static str],
-    sheets: fn(&Seen<'_>) -> Vec<Sheet>,
-    judge: fn(&Seen<'_>) -> Option<Judgement>,
+    sheets: fn(&SeenPoints<'_>) -> Vec<Sheet>,
+    judge: fn(&SeenPoints<'_>) -> Option<Judgement>,
 ) -> Figure {
     Figure {
         name,

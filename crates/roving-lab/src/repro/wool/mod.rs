@@ -6,15 +6,15 @@ pub(super) use self::figures::FIGURES;
 use super::clock;
 use super::contest::{Contestant, contest, fact, field, lanes, timed};
 use super::ladder::{self, JOINS, STEALS, Step};
-use super::plan::{Group, Plan};
-use super::seen::{SERIAL, Seen, TIME};
+use super::plan::{MeasureGroup, SizeAndMachine};
+use super::seen::{SERIAL, SeenPoints, TIME};
 use super::sizes;
-use super::store::Point;
+use super::store::MeasuredPoint;
 use crate::compare::field::Field;
-use crate::input::Failure;
+use crate::input::CommandFailure;
 use crate::lanes::interleave_within;
 use crate::rivals::Runtime;
-use crate::workloads::Job;
+use crate::workloads::WorkloadJob;
 use crate::workloads::stress::calibrated;
 
 /// Ours and the peers, in the order of tables.
@@ -35,7 +35,7 @@ const STEAL_LEAF_NS: u64 = 10_000;
 const STEAL_WORKERS: [usize; 3] = [2, 4, 8];
 
 /// The measurements.
-pub(super) fn groups(plan: &Plan) -> Vec<Group> {
+pub(super) fn groups(plan: &SizeAndMachine) -> Vec<MeasureGroup> {
     let mut groups = vec![ladder_group(plan), inlined(plan)];
     for depth in sizes::numbers(plan, "wool-steal") {
         let workers = 1usize << depth;
@@ -67,10 +67,10 @@ pub(super) fn groups(plan: &Plan) -> Vec<Group> {
 }
 
 /// fib on one worker, on each step of the ladder and on Roving.
-fn ladder_group(plan: &Plan) -> Group {
+fn ladder_group(plan: &SizeAndMachine) -> MeasureGroup {
     let name = "wool-ladder";
     let job = ("fib", sizes::input(plan, name).to_owned());
-    Group::new(plan, name, (8.0, 300.0), move |_, rounds| {
+    MeasureGroup::new(plan, name, (8.0, 300.0), move |_, rounds| {
         let field = match field(name, &job)? {
             Ok(field) => field,
             Err(left_out) => return Ok(vec![left_out]),
@@ -92,17 +92,17 @@ fn ladder_group(plan: &Plan) -> Group {
 }
 
 /// fib on one worker, on Roving and its peers.
-fn inlined(plan: &Plan) -> Group {
+fn inlined(plan: &SizeAndMachine) -> MeasureGroup {
     let name = "wool-inlined";
     let peers = PEERS.map(Contestant::Plain).to_vec();
     let job = ("fib", sizes::input(plan, name).to_owned());
-    let Group {
+    let MeasureGroup {
         measure,
         seconds,
         rounds,
         ..
     } = contest(plan, name, (6.0, 300.0), job, peers, vec![1]);
-    Group {
+    MeasureGroup {
         name: name.to_owned(),
         seconds,
         rounds,
@@ -115,16 +115,16 @@ fn inlined(plan: &Plan) -> Group {
 }
 
 /// A job of `stress` with so many turns in a leaf.
-fn stress_field(turns: u64, depth: u32, repeats: u64) -> Result<Field, Failure> {
+fn stress_field(turns: u64, depth: u32, repeats: u64) -> Result<Field, CommandFailure> {
     let input = format!("leaf={turns},depth={depth},repeats={repeats}");
-    Field::new(Job::parse("stress", Some(&input))?)
+    Field::new(WorkloadJob::parse("stress", Some(&input))?)
 }
 
 /// A tree of a depth on as many processors as it has leaves, over one leaf on one.
-fn stealing(plan: &Plan, workers: usize, depth: u32) -> Group {
+fn stealing(plan: &SizeAndMachine, workers: usize, depth: u32) -> MeasureGroup {
     let name = format!("wool-steal/{workers}");
     let group = name.clone();
-    Group::new(plan, name, (5.0, 40.0), move |plan, rounds| {
+    MeasureGroup::new(plan, name, (5.0, 40.0), move |plan, rounds| {
         let turns = calibrated(STEAL_LEAF_NS);
         let repeats = plan.pick(500, 5_000);
         let (leaf, tree) = (
@@ -147,16 +147,16 @@ fn stealing(plan: &Plan, workers: usize, depth: u32) -> Group {
 }
 
 /// The most workers of the ladder's thieves: a power of two, and its depth.
-fn tree_of(plan: &Plan) -> (usize, u32) {
+fn tree_of(plan: &SizeAndMachine) -> (usize, u32) {
     let depth = plan.cores.ilog2().clamp(1, 3);
     (1 << depth, depth)
 }
 
 /// The steps of the ladder of steals.
-fn steal_steps(plan: &Plan) -> Group {
+fn steal_steps(plan: &SizeAndMachine) -> MeasureGroup {
     let name = "wool-steals";
     let (workers, depth) = tree_of(plan);
-    Group::new(plan, name, (5.0, 40.0), move |plan, rounds| {
+    MeasureGroup::new(plan, name, (5.0, 40.0), move |plan, rounds| {
         let turns = calibrated(STEAL_LEAF_NS);
         let repeats = plan.pick(500, 5_000);
         let (leaf, tree) = (
@@ -177,17 +177,17 @@ fn steal_steps(plan: &Plan) -> Group {
 }
 
 /// Speed-up where each repetition must share its work anew, for one size of leaf.
-fn stress(plan: &Plan, leaf_ns: u64) -> Group {
+fn stress(plan: &SizeAndMachine, leaf_ns: u64) -> MeasureGroup {
     let name = format!("wool-stress/{leaf_ns}");
     let group = name.clone();
-    Group::new(plan, name, (3.0, 30.0), move |plan, rounds| {
+    MeasureGroup::new(plan, name, (3.0, 30.0), move |plan, rounds| {
         let turns = calibrated(leaf_ns);
         let serial_us = plan.pick(8_000, 60_000);
         let workers = plan.cores;
         let depth = workers.max(2).next_power_of_two().ilog2();
         let tree_ns = leaf_ns << depth;
         let field = stress_field(turns, depth, (serial_us * 1_000 / tree_ns).max(10))?;
-        let mut points: Vec<Point> = Vec::new();
+        let mut points: Vec<MeasuredPoint> = Vec::new();
         let mut all = vec![field.serial()];
         for runtime in PEERS {
             match Contestant::Plain(runtime).start(&field, &group, workers)? {
@@ -195,14 +195,14 @@ fn stress(plan: &Plan, leaf_ns: u64) -> Group {
                 Err(left_out) => points.push(left_out),
             }
         }
-        let series = interleave_within(&mut all, *rounds).map_err(Failure::Run)?;
+        let series = interleave_within(&mut all, *rounds).map_err(CommandFailure::Run)?;
         points.extend(series.iter().map(|one| timed(&group, one)));
         Ok(points)
     })
 }
 
 /// The cycles of each task of `fib` beyond the call it replaces.
-fn task_cycles(seen: &Seen<'_>, group: &str, series: &str) -> Option<Vec<f64>> {
+fn task_cycles(seen: &SeenPoints<'_>, group: &str, series: &str) -> Option<Vec<f64>> {
     let serial = seen.time(group, SERIAL, 1)?;
     let joins = (seen.median(group, "items", 1, "items")? - 1.0) / 2.0;
     let ghz = seen.median(group, "clock_ghz", 1, "clock_ghz")?;
@@ -216,7 +216,12 @@ fn task_cycles(seen: &Seen<'_>, group: &str, series: &str) -> Option<Vec<f64>> {
 }
 
 /// The cycles of each repetition of `stress` beyond one leaf alone.
-fn steal_cycles(seen: &Seen<'_>, group: &str, series: &str, workers: usize) -> Option<Vec<f64>> {
+fn steal_cycles(
+    seen: &SeenPoints<'_>,
+    group: &str,
+    series: &str,
+    workers: usize,
+) -> Option<Vec<f64>> {
     let leaf = seen.time(group, SERIAL, 1)?;
     let repeats = seen.median(group, "repeats", 1, "repeats")?;
     let ghz = seen.median(group, "clock_ghz", 1, "clock_ghz")?;

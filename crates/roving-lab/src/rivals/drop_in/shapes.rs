@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::build::{Core, build};
 use super::server::{Server, THREADS};
 use super::{BENCH, PROGRAM};
-use crate::shapes::runner::{Ran, Runner};
-use crate::shapes::shape::{Entry, Leaves, Part, Shape, Until};
+use crate::shapes::runner::{Runner, ShapeRun};
+use crate::shapes::shape::{CalledFrom, Leaves, ShapePart, ShapedProgram, TimedUntil};
 
 /// A running program with our `rayon-core` and pools of so many workers, ready for shapes.
 pub(crate) fn shapes(workers: usize) -> Result<Runner, String> {
@@ -27,20 +27,20 @@ pub(crate) fn shapes(workers: usize) -> Result<Runner, String> {
         let (Some(time), cpu) = (times.next(), times.next()) else {
             return Err("the program said no time".to_owned());
         };
-        Ok(Ran { time, cpu })
+        Ok(ShapeRun { time, cpu })
     }))
 }
 
 /// The line that asks for a run.
-fn line(shape: &Shape, leaves: Leaves) -> String {
+fn line(shape: &ShapedProgram, leaves: Leaves) -> String {
     let entry = match shape.kind.entry {
-        Entry::Inside => "inside",
-        Entry::Callers => "callers",
-        Entry::TwoPools => "two-pools",
+        CalledFrom::Inside => "inside",
+        CalledFrom::Callers => "callers",
+        CalledFrom::TwoPools => "two-pools",
     };
     let until = match shape.kind.until {
-        Until::Ended => "ended",
-        Until::Begun => "begun",
+        TimedUntil::Ended => "ended",
+        TimedUntil::Begun => "begun",
     };
     let mut line = format!("{entry} {until} {}", leaves.spin);
     for part in &shape.parts {
@@ -50,16 +50,16 @@ fn line(shape: &Shape, leaves: Leaves) -> String {
     line
 }
 
-fn write_part(part: &Part, line: &mut String) {
+fn write_part(part: &ShapePart, line: &mut String) {
     let kind = match part {
-        Part::Leaf(time_us) => {
+        ShapePart::Leaf(time_us) => {
             let _ = write!(line, "{time_us}");
             return;
         }
-        Part::Series(_) => 's',
-        Part::Join(_) => 'j',
-        Part::Spawn(_) => 'p',
-        Part::Loop(_) => 'l',
+        ShapePart::Series(_) => 's',
+        ShapePart::Join(_) => 'j',
+        ShapePart::Spawn(_) => 'p',
+        ShapePart::Loop(_) => 'l',
     };
     line.push(kind);
     for (place, part) in part.parts().iter().enumerate() {
@@ -76,13 +76,13 @@ mod tests {
 
     #[test]
     fn a_line_says_the_whole_shape() {
-        let both = Part::Join(Box::new([
-            Part::Leaf(300),
-            Part::Spawn(vec![Part::Leaf(40)]),
+        let both = ShapePart::Join(Box::new([
+            ShapePart::Leaf(300),
+            ShapePart::Spawn(vec![ShapePart::Leaf(40)]),
         ]));
         let mut text = String::new();
         write_part(
-            &Part::Series(vec![both, Part::Loop(vec![Part::Leaf(1)])]),
+            &ShapePart::Series(vec![both, ShapePart::Loop(vec![ShapePart::Leaf(1)])]),
             &mut text,
         );
         assert_eq!(text, "s(j(300,p(40)),l(1))");

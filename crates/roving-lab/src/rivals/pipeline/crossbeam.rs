@@ -7,7 +7,7 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::{Job, Pipeline};
+use super::{CompressJob, RivalPipeline};
 use crate::networks::compress::blocks::{Blocks, Packer};
 
 /// Blocks that wait in a channel for each thread.
@@ -59,12 +59,12 @@ fn write(mut file: File, input: &Receiver<Numbered>) -> io::Result<()> {
     Ok(())
 }
 
-impl Pipeline for Threads {
+impl RivalPipeline for Threads {
     fn name(&self) -> &'static str {
         "crossbeam"
     }
 
-    fn run(&mut self, job: Job) -> io::Result<()> {
+    fn run(&mut self, job: CompressJob) -> io::Result<()> {
         let (blocks, file) = job.open()?;
         let (out, plain) = bounded(BLOCKS_EACH * self.workers);
         let (done, frames) = bounded(BLOCKS_EACH * self.workers);

@@ -7,22 +7,22 @@ use std::path::PathBuf;
 use crate::networks::compress::blocks::Blocks;
 
 /// A pipeline that is ready.
-pub(crate) trait Pipeline {
+pub(crate) trait RivalPipeline {
     /// The name in tables.
     fn name(&self) -> &'static str;
     /// Compresses a file once.
-    fn run(&mut self, job: Job) -> io::Result<()>;
+    fn run(&mut self, job: CompressJob) -> io::Result<()>;
 }
 
 /// From where, to where, and how many bytes at once.
 #[derive(Clone, Debug)]
-pub(crate) struct Job {
+pub(crate) struct CompressJob {
     pub(super) from: PathBuf,
     pub(super) to: PathBuf,
     pub(super) block_bytes: usize,
 }
 
-impl Job {
+impl CompressJob {
     pub(super) fn open(&self) -> io::Result<(Blocks, File)> {
         let blocks = Blocks::open(&self.from, self.block_bytes)?;
         Ok((blocks, File::create(&self.to)?))

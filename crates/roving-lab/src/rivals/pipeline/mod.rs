@@ -10,25 +10,28 @@ mod tokio;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-pub(crate) use self::job::{Job, Pipeline};
-use crate::networks::Program as _;
+pub(crate) use self::job::{CompressJob, RivalPipeline};
+use crate::networks::NetworkProgram as _;
 use crate::networks::compress::Compress;
 
 /// All of them, with so many threads for the compression.
-pub(crate) fn all(workers: usize) -> Result<Vec<Box<dyn Pipeline>>, String> {
+pub(crate) fn all(workers: usize) -> Result<Vec<Box<dyn RivalPipeline>>, String> {
     let wrong = |error: &dyn std::fmt::Display| format!("no pool of {workers}: {error}");
     Ok(vec![
-        Box::new(rayon::Pool::start(workers).map_err(|error| wrong(&error))?),
+        Box::new(rayon::pool(workers).map_err(|error| wrong(&error))?),
         Box::new(crossbeam::Threads::new(workers)),
-        Box::new(tokio::Pool::start(workers).map_err(|error| wrong(&error))?),
+        Box::new(tokio::BlockTasks::start(workers).map_err(|error| wrong(&error))?),
     ])
 }
 
 /// One timed run, whose output must be that of the serial run.
-pub(crate) fn timed(pipeline: &mut dyn Pipeline, program: &Compress) -> Result<Duration, String> {
+pub(crate) fn timed(
+    pipeline: &mut dyn RivalPipeline,
+    program: &Compress,
+) -> Result<Duration, String> {
     let name = pipeline.name();
     let to = program.out(name);
-    let job = Job {
+    let job = CompressJob {
         from: program.plain().to_owned(),
         to: Path::new(&to).to_owned(),
         block_bytes: program.block_bytes(),
@@ -67,7 +70,7 @@ mod tests {
         let mut program = Compress::parse("1").unwrap();
         program.prepare().unwrap();
         for mut pipeline in all(2).unwrap() {
-            let job = Job {
+            let job = CompressJob {
                 from: program.out("nobody"),
                 to: program.out(pipeline.name()),
                 block_bytes: 1024,

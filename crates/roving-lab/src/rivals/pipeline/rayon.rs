@@ -7,20 +7,15 @@ use std::io::{self, Write as _};
 use ::rayon::prelude::*;
 use ::rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-use super::{Job, Pipeline};
+use super::{CompressJob, RivalPipeline};
 use crate::networks::compress::blocks::{Blocks, Packer};
 
 /// Blocks in a batch for each thread: enough that the end of a batch, where threads wait, is rare.
 const BLOCKS_EACH: usize = 8;
 
 /// A pool of Rayon's.
-pub(super) struct Pool(ThreadPool);
-
-impl Pool {
-    pub(super) fn start(workers: usize) -> Result<Pool, ThreadPoolBuildError> {
-        let pool = ThreadPoolBuilder::new().num_threads(workers).build()?;
-        Ok(Pool(pool))
-    }
+pub(super) fn pool(workers: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
+    ThreadPoolBuilder::new().num_threads(workers).build()
 }
 
 /// Writes one batch and reads the next one.
@@ -36,14 +31,14 @@ fn exchange(
     blocks.take(most).collect()
 }
 
-impl Pipeline for Pool {
+impl RivalPipeline for ThreadPool {
     fn name(&self) -> &'static str {
         "rayon"
     }
 
-    fn run(&mut self, job: Job) -> io::Result<()> {
-        let most = BLOCKS_EACH * self.0.current_num_threads();
-        self.0.install(|| {
+    fn run(&mut self, job: CompressJob) -> io::Result<()> {
+        let most = BLOCKS_EACH * self.current_num_threads();
+        self.install(|| {
             let (mut blocks, mut file) = job.open()?;
             let mut packed: Vec<Vec<u8>> = Vec::new();
             let mut batch = exchange(&packed, &mut file, &mut blocks, most)?;

@@ -9,14 +9,14 @@ use ::tokio::runtime::{Builder, Runtime};
 use ::tokio::sync::mpsc::{self, Receiver, Sender};
 use ::tokio::task::JoinHandle;
 
-use super::{Job, Pipeline};
+use super::{CompressJob, RivalPipeline};
 use crate::networks::compress::blocks::{Blocks, Packer};
 
 /// Blocks under way for each thread.
 const BLOCKS_EACH: usize = 4;
 
 /// tokio's runtime with many threads.
-pub(super) struct Pool {
+pub(super) struct BlockTasks {
     runtime: Runtime,
     workers: usize,
 }
@@ -24,12 +24,12 @@ pub(super) struct Pool {
 /// A block that is being compressed.
 type Packing = JoinHandle<io::Result<Vec<u8>>>;
 
-impl Pool {
-    pub(super) fn start(workers: usize) -> io::Result<Pool> {
+impl BlockTasks {
+    pub(super) fn start(workers: usize) -> io::Result<BlockTasks> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(workers)
             .build()?;
-        Ok(Pool { runtime, workers })
+        Ok(BlockTasks { runtime, workers })
     }
 }
 
@@ -57,12 +57,12 @@ async fn write(mut file: File, mut input: Receiver<Packing>) -> io::Result<()> {
     Ok(())
 }
 
-impl Pipeline for Pool {
+impl RivalPipeline for BlockTasks {
     fn name(&self) -> &'static str {
         "tokio"
     }
 
-    fn run(&mut self, job: Job) -> io::Result<()> {
+    fn run(&mut self, job: CompressJob) -> io::Result<()> {
         let (blocks, file) = job.open()?;
         let (out, input) = mpsc::channel(BLOCKS_EACH * self.workers);
         self.runtime.block_on(async {

@@ -7,14 +7,14 @@ mod task;
 
 use roving::task::{Scope, Task};
 
-use self::quadtree::{Entry, Places, SIDE, Shape, Tile, random_matrix, tiles};
+use self::quadtree::{MatrixEntry, Quadtree, SIDE, Tile, TilePlaces, random_matrix, tiles};
 use super::numbers::{Digest, Judged, Noise, ROUNDING, within};
-use super::part::Part as Rejoinable;
-use super::{Answer, Workload, dense, parse_params, triangular};
+use super::part::SlicePart;
+use super::{RunAnswer, Workload, dense, parse_params, triangular};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, number_in};
 use crate::memory;
-use crate::tasks::Order;
+use crate::tasks::BranchOrder;
 
 /// The greatest number of rows.
 const ORDER_MAX: u64 = 16_384;
@@ -29,8 +29,8 @@ pub(crate) struct Cholesky {
     order: usize,
     pairs: usize,
     /// The lower triangle of A.
-    entries: Vec<Entry>,
-    shape: Shape,
+    entries: Vec<MatrixEntry>,
+    shape: Quadtree,
     /// Row and column of each tile, counted in tiles.
     places: Vec<(usize, usize)>,
     original: Vec<Tile>,
@@ -40,23 +40,23 @@ pub(crate) struct Cholesky {
 
 /// A part of the matrix to be read.
 #[derive(Clone, Copy)]
-struct Part<'a> {
-    shape: &'a Shape,
+struct ReadQuadrant<'a> {
+    shape: &'a Quadtree,
     tiles: &'a [Tile],
 }
 
 /// A part of the matrix to be written.
 struct PartMut<'a> {
-    shape: &'a Shape,
+    shape: &'a Quadtree,
     tiles: &'a mut [Tile],
 }
 
 /// The part of a quadrant to be read; `None` where all of it is zero.
-type Quadrant<'a> = Option<Part<'a>>;
+type Quadrant<'a> = Option<ReadQuadrant<'a>>;
 /// The part of a quadrant to be written.
 type QuadrantMut<'a> = Option<PartMut<'a>>;
 
-impl<'a> Part<'a> {
+impl<'a> ReadQuadrant<'a> {
     fn quadrants(self) -> [Quadrant<'a>; 4] {
         let mut rest = self.tiles;
         let counts = self.shape.counts();
@@ -64,7 +64,7 @@ impl<'a> Part<'a> {
             let (tiles, after) = rest.split_at(counts[place]);
             rest = after;
             let shape = self.shape.quadrant(place)?;
-            Some(Part { shape, tiles })
+            Some(ReadQuadrant { shape, tiles })
         })
     }
 }
@@ -89,8 +89,8 @@ impl<'a> PartMut<'a> {
         }
     }
 
-    fn read(&self) -> Part<'_> {
-        Part {
+    fn read(&self) -> ReadQuadrant<'_> {
+        ReadQuadrant {
             shape: self.shape,
             tiles: self.tiles,
         }
@@ -99,7 +99,7 @@ impl<'a> PartMut<'a> {
 
 /// The factor takes the place of a part of the diagonal.
 fn factor<C: ForkJoin>(cx: &mut C, part: PartMut<'_>) {
-    if let Shape::Tile = part.shape {
+    if let Quadtree::Tile = part.shape {
         return triangular::cholesky(&mut part.tiles[0]);
     }
     let [above, _, corner, below] = part.quadrants();
@@ -126,8 +126,8 @@ fn factor_some<C: ForkJoin>(cx: &mut C, part: QuadrantMut<'_>) {
 }
 
 /// The X with X · Lᵀ = `part` takes its place, where L is on the diagonal. Rows are independent.
-fn solve<C: ForkJoin>(cx: &mut C, part: PartMut<'_>, factor: Part<'_>) {
-    if let Shape::Tile = part.shape {
+fn solve<C: ForkJoin>(cx: &mut C, part: PartMut<'_>, factor: ReadQuadrant<'_>) {
+    if let Quadtree::Tile = part.shape {
         return triangular::solve_transposed(&factor.tiles[0], &mut part.tiles[0]);
     }
     let [p00, p01, p10, p11] = part.quadrants();
@@ -160,7 +160,7 @@ fn update<C: ForkJoin>(cx: &mut C, part: QuadrantMut<'_>, a: Quadrant<'_>, b: Qu
     let (Some(part), Some(a), Some(b)) = (part, a, b) else {
         return;
     };
-    if let Shape::Tile = part.shape {
+    if let Quadtree::Tile = part.shape {
         return dense::subtract_transposed(&mut part.tiles[0], &a.tiles[0], &b.tiles[0]);
     }
     let [p00, p01, p10, p11] = part.quadrants();
@@ -195,8 +195,8 @@ fn update_twice<C: ForkJoin>(
 }
 
 /// `part -= a · aᵀ` for a part of the diagonal, of which only the lower triangle counts.
-fn update_diagonal<C: ForkJoin>(cx: &mut C, part: PartMut<'_>, a: Part<'_>) {
-    if let Shape::Tile = part.shape {
+fn update_diagonal<C: ForkJoin>(cx: &mut C, part: PartMut<'_>, a: ReadQuadrant<'_>) {
+    if let Quadtree::Tile = part.shape {
         return dense::subtract_transposed(&mut part.tiles[0], &a.tiles[0], &a.tiles[0]);
     }
     let [above, _, corner, below] = part.quadrants();
@@ -227,7 +227,7 @@ fn update_diagonal_twice<C: ForkJoin>(
 
 /// The tiles of the matrix in the order of `places`. What a tile has beyond the last row of the
 /// matrix is that of the matrix whose other numbers are 1 on the diagonal and else 0.
-fn filled(order: usize, entries: &[Entry], places: &[(usize, usize)]) -> Vec<Tile> {
+fn filled(order: usize, entries: &[MatrixEntry], places: &[(usize, usize)]) -> Vec<Tile> {
     let numbers: std::collections::HashMap<_, usize> = places
         .iter()
         .enumerate()
@@ -346,7 +346,7 @@ impl Workload for Cholesky {
         memory::require(Self::NAME, input, places_bytes, remedy)?;
         let (order, pairs) = (order as usize, pairs as usize);
         let entries = random_matrix(order, pairs);
-        let places = Places::of_factor(order, &entries);
+        let places = TilePlaces::of_factor(order, &entries);
         let need_bytes = places.tiles() * (2 * size_of::<Tile>() + 128);
         memory::require(Self::NAME, input, need_bytes as u64, remedy)?;
         let (shape, places) = places.tree();
@@ -376,10 +376,13 @@ impl Workload for Cholesky {
         factor(cx, PartMut { shape, tiles });
     }
 
-    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+    fn task<'scope, O: BranchOrder>(
+        &'scope mut self,
+        scope: Scope<'scope>,
+    ) -> impl Task<()> + 'scope {
         async move {
-            let (shape, tiles) = (&self.shape, Rejoinable::new(&mut self.tiles));
-            task::factor::<O>(scope, task::Open { shape, tiles }).await;
+            let (shape, tiles) = (&self.shape, SlicePart::new(&mut self.tiles));
+            task::factor::<O>(scope, task::WrittenQuadrant { shape, tiles }).await;
         }
     }
 
@@ -387,7 +390,7 @@ impl Workload for Cholesky {
         self.run(&mut Serial);
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> RunAnswer {
         let mut digest = Digest::default();
         self.tiles.iter().for_each(|tile| digest.numbers(tile));
         self.judged.answer(digest.value(), || [self.rows_right()])
@@ -397,7 +400,7 @@ impl Workload for Cholesky {
         vec![(CHECKS * self.order) as u64]
     }
 
-    fn items(&self, _: &Answer) -> u64 {
+    fn items(&self, _: &RunAnswer) -> u64 {
         tiles(Some(&self.shape)) as u64
     }
 }

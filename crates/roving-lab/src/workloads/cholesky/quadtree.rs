@@ -12,46 +12,46 @@ pub(super) type Tile = [f64; SIDE * SIDE];
 
 /// A part of the matrix that has tiles.
 #[derive(Debug)]
-pub(super) enum Shape {
+pub(super) enum Quadtree {
     /// One tile.
     Tile,
     /// Quadrants: above left, above right, below left, below right; none where all is zero. On the
     /// diagonal there is none above right.
-    Quadrants(Box<[Option<Shape>; 4]>, usize),
+    Quadrants(Box<[Option<Quadtree>; 4]>, usize),
 }
 
 /// How many tiles a part has.
-pub(super) fn tiles(shape: Option<&Shape>) -> usize {
+pub(super) fn tiles(shape: Option<&Quadtree>) -> usize {
     match shape {
         None => 0,
-        Some(Shape::Tile) => 1,
-        Some(Shape::Quadrants(_, tiles)) => *tiles,
+        Some(Quadtree::Tile) => 1,
+        Some(Quadtree::Quadrants(_, tiles)) => *tiles,
     }
 }
 
-impl Shape {
+impl Quadtree {
     /// How many tiles each quadrant has; none for a tile.
     pub(super) fn counts(&self) -> [usize; 4] {
         match self {
-            Shape::Tile => [0; 4],
-            Shape::Quadrants(quadrants, _) => {
+            Quadtree::Tile => [0; 4],
+            Quadtree::Quadrants(quadrants, _) => {
                 std::array::from_fn(|place| tiles(quadrants[place].as_ref()))
             }
         }
     }
 
     /// A quadrant, if it has tiles.
-    pub(super) fn quadrant(&self, place: usize) -> Option<&Shape> {
+    pub(super) fn quadrant(&self, place: usize) -> Option<&Quadtree> {
         match self {
-            Shape::Tile => None,
-            Shape::Quadrants(quadrants, _) => quadrants[place].as_ref(),
+            Quadtree::Tile => None,
+            Quadtree::Quadrants(quadrants, _) => quadrants[place].as_ref(),
         }
     }
 }
 
 /// A number of the matrix, by its row and its column.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Entry {
+pub(super) struct MatrixEntry {
     pub(super) row: usize,
     pub(super) column: usize,
     pub(super) number: f64,
@@ -59,7 +59,7 @@ pub(super) struct Entry {
 
 /// A symmetric matrix with so many pairs of numbers beside the diagonal, at places of chance,
 /// and a diagonal that makes it positive definite. Its lower triangle, each place once.
-pub(super) fn random_matrix(order: usize, pairs: usize) -> Vec<Entry> {
+pub(super) fn random_matrix(order: usize, pairs: usize) -> Vec<MatrixEntry> {
     let mut noise = Noise::new(31);
     let mut entries = Vec::with_capacity(order + pairs);
     let mut taken = std::collections::HashSet::new();
@@ -73,14 +73,14 @@ pub(super) fn random_matrix(order: usize, pairs: usize) -> Vec<Entry> {
         let number = noise.unit();
         heavy[row] += number.abs();
         heavy[column] += number.abs();
-        entries.push(Entry {
+        entries.push(MatrixEntry {
             row,
             column,
             number,
         });
     }
     let diagonal = heavy.into_iter().enumerate();
-    entries.extend(diagonal.map(|(row, number)| Entry {
+    entries.extend(diagonal.map(|(row, number)| MatrixEntry {
         row,
         column: row,
         number,
@@ -90,16 +90,16 @@ pub(super) fn random_matrix(order: usize, pairs: usize) -> Vec<Entry> {
 
 /// The tiles of a lower triangle.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct TilePlaces {
     /// How many there are in a column that is full.
     pub(super) count: usize,
     /// For each column the rows that have a tile, in order; that of the diagonal is the first.
     columns: Vec<Vec<usize>>,
 }
 
-impl Places {
+impl TilePlaces {
     /// The tiles of the factor: those of the matrix, and those that become non-zero on the way.
-    pub(super) fn of_factor(order: usize, entries: &[Entry]) -> Places {
+    pub(super) fn of_factor(order: usize, entries: &[MatrixEntry]) -> TilePlaces {
         let count = order.div_ceil(SIDE);
         let mut present = vec![vec![false; count]; count];
         for entry in entries {
@@ -118,7 +118,7 @@ impl Places {
             }
             columns.push(rows);
         }
-        Places { count, columns }
+        TilePlaces { count, columns }
     }
 
     /// How many tiles.
@@ -127,7 +127,7 @@ impl Places {
     }
 
     /// The tree over all tiles, and where each tile of the tree's order is.
-    pub(super) fn tree(&self) -> (Option<Shape>, Vec<(usize, usize)>) {
+    pub(super) fn tree(&self) -> (Option<Quadtree>, Vec<(usize, usize)>) {
         let mut order = Vec::with_capacity(self.tiles());
         let span = self.count.next_power_of_two();
         let shape = self.part((0, 0), span, &mut order);
@@ -139,12 +139,12 @@ impl Places {
         (row, column): (usize, usize),
         span: usize,
         order: &mut Vec<(usize, usize)>,
-    ) -> Option<Shape> {
+    ) -> Option<Quadtree> {
         if span == 1 {
             let rows = self.columns.get(column)?;
             rows.binary_search(&row).ok()?;
             order.push((row, column));
-            return Some(Shape::Tile);
+            return Some(Quadtree::Tile);
         }
         if column >= self.count || column > row {
             return None;
@@ -154,7 +154,7 @@ impl Places {
         let quadrants =
             corners.map(|(down, right)| self.part((row + down, column + right), half, order));
         let tiles = order.len() - before;
-        (tiles > 0).then(|| Shape::Quadrants(Box::new(quadrants), tiles))
+        (tiles > 0).then(|| Quadtree::Quadrants(Box::new(quadrants), tiles))
     }
 }
 
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn the_factor_has_the_tiles_that_fill_in() {
         // An arrow to the upper left fills in everywhere; one to the lower right nowhere.
-        let entry = |row, column| Entry {
+        let entry = |row, column| MatrixEntry {
             row: row * SIDE,
             column: column * SIDE,
             number: 1.0,
@@ -198,13 +198,13 @@ mod tests {
         let thin: Vec<_> = diagonal()
             .chain((0..4).map(|column| entry(4, column)))
             .collect();
-        assert_eq!(Places::of_factor(5 * SIDE, &full).tiles(), 15);
-        assert_eq!(Places::of_factor(5 * SIDE, &thin).tiles(), 9);
+        assert_eq!(TilePlaces::of_factor(5 * SIDE, &full).tiles(), 15);
+        assert_eq!(TilePlaces::of_factor(5 * SIDE, &thin).tiles(), 9);
     }
 
     #[test]
     fn the_tree_has_all_tiles_in_the_order_of_its_quadrants() {
-        let places = Places::of_factor(90, &random_matrix(90, 60));
+        let places = TilePlaces::of_factor(90, &random_matrix(90, 60));
         let (shape, order) = places.tree();
         let shape = shape.unwrap();
         assert_eq!(

@@ -3,42 +3,42 @@
 
 use roving::task::{Forked, Scope, Task};
 
-use super::quadtree::{Shape, Tile};
-use super::{Part as Done, Quadrant};
-use crate::tasks::Order;
-use crate::workloads::part::{Final, Part};
+use super::quadtree::{Quadtree, Tile};
+use super::{Quadrant, ReadQuadrant};
+use crate::tasks::BranchOrder;
+use crate::workloads::part::{Final, SlicePart};
 use crate::workloads::{dense, triangular};
 
 /// Tiles that are still written.
-type Tiles<'scope> = Part<'scope, Tile>;
+type Tiles<'scope> = SlicePart<'scope, Tile>;
 /// Tiles that are done.
 type DoneTiles<'scope> = Final<'scope, Tile>;
 /// The factors of a product, unless one is all zero.
-type Factors<'scope> = Option<(Done<'scope>, Done<'scope>)>;
+type Factors<'scope> = Option<(ReadQuadrant<'scope>, ReadQuadrant<'scope>)>;
 
 /// A part of the matrix that is still written.
-pub(super) struct Open<'scope> {
-    pub(super) shape: &'scope Shape,
+pub(super) struct WrittenQuadrant<'scope> {
+    pub(super) shape: &'scope Quadtree,
     pub(super) tiles: Tiles<'scope>,
 }
 
-impl<'scope> Open<'scope> {
-    fn quadrants(self) -> [Option<Open<'scope>>; 4] {
+impl<'scope> WrittenQuadrant<'scope> {
+    fn quadrants(self) -> [Option<WrittenQuadrant<'scope>>; 4] {
         let counts = self.shape.counts();
         let mut rest = Some(self.tiles);
         std::array::from_fn(|place| {
             let (tiles, after) = rest.take()?.split_at(counts[place]);
             rest = Some(after);
             let shape = self.shape.quadrant(place)?;
-            Some(Open { shape, tiles })
+            Some(WrittenQuadrant { shape, tiles })
         })
     }
 }
 
 /// To be read.
-fn done<'scope>(shape: &'scope Shape, tiles: DoneTiles<'scope>) -> Done<'scope> {
+fn done<'scope>(shape: &'scope Quadtree, tiles: DoneTiles<'scope>) -> ReadQuadrant<'scope> {
     let tiles = tiles.slice();
-    Done { shape, tiles }
+    ReadQuadrant { shape, tiles }
 }
 
 /// Rejoins two neighbours, of which either may have no tiles.
@@ -72,12 +72,12 @@ async fn all<'scope, const N: usize>(
 }
 
 /// The factor takes the place of a part of the diagonal.
-pub(super) fn factor<'scope, O: Order>(
+pub(super) fn factor<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
-    mut part: Open<'scope>,
+    mut part: WrittenQuadrant<'scope>,
 ) -> impl Task<DoneTiles<'scope>> + 'scope {
     async move {
-        if let Shape::Tile = part.shape {
+        if let Quadtree::Tile = part.shape {
             triangular::cholesky(&mut part.tiles[0]);
             return part.tiles.finish();
         }
@@ -106,19 +106,21 @@ pub(super) fn factor<'scope, O: Order>(
         let shape = below.shape;
         let tiles = update_diagonal::<O>(scope, below, done(shapes.1, corner));
         let tiles = scope.call(tiles).await;
-        let below = scope.call(factor::<O>(scope, Open { shape, tiles })).await;
+        let below = scope
+            .call(factor::<O>(scope, WrittenQuadrant { shape, tiles }))
+            .await;
         above.rejoin(corner).rejoin(below)
     }
 }
 
 /// The X with X · Lᵀ = `part` takes its place, where L is on the diagonal. Rows are independent.
-fn solve<'scope, O: Order>(
+fn solve<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
-    mut part: Open<'scope>,
-    factor: Done<'scope>,
+    mut part: WrittenQuadrant<'scope>,
+    factor: ReadQuadrant<'scope>,
 ) -> impl Task<DoneTiles<'scope>> + 'scope {
     async move {
-        if let Shape::Tile = part.shape {
+        if let Quadtree::Tile = part.shape {
             triangular::solve_transposed(&factor.tiles[0], &mut part.tiles[0]);
             return part.tiles.finish();
         }
@@ -130,11 +132,11 @@ fn solve<'scope, O: Order>(
 }
 
 /// [`solve`] for the two quadrants of a row.
-fn solve_row<'scope, O: Order>(
+fn solve_row<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
-    left: Option<Open<'scope>>,
-    right: Option<Open<'scope>>,
-    factor: Done<'scope>,
+    left: Option<WrittenQuadrant<'scope>>,
+    right: Option<WrittenQuadrant<'scope>>,
+    factor: ReadQuadrant<'scope>,
 ) -> impl Task<Option<DoneTiles<'scope>>> + 'scope {
     async move {
         let [Some(above), _, corner, below] = factor.quadrants() else {
@@ -152,13 +154,17 @@ fn solve_row<'scope, O: Order>(
         let shape = right.shape;
         let tiles = update_all::<O, 1>(scope, right, [left_done.zip(corner)]);
         let tiles = scope.call(tiles).await;
-        let right = solve::<O>(scope, Open { shape, tiles }, below);
+        let right = solve::<O>(scope, WrittenQuadrant { shape, tiles }, below);
         rejoin(left_tiles, Some(scope.call(right).await))
     }
 }
 
 /// The factors of both products that `a · bᵀ` has in a quadrant.
-fn factors<'scope>(a: Done<'scope>, b: Done<'scope>, quadrant: usize) -> [Factors<'scope>; 2] {
+fn factors<'scope>(
+    a: ReadQuadrant<'scope>,
+    b: ReadQuadrant<'scope>,
+    quadrant: usize,
+) -> [Factors<'scope>; 2] {
     let (row, column) = (quadrant / 2, quadrant % 2);
     let [a, b] = [a.quadrants(), b.quadrants()];
     [0, 1].map(|inner| a[2 * row + inner].zip(b[2 * column + inner]))
@@ -166,10 +172,10 @@ fn factors<'scope>(a: Done<'scope>, b: Done<'scope>, quadrant: usize) -> [Factor
 
 /// `part -= a · bᵀ`. Where `part` has no tiles, the product is zero: the tree was made so. No part
 /// of the diagonal, and no tile.
-fn update<'scope, O: Order>(
+fn update<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
-    part: Open<'scope>,
-    (a, b): (Done<'scope>, Done<'scope>),
+    part: WrittenQuadrant<'scope>,
+    (a, b): (ReadQuadrant<'scope>, ReadQuadrant<'scope>),
 ) -> impl Task<Tiles<'scope>> + 'scope {
     async move {
         let mut quadrants = part.quadrants();
@@ -190,19 +196,19 @@ fn update<'scope, O: Order>(
 }
 
 /// Products that are subtracted one after the other.
-fn update_all<'scope, O: Order, const N: usize>(
+fn update_all<'scope, O: BranchOrder, const N: usize>(
     scope: Scope<'scope>,
-    mut part: Open<'scope>,
+    mut part: WrittenQuadrant<'scope>,
     products: [Factors<'scope>; N],
 ) -> impl Task<Tiles<'scope>> + 'scope {
     async move {
         let shape = part.shape;
         for (a, b) in products.into_iter().flatten() {
-            if let Shape::Tile = shape {
+            if let Quadtree::Tile = shape {
                 dense::subtract_transposed(&mut part.tiles[0], &a.tiles[0], &b.tiles[0]);
             } else {
                 let tiles = scope.call(update::<O>(scope, part, (a, b))).await;
-                part = Open { shape, tiles };
+                part = WrittenQuadrant { shape, tiles };
             }
         }
         part.tiles
@@ -211,29 +217,29 @@ fn update_all<'scope, O: Order, const N: usize>(
 
 /// `part -= a · aᵀ` for a part of the diagonal, of which only the lower triangle counts, for each
 /// of `products`, one after the other.
-fn update_diagonal_all<'scope, O: Order>(
+fn update_diagonal_all<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
-    mut part: Open<'scope>,
+    mut part: WrittenQuadrant<'scope>,
     products: [Quadrant<'scope>; 2],
 ) -> impl Task<Tiles<'scope>> + 'scope {
     async move {
         let shape = part.shape;
         for a in products.into_iter().flatten() {
             let tiles = scope.call(update_diagonal::<O>(scope, part, a)).await;
-            part = Open { shape, tiles };
+            part = WrittenQuadrant { shape, tiles };
         }
         part.tiles
     }
 }
 
 /// `part -= a · aᵀ` for a part of the diagonal.
-fn update_diagonal<'scope, O: Order>(
+fn update_diagonal<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
-    mut part: Open<'scope>,
-    a: Done<'scope>,
+    mut part: WrittenQuadrant<'scope>,
+    a: ReadQuadrant<'scope>,
 ) -> impl Task<Tiles<'scope>> + 'scope {
     async move {
-        if let Shape::Tile = part.shape {
+        if let Quadtree::Tile = part.shape {
             dense::subtract_transposed(&mut part.tiles[0], &a.tiles[0], &a.tiles[0]);
             return part.tiles;
         }

@@ -12,14 +12,14 @@ mod task;
 use roving::task::{Scope, Task};
 
 use self::lanes::{Coefficients, LANES, Lanes, Quarters, QuartersMut, combine, deal, small};
-use self::plan::{LENGTH_MIN, Level, Plan, Shape, root};
+use self::plan::{LENGTH_MIN, LengthTables, TransformPlan, TransformShape, root};
 use super::numbers::{Digest, Judged, Noise, ROUNDING};
-use super::part::Part;
-use super::{Answer, Workload};
+use super::part::SlicePart;
+use super::{RunAnswer, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, whole_number};
 use crate::memory;
-use crate::tasks::Order;
+use crate::tasks::BranchOrder;
 
 /// The greatest length.
 const LENGTH_MAX: u64 = 1 << 30;
@@ -37,7 +37,7 @@ const NUMBER_BYTES: u64 = 5 * 16;
 #[derive(Debug)]
 pub(crate) struct Fft {
     length: usize,
-    plan: Plan,
+    plan: TransformPlan,
     data: Vec<Lanes>,
     scratch: Vec<Lanes>,
     judged: Judged,
@@ -66,10 +66,15 @@ fn split_mut(quarters: QuartersMut<'_>, at: usize) -> [QuartersMut<'_>; 2] {
 }
 
 /// The transform of `data`, in its place; what is in `scratch` afterwards means nothing.
-fn transform<C: ForkJoin>(cx: &mut C, level: Level<'_>, data: &mut [Lanes], scratch: &mut [Lanes]) {
+fn transform<C: ForkJoin>(
+    cx: &mut C,
+    level: LengthTables<'_>,
+    data: &mut [Lanes],
+    scratch: &mut [Lanes],
+) {
     let (below, coefficients) = match level.shape() {
-        Shape::Leaf(leaf) => return small(leaf, data, scratch),
-        Shape::Split(below, coefficients) => (below, coefficients),
+        TransformShape::Leaf(leaf) => return small(leaf, data, scratch),
+        TransformShape::Split(below, coefficients) => (below, coefficients),
     };
     deal_all(cx, data, quarters_mut(scratch));
     let [d0, d1, d2, d3] = quarters_mut(data);
@@ -253,7 +258,7 @@ impl Workload for Fft {
         let zeros = || vec![Lanes::default(); length / LANES];
         Ok(Fft {
             length,
-            plan: Plan::new(length),
+            plan: TransformPlan::new(length),
             data: zeros(),
             scratch: zeros(),
             judged: Judged::default(),
@@ -273,9 +278,15 @@ impl Workload for Fft {
         transform(cx, self.plan.level(), &mut self.data, &mut self.scratch);
     }
 
-    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+    fn task<'scope, O: BranchOrder>(
+        &'scope mut self,
+        scope: Scope<'scope>,
+    ) -> impl Task<()> + 'scope {
         async move {
-            let (data, scratch) = (Part::new(&mut self.data), Part::new(&mut self.scratch));
+            let (data, scratch) = (
+                SlicePart::new(&mut self.data),
+                SlicePart::new(&mut self.scratch),
+            );
             task::transform::<O>(scope, self.plan.level(), data, scratch).await;
         }
     }
@@ -284,7 +295,7 @@ impl Workload for Fft {
         self.run(&mut Serial);
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> RunAnswer {
         let mut digest = Digest::default();
         for lanes in &self.data {
             digest.numbers(&lanes.re);
@@ -298,7 +309,7 @@ impl Workload for Fft {
         vec![FREQUENCIES as u64, self.length as u64]
     }
 
-    fn items(&self, _: &Answer) -> u64 {
+    fn items(&self, _: &RunAnswer) -> u64 {
         self.length as u64
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Leaf {
 
 /// All coefficients of a transform.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct TransformPlan {
     /// For each length that is split into quarters, the greatest first.
     levels: Vec<Vec<Coefficients>>,
     /// For the length that is not.
@@ -30,18 +30,18 @@ pub(super) struct Plan {
 
 /// The tables for a transform of one length.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Level<'a> {
+pub(super) struct LengthTables<'a> {
     levels: &'a [Vec<Coefficients>],
     leaf: &'a Leaf,
 }
 
 /// A transform is either a leaf or split.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Shape<'a> {
+pub(super) enum TransformShape<'a> {
     /// It fits into a cache.
     Leaf(&'a Leaf),
     /// Its quarters are transformed at this level, then combined with these coefficients.
-    Split(Level<'a>, &'a [Coefficients]),
+    Split(LengthTables<'a>, &'a [Coefficients]),
 }
 
 /// e^(-2πi · power / length)
@@ -82,35 +82,35 @@ impl Leaf {
     }
 }
 
-impl Plan {
+impl TransformPlan {
     /// For a power of two, [`LENGTH_MIN`] at least.
-    pub(super) fn new(length: usize) -> Plan {
+    pub(super) fn new(length: usize) -> TransformPlan {
         let (mut levels, mut length) = (Vec::new(), length);
         while length > LEAF_MAX {
             levels.push(coefficients(length));
             length /= 4;
         }
         let leaf = Leaf::new(length);
-        Plan { levels, leaf }
+        TransformPlan { levels, leaf }
     }
 
     /// The level of the whole.
-    pub(super) fn level(&self) -> Level<'_> {
-        Level {
+    pub(super) fn level(&self) -> LengthTables<'_> {
+        LengthTables {
             levels: &self.levels,
             leaf: &self.leaf,
         }
     }
 }
 
-impl<'a> Level<'a> {
+impl<'a> LengthTables<'a> {
     /// Leaf or split.
-    pub(super) fn shape(self) -> Shape<'a> {
+    pub(super) fn shape(self) -> TransformShape<'a> {
         match self.levels {
-            [] => Shape::Leaf(self.leaf),
+            [] => TransformShape::Leaf(self.leaf),
             [coefficients, levels @ ..] => {
                 let leaf = self.leaf;
-                Shape::Split(Level { levels, leaf }, coefficients)
+                TransformShape::Split(LengthTables { levels, leaf }, coefficients)
             }
         }
     }

@@ -4,12 +4,12 @@ use roving::task::{Scope, Task};
 
 use super::GRAIN;
 use super::lanes::{Coefficients, Lanes, combine, deal, small};
-use super::plan::{Level, Shape};
-use crate::tasks::Order;
-use crate::workloads::part::Part;
+use super::plan::{LengthTables, TransformShape};
+use crate::tasks::BranchOrder;
+use crate::workloads::part::SlicePart;
 
 /// A stretch of an array.
-type Stretch<'scope> = Part<'scope, Lanes>;
+type Stretch<'scope> = SlicePart<'scope, Lanes>;
 /// One stretch in each of four quarters.
 type Four<'scope> = [Stretch<'scope>; 4];
 
@@ -26,19 +26,19 @@ fn rejoin_each<'scope>(low: Four<'scope>, high: Four<'scope>) -> Four<'scope> {
 }
 
 /// The transform of `data`, in its place; what is in `scratch` afterwards means nothing.
-pub(super) fn transform<'scope, O: Order>(
+pub(super) fn transform<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
-    level: Level<'scope>,
+    level: LengthTables<'scope>,
     mut data: Stretch<'scope>,
     mut scratch: Stretch<'scope>,
 ) -> impl Task<(Stretch<'scope>, Stretch<'scope>)> + 'scope {
     async move {
         let (below, coefficients) = match level.shape() {
-            Shape::Leaf(leaf) => {
+            TransformShape::Leaf(leaf) => {
                 small(leaf, &mut data, &mut scratch);
                 return (data, scratch);
             }
-            Shape::Split(below, coefficients) => (below, coefficients),
+            TransformShape::Split(below, coefficients) => (below, coefficients),
         };
         let dealt = scope
             .call(deal_all::<O>(scope, data, scratch.quarters()))
@@ -56,12 +56,15 @@ pub(super) fn transform<'scope, O: Order>(
         let combined = scope
             .call(combine_all::<O>(scope, coefficients, scratch, data))
             .await;
-        (Part::rejoin_all(combined.1), Part::rejoin_all(combined.0))
+        (
+            SlicePart::rejoin_all(combined.1),
+            SlicePart::rejoin_all(combined.0),
+        )
     }
 }
 
 /// [`deal`], in parallel by halves.
-fn deal_all<'scope, O: Order>(
+fn deal_all<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
     from: Stretch<'scope>,
     mut to: Four<'scope>,
@@ -83,7 +86,7 @@ fn deal_all<'scope, O: Order>(
 }
 
 /// [`combine`], in parallel by halves.
-fn combine_all<'scope, O: Order>(
+fn combine_all<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
     coefficients: &'scope [Coefficients],
     from: Four<'scope>,

@@ -16,13 +16,13 @@ use std::ops::Deref;
 use roving::task::{Scope, Task};
 
 use self::buffers::{Buffer, Buffers};
-use self::task::Source;
+use self::task::ReadMatrix;
 use super::numbers::{Digest, Judged, Noise, within};
-use super::{Answer, Workload, dense};
+use super::{RunAnswer, Workload, dense};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::{BadInput, whole_number};
 use crate::memory;
-use crate::tasks::Order;
+use crate::tasks::BranchOrder;
 
 /// The side of a tile.
 const TILE: usize = 64;
@@ -315,9 +315,12 @@ impl Workload for Strassen {
         self.c = product(cx, &self.buffers, &self.a, &self.b).into_numbers();
     }
 
-    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+    fn task<'scope, O: BranchOrder>(
+        &'scope mut self,
+        scope: Scope<'scope>,
+    ) -> impl Task<()> + 'scope {
         async move {
-            let (a, b) = (Source::lent(&self.a), Source::lent(&self.b));
+            let (a, b) = (ReadMatrix::lent(&self.a), ReadMatrix::lent(&self.b));
             let c = task::product::<O>(scope, &self.buffers, a, b).await;
             self.c = c.into_numbers();
         }
@@ -327,7 +330,7 @@ impl Workload for Strassen {
         self.run(&mut Serial);
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> RunAnswer {
         let mut digest = Digest::default();
         digest.numbers(&self.c);
         self.judged.answer(digest.value(), || [self.rows_right()])
@@ -337,7 +340,7 @@ impl Workload for Strassen {
         vec![(CHECKS * self.side) as u64]
     }
 
-    fn items(&self, _: &Answer) -> u64 {
+    fn items(&self, _: &RunAnswer) -> u64 {
         7u64.pow((self.side / TILE).ilog2())
     }
 }

@@ -11,7 +11,7 @@ use super::{
     tile_product,
 };
 use crate::fork_join::Serial;
-use crate::tasks::Order;
+use crate::tasks::BranchOrder;
 
 /// Where the numbers of a matrix are that is only read.
 #[derive(Clone)]
@@ -24,16 +24,16 @@ enum Owner<'scope> {
 
 /// A matrix that is only read: all of what its owner has, or a quadrant of a quadrant of it.
 #[derive(Clone)]
-pub(super) struct Source<'scope> {
+pub(super) struct ReadMatrix<'scope> {
     owner: Owner<'scope>,
     first: usize,
     count: usize,
 }
 
-impl<'scope> Source<'scope> {
+impl<'scope> ReadMatrix<'scope> {
     /// All of a factor.
     pub(super) fn lent(numbers: &'scope [f64]) -> Self {
-        Source {
+        ReadMatrix {
             owner: Owner::Nobody(numbers),
             first: 0,
             count: numbers.len(),
@@ -44,7 +44,7 @@ impl<'scope> Source<'scope> {
     fn factor(&self, buffers: &'scope Buffers, terms: Terms) -> Self {
         let count = self.count / 4;
         if let [(place, _)] = terms {
-            return Source {
+            return ReadMatrix {
                 owner: self.owner.clone(),
                 first: self.first + place * count,
                 count,
@@ -52,7 +52,7 @@ impl<'scope> Source<'scope> {
         }
         let mut sum = buffers.take(count);
         sum_into(&mut sum, terms, &quadrants(self));
-        Source {
+        ReadMatrix {
             owner: Owner::Tasks(Arc::new(sum)),
             first: 0,
             count,
@@ -60,7 +60,7 @@ impl<'scope> Source<'scope> {
     }
 }
 
-impl Deref for Source<'_> {
+impl Deref for ReadMatrix<'_> {
     type Target = [f64];
 
     fn deref(&self) -> &[f64] {
@@ -73,11 +73,11 @@ impl Deref for Source<'_> {
 }
 
 /// a · b.
-pub(super) fn product<'scope, O: Order>(
+pub(super) fn product<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
     buffers: &'scope Buffers,
-    a: Source<'scope>,
-    b: Source<'scope>,
+    a: ReadMatrix<'scope>,
+    b: ReadMatrix<'scope>,
 ) -> impl Task<Buffer<'scope>> + 'scope {
     async move {
         if a.len() <= TILE * TILE {
@@ -101,12 +101,12 @@ pub(super) fn product<'scope, O: Order>(
 }
 
 /// One of the seven products.
-fn one_of_seven<'scope, O: Order>(
+fn one_of_seven<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
     buffers: &'scope Buffers,
     which: usize,
-    a: Source<'scope>,
-    b: Source<'scope>,
+    a: ReadMatrix<'scope>,
+    b: ReadMatrix<'scope>,
 ) -> impl Task<Buffer<'scope>> + 'scope {
     async move {
         let left = a.factor(buffers, LEFT[which]);
@@ -122,7 +122,7 @@ fn numbers<'a>(products: &'a [Buffer<'_>]) -> [&'a [f64]; 7] {
 }
 
 /// The result, from the seven products.
-fn result<'scope, O: Order>(
+fn result<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
     buffers: &'scope Buffers,
     products: Vec<Buffer<'scope>>,

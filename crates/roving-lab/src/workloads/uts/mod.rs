@@ -1,6 +1,7 @@
 //! `uts`: the Unbalanced Tree Search benchmark. The tree is not in memory; every node is computed
 //! from its parent by SHA-1, and nobody can say beforehand where the work is.
 
+mod published;
 mod sha;
 #[cfg(target_arch = "x86_64")]
 mod sha_ni;
@@ -12,142 +13,17 @@ use std::hint::black_box;
 
 use roving::task::{Scope, Task};
 
-use super::{Answer, Evidence, Workload};
+use super::{Evidence, RunAnswer, Workload};
 use crate::fork_join::{ForkJoin, Serial};
 use crate::input::BadInput;
-use crate::tasks::Order;
-pub(crate) use sha::{Hash, Place, Portable, State};
+use crate::tasks::BranchOrder;
+use published::{PublishedTree, SAMPLES};
+pub(crate) use sha::{DigestSink, Hash, NodeDigest, Portable};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use sha_ni::ShaNi;
-pub(crate) use tree::{Params, Tree};
-use tree::{Shape, Type};
-pub(crate) use visit::{Found, Node, Search, TOGETHER};
-
-/// A tree that others published, with what it holds.
-struct Sample {
-    name: &'static str,
-    flags: &'static str,
-    found: Found,
-}
-
-const fn sample(
-    name: &'static str,
-    flags: &'static str,
-    nodes: u64,
-    depth: u32,
-    leaves: u64,
-) -> Sample {
-    Sample {
-        name,
-        flags,
-        found: Found {
-            nodes,
-            leaves,
-            depth,
-        },
-    }
-}
-
-/// The sample trees of UTS, and those that StackThreads/MP's paper calls `A` and `B`, of which the
-/// first is T3; the second and `BM` are of BOTS.
-const SAMPLES: &[Sample] = &[
-    sample("T1", "-t1 -a3 -d10 -b4 -r19", 4_130_071, 10, 3_305_118),
-    sample("T2", "-t1 -a2 -d16 -b6 -r502", 4_117_769, 81, 2_342_762),
-    sample(
-        "T3",
-        "-t0 -b2000 -q0.124875 -m8 -r42",
-        4_112_897,
-        1572,
-        3_599_034,
-    ),
-    sample(
-        "T4",
-        "-t2 -a0 -d16 -b6 -r1 -q0.234375 -m4",
-        4_132_453,
-        134,
-        3_108_986,
-    ),
-    sample("T5", "-t1 -a0 -d20 -b4 -r34", 4_147_582, 20, 2_181_318),
-    sample("T1L", "-t1 -a3 -d13 -b4 -r29", 102_181_082, 13, 81_746_377),
-    sample("T2L", "-t1 -a2 -d23 -b7 -r220", 96_793_510, 67, 53_791_152),
-    sample(
-        "T3L",
-        "-t0 -b2000 -q0.200014 -m5 -r7",
-        111_345_631,
-        17_844,
-        89_076_904,
-    ),
-    sample(
-        "T1XL",
-        "-t1 -a3 -d15 -b4 -r29",
-        1_635_119_272,
-        15,
-        1_308_100_063,
-    ),
-    sample(
-        "T1XXL",
-        "-t1 -a3 -d15 -b4 -r19",
-        4_230_646_601,
-        15,
-        3_384_495_738,
-    ),
-    sample(
-        "T3XXL",
-        "-t0 -b2000 -q0.499995 -m2 -r316",
-        2_793_220_501,
-        99_049,
-        1_396_611_250,
-    ),
-    sample(
-        "T2XXL",
-        "-t0 -b2000 -q0.499999995 -m2 -r0",
-        10_612_052_303,
-        216_370,
-        5_306_027_151,
-    ),
-    sample(
-        "T1WL",
-        "-t1 -a3 -d18 -b4 -r19",
-        270_751_679_750,
-        18,
-        216_601_257_283,
-    ),
-    sample(
-        "T2WL",
-        "-t0 -b2000 -q0.4999999995 -m2 -r559",
-        295_393_891_003,
-        1_021_239,
-        147_696_946_501,
-    ),
-    sample(
-        "T3WL",
-        "-t0 -b2000 -q0.4999995 -m2 -r559",
-        157_063_495_159,
-        758_577,
-        78_531_748_579,
-    ),
-    sample(
-        "A",
-        "-t0 -b2000 -q0.124875 -m8 -r42",
-        4_112_897,
-        1572,
-        3_599_034,
-    ),
-    sample(
-        "B",
-        "-t0 -b2000 -q0.333332 -m3 -r8",
-        30_399_117,
-        6974,
-        20_266_744,
-    ),
-    sample(
-        "BM",
-        "-t0 -b2000 -q0.333344 -m3 -r23",
-        1_606_963_542,
-        79_868,
-        1_071_309_694,
-    ),
-];
+pub(crate) use tree::{CompiledTree, Params};
+use tree::{TreeShape, Type};
+pub(crate) use visit::{SubtreeCounts, TOGETHER, TreeSearch, UtsNode};
 
 /// Native stack for one level of the tree, on a thread that also leapfrogs. About 500 bytes are
 /// used with optimisation.
@@ -166,9 +42,9 @@ const EXPECTED_MAX: f64 = 1.001;
 #[derive(Debug)]
 pub(crate) struct Uts {
     input: String,
-    tree: Tree,
-    published: Option<Found>,
-    found: Found,
+    tree: CompiledTree,
+    published: Option<SubtreeCounts>,
+    found: SubtreeCounts,
     /// Portable SHA-1 even where the CPU has instructions for it.
     portable: bool,
     /// A task for each node, instead of one for siblings that are computed together.
@@ -187,7 +63,7 @@ impl Uts {
     }
 
     /// The tree, and whether the CPU's instructions for SHA-1 are left unused.
-    pub(crate) fn tree(&self) -> (&Tree, bool) {
+    pub(crate) fn tree(&self) -> (&CompiledTree, bool) {
         (&self.tree, self.portable)
     }
 
@@ -202,7 +78,7 @@ impl Uts {
 
     /// The hash is chosen here, once, and is a type from here on.
     #[inline(never)]
-    fn search<C: ForkJoin>(&self, cx: &mut C) -> Found {
+    fn search<C: ForkJoin>(&self, cx: &mut C) -> SubtreeCounts {
         #[cfg(target_arch = "x86_64")]
         if let (false, Some(hash)) = (self.portable, ShaNi::detect()) {
             return self.search_with(hash, cx);
@@ -210,9 +86,9 @@ impl Uts {
         self.search_with(Portable, cx)
     }
 
-    fn search_with<H: Hash, C: ForkJoin>(&self, hash: H, cx: &mut C) -> Found {
+    fn search_with<H: Hash, C: ForkJoin>(&self, hash: H, cx: &mut C) -> SubtreeCounts {
         let recursion_max = self.stack_bytes() / LEVEL_BYTES;
-        let search = Search::new(black_box(&self.tree), hash, recursion_max as u32);
+        let search = TreeSearch::new(black_box(&self.tree), hash, recursion_max as u32);
         match self.each {
             true => search.run_each(cx),
             false => search.run(cx),
@@ -273,7 +149,8 @@ impl Workload for Uts {
             .iter()
             .find(|sample| sample.name.eq_ignore_ascii_case(tree));
         let params = parse_flags(named.map_or(tree, |sample| sample.flags))?;
-        let same = |sample: &&Sample| parse_flags(sample.flags).is_ok_and(|known| known == params);
+        let same =
+            |sample: &&PublishedTree| parse_flags(sample.flags).is_ok_and(|known| known == params);
         let sample = named.or_else(|| SAMPLES.iter().find(same));
         let name = named.map_or(tree, |sample| sample.name);
         Ok(Uts {
@@ -282,9 +159,9 @@ impl Workload for Uts {
                 if portable { "portable " } else { "" },
                 if each { "each " } else { "" }
             ),
-            tree: Tree::new(params),
+            tree: CompiledTree::new(params),
             published: sample.map(|sample| sample.found),
-            found: Found::default(),
+            found: SubtreeCounts::default(),
             portable,
             each,
         })
@@ -304,7 +181,10 @@ impl Workload for Uts {
         self.found = self.search(cx);
     }
 
-    fn task<'scope, O: Order>(&'scope mut self, scope: Scope<'scope>) -> impl Task<()> + 'scope {
+    fn task<'scope, O: BranchOrder>(
+        &'scope mut self,
+        scope: Scope<'scope>,
+    ) -> impl Task<()> + 'scope {
         async move {
             let how = (self.portable, self.each);
             self.found = search_task::<O>(scope, &self.tree, how).await;
@@ -315,45 +195,45 @@ impl Workload for Uts {
         self.run(&mut Serial);
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> RunAnswer {
         answer(&self.found)
     }
 
-    fn expected(&self) -> Option<(Answer, Evidence)> {
+    fn expected(&self) -> Option<(RunAnswer, Evidence)> {
         self.published
             .map(|found| (answer(&found), Evidence::Published))
     }
 
-    fn items(&self, answer: &Answer) -> u64 {
+    fn items(&self, answer: &RunAnswer) -> u64 {
         answer.0[0]
     }
 }
 
 /// The search as async tasks, with the hash that the search by closures takes. Tasks keep their
 /// own frames, so it may be as deep as the tree.
-fn search_task<'scope, O: Order>(
+fn search_task<'scope, O: BranchOrder>(
     scope: Scope<'scope>,
-    tree: &'scope Tree,
+    tree: &'scope CompiledTree,
     (portable, each): (bool, bool),
-) -> impl Task<Found> + 'scope {
+) -> impl Task<SubtreeCounts> + 'scope {
     async move {
         let tree = black_box(tree);
         #[cfg(target_arch = "x86_64")]
         if let (false, Some(hash)) = (portable, ShaNi::detect()) {
-            let search = Search::new(tree, hash, u32::MAX);
+            let search = TreeSearch::new(tree, hash, u32::MAX);
             return search_with::<O, ShaNi>(scope, search, each).await;
         }
         let _ = portable; // elsewhere there is no choice
-        search_with::<O, Portable>(scope, Search::new(tree, Portable, u32::MAX), each).await
+        search_with::<O, Portable>(scope, TreeSearch::new(tree, Portable, u32::MAX), each).await
     }
 }
 
 /// A search as async tasks, with or without a task for each node.
-async fn search_with<'scope, O: Order, H: Hash + 'scope>(
+async fn search_with<'scope, O: BranchOrder, H: Hash + 'scope>(
     scope: Scope<'scope>,
-    search: Search<'scope, H>,
+    search: TreeSearch<'scope, H>,
     each: bool,
-) -> Found {
+) -> SubtreeCounts {
     match each {
         true => task::search_each::<O, H>(scope, search).await,
         false => task::search::<O, H>(scope, search).await,
@@ -361,8 +241,8 @@ async fn search_with<'scope, O: Order, H: Hash + 'scope>(
 }
 
 /// A search's answer as other workloads give theirs.
-pub(crate) fn answer(found: &Found) -> Answer {
-    Answer([found.nodes, u64::from(found.depth), found.leaves])
+pub(crate) fn answer(found: &SubtreeCounts) -> RunAnswer {
+    RunAnswer([found.nodes, u64::from(found.depth), found.leaves])
 }
 
 /// Reads parameters as UTS's own command line has them.
@@ -425,10 +305,10 @@ fn set_flag(params: &mut Params, flag: &str, value: &str) -> Result<(), &'static
         }
         "-a" => {
             params.shape = match value {
-                "0" => Shape::Linear,
-                "1" => Shape::Exponential,
-                "2" => Shape::Cyclic,
-                "3" => Shape::Fixed,
+                "0" => TreeShape::Linear,
+                "1" => TreeShape::Exponential,
+                "2" => TreeShape::Cyclic,
+                "3" => TreeShape::Fixed,
                 _ => return Err("0 linear, 1 exponential, 2 cyclic or 3 fixed"),
             }
         }
@@ -468,9 +348,9 @@ mod tests {
                 let mut work = Uts::parse(&input).unwrap();
                 assert_eq!(work.input(), input);
                 work.run_serial();
-                assert_eq!(work.answer(), Answer([nodes, depth, leaves]), "{input}");
+                assert_eq!(work.answer(), RunAnswer([nodes, depth, leaves]), "{input}");
                 work.run(&mut Counting::default());
-                assert_eq!(work.answer(), Answer([nodes, depth, leaves]), "{input}");
+                assert_eq!(work.answer(), RunAnswer([nodes, depth, leaves]), "{input}");
             }
         }
     }
@@ -486,10 +366,10 @@ mod tests {
             for input in [flags.to_string(), format!("each {flags}")] {
                 let mut work = Uts::parse(&input).unwrap();
                 pool.install(|| work.run(&mut Roving));
-                assert_eq!(work.answer(), Answer([nodes, depth, leaves]), "{input}");
-                work.found = Found::default();
+                assert_eq!(work.answer(), RunAnswer([nodes, depth, leaves]), "{input}");
+                work.found = SubtreeCounts::default();
                 pool.run(|scope| work.task::<crate::tasks::WorkFirst>(scope));
-                assert_eq!(work.answer(), Answer([nodes, depth, leaves]), "{input}");
+                assert_eq!(work.answer(), RunAnswer([nodes, depth, leaves]), "{input}");
             }
         }
     }
@@ -499,21 +379,21 @@ mod tests {
         let mut work = Uts::parse("-t3 -b3 -d7").unwrap();
         work.run_serial();
         let nodes = (0..=7).map(|height| 3u64.pow(height)).sum();
-        assert_eq!(work.answer(), Answer([nodes, 7, 3u64.pow(7)]));
+        assert_eq!(work.answer(), RunAnswer([nodes, 7, 3u64.pow(7)]));
     }
 
     #[test]
     fn a_root_alone_is_a_leaf() {
         let mut work = Uts::parse("-t0 -b0").unwrap();
         work.run_serial();
-        assert_eq!(work.answer(), Answer([1, 0, 1]));
+        assert_eq!(work.answer(), RunAnswer([1, 0, 1]));
     }
 
     #[test]
     fn repeated_hashes_change_nothing() {
         let mut work = Uts::parse("-t0 -b100 -q0.2 -m4 -r0 -g3").unwrap();
         work.run_serial();
-        assert_eq!(work.answer(), Answer([489, 13, 391]));
+        assert_eq!(work.answer(), RunAnswer([489, 13, 391]));
     }
 
     #[test]
@@ -569,12 +449,12 @@ mod tests {
             work.answer()
         );
         // The same without recursion, on this test's ordinary stack.
-        let found = Search::new(&work.tree, Portable, 0).run(&mut Serial);
+        let found = TreeSearch::new(&work.tree, Portable, 0).run(&mut Serial);
         assert_eq!(work.answer(), answer(&found));
         // And with a stack that is deep enough for a part only.
-        let found = Search::new(&work.tree, Portable, 50).run(&mut Serial);
+        let found = TreeSearch::new(&work.tree, Portable, 50).run(&mut Serial);
         assert_eq!(work.answer(), answer(&found));
-        let found = Search::new(&work.tree, Portable, 50).run_each(&mut Serial);
+        let found = TreeSearch::new(&work.tree, Portable, 50).run_each(&mut Serial);
         assert_eq!(work.answer(), answer(&found));
     }
 

@@ -6,7 +6,7 @@ use sha1::block_api::compress;
 
 /// A node's digest, as five words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct State(pub(super) [u32; 5]);
+pub(crate) struct NodeDigest(pub(super) [u32; 5]);
 
 /// SHA-1's five words before the first block.
 pub(super) const INITIAL: [u32; 5] = [
@@ -21,9 +21,9 @@ pub(super) const END: u32 = 0x8000_0000;
 /// The length in bits of a child's message: a digest and a number.
 pub(super) const CHILD_BITS: u32 = (20 + 4) * 8;
 
-impl State {
+impl NodeDigest {
     /// The root of the tree with this seed.
-    pub(crate) fn root(seed: u32) -> State {
+    pub(crate) fn root(seed: u32) -> NodeDigest {
         let mut words = [0; 16];
         words[4] = seed;
         words[5] = END;
@@ -39,32 +39,32 @@ impl State {
 }
 
 /// SHA-1 of one block, given as big-endian words.
-fn digest(words: &[u32; 16]) -> State {
+fn digest(words: &[u32; 16]) -> NodeDigest {
     let mut block = [0; 64];
     for (bytes, word) in block.chunks_exact_mut(4).zip(words) {
         bytes.copy_from_slice(&word.to_be_bytes());
     }
     let mut state = INITIAL;
     compress(&mut state, &[block]);
-    State(state)
+    NodeDigest(state)
 }
 
 /// A way to compute SHA-1 on this machine.
 pub(crate) trait Hash: Copy + Send + Sync {
     /// The states of the children `first`, `first + 1`, … of `parent`, as many as `children` has
     /// places. Siblings are made together because their hashes do not depend on each other.
-    fn children<N: Place>(self, parent: &State, first: u32, children: &mut [N]);
+    fn children<N: DigestSink>(self, parent: &NodeDigest, first: u32, children: &mut [N]);
 }
 
 /// Where a child's state is put.
-pub(crate) trait Place {
+pub(crate) trait DigestSink {
     /// Takes the state.
-    fn put(&mut self, state: State);
+    fn put(&mut self, state: NodeDigest);
 }
 
-impl Place for State {
+impl DigestSink for NodeDigest {
     #[inline(always)]
-    fn put(&mut self, state: State) {
+    fn put(&mut self, state: NodeDigest) {
         *self = state;
     }
 }
@@ -74,7 +74,7 @@ impl Place for State {
 pub(crate) struct Portable;
 
 impl Hash for Portable {
-    fn children<N: Place>(self, parent: &State, first: u32, children: &mut [N]) {
+    fn children<N: DigestSink>(self, parent: &NodeDigest, first: u32, children: &mut [N]) {
         let mut words = [0; 16];
         words[..5].copy_from_slice(&parent.0);
         words[6] = END;
@@ -119,14 +119,14 @@ pub(super) mod tests {
         ),
     ];
 
-    fn hex(state: &State) -> String {
+    fn hex(state: &NodeDigest) -> String {
         state.0.iter().map(|word| format!("{word:08x}")).collect()
     }
 
     #[test]
     fn roots_are_those_of_uts() {
         for (seed, digest, rand) in ROOTS {
-            let root = State::root(seed);
+            let root = NodeDigest::root(seed);
             assert_eq!((hex(&root).as_str(), root.rand()), (digest, rand));
         }
     }
@@ -139,8 +139,8 @@ pub(super) mod tests {
     /// For every way to compute SHA-1.
     pub(in super::super) fn first_children_are_those_of_uts(hash: impl Hash) {
         for (seed, digest, rand) in FIRST_CHILDREN {
-            let mut child = [State::default()];
-            hash.children(&State::root(seed), 0, &mut child);
+            let mut child = [NodeDigest::default()];
+            hash.children(&NodeDigest::root(seed), 0, &mut child);
             assert_eq!((hex(&child[0]).as_str(), child[0].rand()), (digest, rand));
         }
     }
@@ -150,8 +150,8 @@ pub(super) mod tests {
     #[cfg(target_arch = "x86_64")]
     pub(in super::super) fn same_as_portable(hash: impl Hash) {
         for (first, count) in (0..40).map(|count| (count * 0x0101_0101, count as usize)) {
-            let parent = State::root(first ^ 7);
-            let (mut found, mut want) = ([State::default(); 40], [State::default(); 40]);
+            let parent = NodeDigest::root(first ^ 7);
+            let (mut found, mut want) = ([NodeDigest::default(); 40], [NodeDigest::default(); 40]);
             hash.children(&parent, first, &mut found[..count]);
             Portable.children(&parent, first, &mut want[..count]);
             assert_eq!(found, want, "{count} children from {first}");

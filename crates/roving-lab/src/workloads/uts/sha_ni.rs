@@ -10,7 +10,7 @@ use std::arch::x86_64::{
     _mm_sha1nexte_epu32, _mm_sha1rnds4_epu32, _mm_shuffle_epi32, _mm_storeu_si128, _mm_xor_si128,
 };
 
-use super::sha::{CHILD_BITS, END, Hash, INITIAL, Place, State};
+use super::sha::{CHILD_BITS, DigestSink, END, Hash, INITIAL, NodeDigest};
 
 /// Proof that this machine has the instructions: the only value comes from [`ShaNi::detect`].
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ impl ShaNi {
 
 impl Hash for ShaNi {
     #[inline(always)]
-    fn children<N: Place>(self, parent: &State, first: u32, children: &mut [N]) {
+    fn children<N: DigestSink>(self, parent: &NodeDigest, first: u32, children: &mut [N]) {
         // SAFETY: `self` exists, so `detect` found all three features.
         unsafe { siblings(parent, first, children) }
     }
@@ -40,7 +40,7 @@ impl Hash for ShaNi {
 
 /// All of `children`, in groups of [`LANES`].
 #[target_feature(enable = "sha,ssse3,sse4.1")]
-fn siblings<N: Place>(parent: &State, first: u32, children: &mut [N]) {
+fn siblings<N: DigestSink>(parent: &NodeDigest, first: u32, children: &mut [N]) {
     let mut number = first;
     let mut groups = children.chunks_exact_mut(LANES);
     for group in &mut groups {
@@ -58,7 +58,7 @@ fn siblings<N: Place>(parent: &State, first: u32, children: &mut [N]) {
 
 /// The running hashes of `L` siblings.
 #[derive(Clone, Copy)]
-struct Rounds<const L: usize> {
+struct HashRounds<const L: usize> {
     /// The words a, b, c, d.
     abcd: [__m128i; L],
     /// The words before the last four rounds: the next word e comes from them.
@@ -67,7 +67,7 @@ struct Rounds<const L: usize> {
     words: [[__m128i; 4]; L],
 }
 
-impl<const L: usize> Rounds<L> {
+impl<const L: usize> HashRounds<L> {
     /// Rounds `4 * step .. 4 * step + 4` for `step` of 1 or more, of the kind `F`.
     #[inline]
     #[target_feature(enable = "sha,ssse3,sse4.1")]
@@ -93,7 +93,7 @@ impl<const L: usize> Rounds<L> {
 /// The digests of the children `first .. first + L` of `parent`.
 #[inline]
 #[target_feature(enable = "sha,ssse3,sse4.1")]
-fn digests<const L: usize>(parent: &State, first: u32) -> [State; L] {
+fn digests<const L: usize>(parent: &NodeDigest, first: u32) -> [NodeDigest; L] {
     let [a, b, c, d, e] = parent.0.map(u32::cast_signed);
     let [a0, b0, c0, d0, e0] = INITIAL.map(u32::cast_signed);
     // The instructions want the earliest word in the highest place.
@@ -104,7 +104,7 @@ fn digests<const L: usize>(parent: &State, first: u32) -> [State; L] {
     let first_e = _mm_add_epi32(_mm_set_epi32(e0, 0, 0, 0), parent_words);
     let after_four = _mm_sha1rnds4_epu32::<0>(initial, first_e);
     let length = _mm_set_epi32(0, 0, 0, CHILD_BITS.cast_signed());
-    let mut rounds = Rounds::<L> {
+    let mut rounds = HashRounds::<L> {
         abcd: [after_four; L],
         before: [initial; L],
         words: [[parent_words, zero, zero, length]; L],
@@ -114,7 +114,7 @@ fn digests<const L: usize>(parent: &State, first: u32) -> [State; L] {
         words[1] = _mm_set_epi32(e, number, END.cast_signed(), 0);
     }
     all_steps(&mut rounds);
-    let mut states = [State::default(); L];
+    let mut states = [NodeDigest::default(); L];
     for (lane, state) in states.iter_mut().enumerate() {
         // The last word is the rotated `a` from before the last four rounds.
         let last = _mm_sha1nexte_epu32(rounds.before[lane], _mm_set_epi32(e0, 0, 0, 0));
@@ -131,7 +131,7 @@ fn digests<const L: usize>(parent: &State, first: u32) -> [State; L] {
 /// Rounds 4 to 79.
 #[inline]
 #[target_feature(enable = "sha,ssse3,sse4.1")]
-fn all_steps<const L: usize>(rounds: &mut Rounds<L>) {
+fn all_steps<const L: usize>(rounds: &mut HashRounds<L>) {
     for step in 1..5 {
         rounds.step::<0>(step);
     }

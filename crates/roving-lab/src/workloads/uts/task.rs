@@ -4,18 +4,18 @@ use std::ops::Range;
 
 use roving::task::{Forked, Scope, Task};
 
-use super::sha::{Hash, State};
-use super::visit::{Found, Node, Search, TOGETHER};
-use crate::tasks::Order;
+use super::sha::{Hash, NodeDigest};
+use super::visit::{SubtreeCounts, TOGETHER, TreeSearch, UtsNode};
+use crate::tasks::BranchOrder;
 
 /// The whole tree.
-pub(super) fn search<'scope, O: Order, H: Hash + 'scope>(
+pub(super) fn search<'scope, O: BranchOrder, H: Hash + 'scope>(
     scope: Scope<'scope>,
-    search: Search<'scope, H>,
-) -> impl Task<Found> + 'scope {
+    search: TreeSearch<'scope, H>,
+) -> impl Task<SubtreeCounts> + 'scope {
     async move {
         let root = search.root();
-        let here = Found {
+        let here = SubtreeCounts {
             nodes: 1,
             leaves: u64::from(root.children == 0),
             depth: 0,
@@ -31,17 +31,17 @@ pub(super) fn search<'scope, O: Order, H: Hash + 'scope>(
 
 /// The children in `places` of `parent`, which are at `height`, and all below them. Of what there
 /// is to do at once, this task does the first part itself, and branches the others off.
-fn siblings<'scope, O: Order, H: Hash + 'scope>(
+fn siblings<'scope, O: BranchOrder, H: Hash + 'scope>(
     scope: Scope<'scope>,
-    search: Search<'scope, H>,
-    mut parent: State,
+    search: TreeSearch<'scope, H>,
+    mut parent: NodeDigest,
     mut places: Range<u32>,
     mut height: u32,
-) -> impl Task<Found> + 'scope {
+) -> impl Task<SubtreeCounts> + 'scope {
     async move {
-        let mut found = Found::default();
+        let mut found = SubtreeCounts::default();
         let mut others = Vec::new();
-        let mut nodes = [Node::default(); TOGETHER];
+        let mut nodes = [UtsNode::default(); TOGETHER];
         loop {
             if places.len() > TOGETHER {
                 let half = places.len().div_ceil(2).next_multiple_of(TOGETHER) as u32;
@@ -53,7 +53,7 @@ fn siblings<'scope, O: Order, H: Hash + 'scope>(
             }
             let all = &mut nodes[..places.len()];
             let inner = search.look(&parent, places.start, all, height);
-            found = found.and(Found {
+            found = found.and(SubtreeCounts {
                 nodes: places.len() as u64,
                 leaves: (places.len() - inner) as u64,
                 depth: height,
@@ -77,13 +77,13 @@ fn siblings<'scope, O: Order, H: Hash + 'scope>(
 }
 
 /// The whole tree, with a task for each node: no two are computed together.
-pub(super) fn search_each<'scope, O: Order, H: Hash + 'scope>(
+pub(super) fn search_each<'scope, O: BranchOrder, H: Hash + 'scope>(
     scope: Scope<'scope>,
-    search: Search<'scope, H>,
-) -> impl Task<Found> + 'scope {
+    search: TreeSearch<'scope, H>,
+) -> impl Task<SubtreeCounts> + 'scope {
     async move {
         let root = search.root();
-        let here = Found {
+        let here = SubtreeCounts {
             nodes: 1,
             leaves: u64::from(root.children == 0),
             depth: 0,
@@ -98,13 +98,13 @@ pub(super) fn search_each<'scope, O: Order, H: Hash + 'scope>(
 }
 
 /// [`siblings`], with a task for each node.
-fn each<'scope, O: Order, H: Hash + 'scope>(
+fn each<'scope, O: BranchOrder, H: Hash + 'scope>(
     scope: Scope<'scope>,
-    search: Search<'scope, H>,
-    parent: State,
+    search: TreeSearch<'scope, H>,
+    parent: NodeDigest,
     places: Range<u32>,
     height: u32,
-) -> impl Task<Found> + 'scope {
+) -> impl Task<SubtreeCounts> + 'scope {
     async move {
         if places.len() > 1 {
             let middle = places.start + places.len() as u32 / 2;
@@ -116,7 +116,7 @@ fn each<'scope, O: Order, H: Hash + 'scope>(
             return high.and(low.await);
         }
         if places.is_empty() {
-            return Found::default();
+            return SubtreeCounts::default();
         }
         let (node, here) = search.look_at_one(&parent, places.start, height);
         if node.children == 0 {
@@ -130,7 +130,11 @@ fn each<'scope, O: Order, H: Hash + 'scope>(
 
 /// Keeps the handle of a task for later; unless that has ended, as it has if it was forked and
 /// nobody stole what followed.
-async fn keep(others: &mut Vec<Forked<Found>>, found: &mut Found, other: Forked<Found>) {
+async fn keep(
+    others: &mut Vec<Forked<SubtreeCounts>>,
+    found: &mut SubtreeCounts,
+    other: Forked<SubtreeCounts>,
+) {
     match other.is_ended() {
         true => *found = found.and(other.await),
         false => others.push(other),

@@ -22,7 +22,7 @@ pub(crate) enum Type {
 
 /// `-a`: how the expected number of children of a geometric tree changes with the height.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum TreeShape {
     /// 0: falls in a straight line to none at height d.
     Linear,
     /// 1: falls exponentially.
@@ -39,7 +39,7 @@ pub(crate) struct Params {
     /// `-t`
     pub(crate) kind: Type,
     /// `-a`
-    pub(crate) shape: Shape,
+    pub(crate) shape: TreeShape,
     /// `-b`: children of the root, or expected children.
     pub(crate) b: f64,
     /// `-d`: the height at which a geometric tree ends, or changes.
@@ -60,7 +60,7 @@ impl Default for Params {
     fn default() -> Self {
         Params {
             kind: Type::Geometric,
-            shape: Shape::Linear,
+            shape: TreeShape::Linear,
             b: 4.0,
             d: 6,
             q: 15.0 / 64.0,
@@ -83,11 +83,11 @@ impl Params {
         let (h, d) = (f64::from(height), f64::from(self.d));
         match self.shape {
             _ if height == 0 => self.b,
-            Shape::Linear => self.b * (1.0 - h / d),
-            Shape::Exponential => self.b * h.powf(-self.b.ln() / d.ln()),
-            Shape::Cyclic if h > 5.0 * d => 0.0,
-            Shape::Cyclic => self.b.powf((2.0 * std::f64::consts::PI * h / d).sin()),
-            Shape::Fixed => {
+            TreeShape::Linear => self.b * (1.0 - h / d),
+            TreeShape::Exponential => self.b * h.powf(-self.b.ln() / d.ln()),
+            TreeShape::Cyclic if h > 5.0 * d => 0.0,
+            TreeShape::Cyclic => self.b.powf((2.0 * std::f64::consts::PI * h / d).sin()),
+            TreeShape::Fixed => {
                 if height < self.d {
                     self.b
                 } else {
@@ -109,9 +109,9 @@ impl Params {
             (Type::Balanced, _) => Some(self.d),
             // The height is a whole number, so this is the first one not below f * d.
             (Type::Hybrid, _) => Some((self.f * f64::from(self.d)).ceil() as u32),
-            (Type::Geometric, Shape::Cyclic) => Some(5 * self.d + 1),
-            (Type::Geometric, Shape::Exponential) => None,
-            (Type::Geometric, Shape::Linear | Shape::Fixed) => Some(self.d.max(1)),
+            (Type::Geometric, TreeShape::Cyclic) => Some(5 * self.d + 1),
+            (Type::Geometric, TreeShape::Exponential) => None,
+            (Type::Geometric, TreeShape::Linear | TreeShape::Fixed) => Some(self.d.max(1)),
         }
     }
 }
@@ -127,7 +127,7 @@ fn geometric(b: f64, rand: u32) -> u32 {
 
 /// A tree ready for the search: no logarithm, no division, no float in it.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct CompiledTree {
     /// The parameters.
     pub(crate) params: Params,
     /// `levels[h]`, all groups in a row: from its k-th random number on, counted from 0, a node at
@@ -147,9 +147,9 @@ enum Tail {
     Leaves,
 }
 
-impl Tree {
+impl CompiledTree {
     /// The tables for a tree.
-    pub(crate) fn new(params: Params) -> Tree {
+    pub(crate) fn new(params: Params) -> CompiledTree {
         let until = params.geometric_until();
         let heights = until.unwrap_or(TABLES_MAX).min(TABLES_MAX);
         let tail = match (params.kind, until) {
@@ -164,7 +164,7 @@ impl Tree {
         let levels = (0..heights)
             .map(|height| in_groups(&thresholds(&params, height)))
             .collect();
-        Tree {
+        CompiledTree {
             params,
             levels,
             tail,
@@ -269,7 +269,7 @@ mod tests {
             "-t1 -a3 -d10 -b30",
         ] {
             let params = parse_flags(flags).unwrap();
-            let tree = Tree::new(params);
+            let tree = CompiledTree::new(params);
             let mut state = 1u32;
             for draw in 0..200_000u32 {
                 state = state.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
@@ -286,19 +286,22 @@ mod tests {
 
     #[test]
     fn a_binomial_node_compares_exactly() {
-        let tree = Tree::new(parse_flags("-t0 -b2000.7 -q0.25 -m3").unwrap());
+        let tree = CompiledTree::new(parse_flags("-t0 -b2000.7 -q0.25 -m3").unwrap());
         assert_eq!(tree.children_of_root(5), 2000);
         assert_eq!(tree.children(1, RANGE / 4 - 1), 3);
         assert_eq!(tree.children(1, RANGE / 4), 0);
         // One random number in 2^31, and none at all.
-        let tree = Tree::new(parse_flags("-t0 -q1e-10").unwrap());
+        let tree = CompiledTree::new(parse_flags("-t0 -q1e-10").unwrap());
         assert_eq!((tree.children(1, 0), tree.children(1, 1)), (4, 0));
-        assert_eq!(Tree::new(parse_flags("-t0 -q0").unwrap()).children(1, 0), 0);
+        assert_eq!(
+            CompiledTree::new(parse_flags("-t0 -q0").unwrap()).children(1, 0),
+            0
+        );
     }
 
     #[test]
     fn children_are_capped_except_at_a_binomial_root() {
-        let tree = Tree::new(parse_flags("-t3 -b5000 -d3").unwrap());
+        let tree = CompiledTree::new(parse_flags("-t3 -b5000 -d3").unwrap());
         assert_eq!(tree.children_of_root(0), CHILDREN_MAX);
         assert_eq!(tree.children(2, RANGE - 1), CHILDREN_MAX);
         assert_eq!(tree.children(3, 0), 0);

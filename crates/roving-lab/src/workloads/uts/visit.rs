@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sha::{Hash, Place, State};
-use super::tree::Tree;
+use super::sha::{DigestSink, Hash, NodeDigest};
+use super::tree::CompiledTree;
 use crate::fork_join::ForkJoin;
 
 /// Siblings that one task looks at together. More would hide work, fewer would cost joins.
@@ -11,7 +11,7 @@ pub(crate) const TOGETHER: usize = 8;
 
 /// The counts of a subtree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Found {
+pub(crate) struct SubtreeCounts {
     /// All nodes.
     pub(crate) nodes: u64,
     /// Nodes without children.
@@ -20,10 +20,10 @@ pub(crate) struct Found {
     pub(crate) depth: u32,
 }
 
-impl Found {
+impl SubtreeCounts {
     #[inline(always)]
-    pub(crate) fn and(self, other: Found) -> Found {
-        Found {
+    pub(crate) fn and(self, other: SubtreeCounts) -> SubtreeCounts {
+        SubtreeCounts {
             nodes: self.nodes + other.nodes,
             leaves: self.leaves + other.leaves,
             depth: self.depth.max(other.depth),
@@ -33,33 +33,33 @@ impl Found {
 
 /// A node, and how many children it has.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Node {
+pub(crate) struct UtsNode {
     /// Its digest.
-    pub(crate) state: State,
+    pub(crate) state: NodeDigest,
     /// How many children it has.
     pub(crate) children: u32,
 }
 
-impl Place for Node {
+impl DigestSink for UtsNode {
     #[inline(always)]
-    fn put(&mut self, state: State) {
+    fn put(&mut self, state: NodeDigest) {
         self.state = state;
     }
 }
 
 /// One search: the tree, the hash, and how deep it may recurse.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Search<'tree, H> {
-    tree: &'tree Tree,
+pub(crate) struct TreeSearch<'tree, H> {
+    tree: &'tree CompiledTree,
     hash: H,
     /// From this height on the search keeps its own stack and makes no tasks.
     recursion_max: u32,
 }
 
-impl<'tree, H: Hash> Search<'tree, H> {
+impl<'tree, H: Hash> TreeSearch<'tree, H> {
     /// A search of `tree` that recurses down to `recursion_max`.
-    pub(crate) fn new(tree: &'tree Tree, hash: H, recursion_max: u32) -> Self {
-        Search {
+    pub(crate) fn new(tree: &'tree CompiledTree, hash: H, recursion_max: u32) -> Self {
+        TreeSearch {
             tree,
             hash,
             recursion_max,
@@ -67,17 +67,17 @@ impl<'tree, H: Hash> Search<'tree, H> {
     }
 
     /// The root.
-    pub(crate) fn root(&self) -> Node {
-        let state = State::root(self.tree.params.r);
+    pub(crate) fn root(&self) -> UtsNode {
+        let state = NodeDigest::root(self.tree.params.r);
         let children = self.tree.children_of_root(state.rand());
-        Node { state, children }
+        UtsNode { state, children }
     }
 
     /// The whole tree.
-    pub(crate) fn run<C: ForkJoin>(&self, cx: &mut C) -> Found {
+    pub(crate) fn run<C: ForkJoin>(&self, cx: &mut C) -> SubtreeCounts {
         let root = self.root();
         let below = if root.children == 0 {
-            Found {
+            SubtreeCounts {
                 nodes: 0,
                 leaves: 1,
                 depth: 0,
@@ -85,7 +85,7 @@ impl<'tree, H: Hash> Search<'tree, H> {
         } else {
             self.below(cx, &root, 0)
         };
-        Found {
+        SubtreeCounts {
             nodes: 1,
             leaves: 0,
             depth: 0,
@@ -94,7 +94,7 @@ impl<'tree, H: Hash> Search<'tree, H> {
     }
 
     /// All below `node`, which has children and is at `height`.
-    fn below<C: ForkJoin>(&self, cx: &mut C, node: &Node, height: u32) -> Found {
+    fn below<C: ForkJoin>(&self, cx: &mut C, node: &UtsNode, height: u32) -> SubtreeCounts {
         if height >= self.recursion_max {
             return self.below_without_recursion(node, height);
         }
@@ -105,10 +105,10 @@ impl<'tree, H: Hash> Search<'tree, H> {
     fn siblings<C: ForkJoin>(
         &self,
         cx: &mut C,
-        parent: &State,
+        parent: &NodeDigest,
         (first, last): (u32, u32),
         height: u32,
-    ) -> Found {
+    ) -> SubtreeCounts {
         if (last - first) as usize > TOGETHER {
             let middle = first + (last - first).div_ceil(2).next_multiple_of(TOGETHER as u32);
             let (one, other) = cx.join(
@@ -117,10 +117,10 @@ impl<'tree, H: Hash> Search<'tree, H> {
             );
             return one.and(other);
         }
-        let mut nodes = [Node::default(); TOGETHER];
+        let mut nodes = [UtsNode::default(); TOGETHER];
         let count = (last - first) as usize;
         let inner = self.look(parent, first, &mut nodes[..count], height);
-        let here = Found {
+        let here = SubtreeCounts {
             nodes: count as u64,
             leaves: (count - inner) as u64,
             depth: height,
@@ -133,9 +133,9 @@ impl<'tree, H: Hash> Search<'tree, H> {
     }
 
     /// The whole tree, with a task for each node: no two are computed together.
-    pub(crate) fn run_each<C: ForkJoin>(&self, cx: &mut C) -> Found {
+    pub(crate) fn run_each<C: ForkJoin>(&self, cx: &mut C) -> SubtreeCounts {
         let root = self.root();
-        let here = Found {
+        let here = SubtreeCounts {
             nodes: 1,
             leaves: u64::from(root.children == 0),
             depth: 0,
@@ -147,12 +147,12 @@ impl<'tree, H: Hash> Search<'tree, H> {
     fn each<C: ForkJoin>(
         &self,
         cx: &mut C,
-        parent: &State,
+        parent: &NodeDigest,
         (first, last): (u32, u32),
         height: u32,
-    ) -> Found {
+    ) -> SubtreeCounts {
         match last - first {
-            0 => Found::default(),
+            0 => SubtreeCounts::default(),
             1 => {
                 let (node, here) = self.look_at_one(parent, first, height);
                 if node.children == 0 {
@@ -176,10 +176,15 @@ impl<'tree, H: Hash> Search<'tree, H> {
 
     /// Computes one child of `parent`, which is at `height`.
     #[inline(always)]
-    pub(crate) fn look_at_one(&self, parent: &State, place: u32, height: u32) -> (Node, Found) {
-        let mut nodes = [Node::default()];
+    pub(crate) fn look_at_one(
+        &self,
+        parent: &NodeDigest,
+        place: u32,
+        height: u32,
+    ) -> (UtsNode, SubtreeCounts) {
+        let mut nodes = [UtsNode::default()];
         let inner = self.look(parent, place, &mut nodes, height);
-        let found = Found {
+        let found = SubtreeCounts {
             nodes: 1,
             leaves: 1 - inner as u64,
             depth: height,
@@ -192,9 +197,9 @@ impl<'tree, H: Hash> Search<'tree, H> {
     #[inline(always)]
     pub(crate) fn look(
         &self,
-        parent: &State,
+        parent: &NodeDigest,
         first: u32,
-        nodes: &mut [Node],
+        nodes: &mut [UtsNode],
         height: u32,
     ) -> usize {
         for _ in 0..self.tree.params.g {
@@ -204,7 +209,7 @@ impl<'tree, H: Hash> Search<'tree, H> {
         for place in 0..nodes.len() {
             let node = nodes[place];
             let children = self.tree.children(height, node.state.rand());
-            nodes[inner] = Node { children, ..node };
+            nodes[inner] = UtsNode { children, ..node };
             // Not a branch: whether a node has children is a coin's throw.
             inner += usize::from(children > 0);
         }
@@ -212,9 +217,9 @@ impl<'tree, H: Hash> Search<'tree, H> {
     }
 
     /// All below `nodes`, at least one, which have children and are at `height`.
-    fn below_all<C: ForkJoin>(&self, cx: &mut C, nodes: &[Node], height: u32) -> Found {
+    fn below_all<C: ForkJoin>(&self, cx: &mut C, nodes: &[UtsNode], height: u32) -> SubtreeCounts {
         match nodes {
-            [] => Found::default(),
+            [] => SubtreeCounts::default(),
             [node] => self.below(cx, node, height),
             [node, others @ ..] => {
                 let (one, other) = cx.join(
@@ -229,17 +234,17 @@ impl<'tree, H: Hash> Search<'tree, H> {
     /// Searches like `below`, without recursion and without tasks: for trees deeper than any stack.
     #[cold]
     #[inline(never)]
-    fn below_without_recursion(&self, node: &Node, height: u32) -> Found {
-        let mut found = Found::default();
+    fn below_without_recursion(&self, node: &UtsNode, height: u32) -> SubtreeCounts {
+        let mut found = SubtreeCounts::default();
         let mut open = vec![(*node, height)];
         while let Some((node, height)) = open.pop() {
             let mut first = 0;
             while first < node.children {
-                let mut nodes = [Node::default(); TOGETHER];
+                let mut nodes = [UtsNode::default(); TOGETHER];
                 let count = (node.children - first).min(TOGETHER as u32) as usize;
                 let inner = self.look(&node.state, first, &mut nodes[..count], height + 1);
                 let leaves = (count - inner) as u64;
-                found = found.and(Found {
+                found = found.and(SubtreeCounts {
                     nodes: count as u64,
                     leaves,
                     depth: height + 1,
@@ -262,12 +267,12 @@ mod tests {
     #[test]
     fn recursion_can_end_at_any_height() {
         let params = super::super::parse_flags("-t0 -b100 -q0.124875 -m8 -r42").unwrap();
-        let tree = Tree::new(params);
+        let tree = CompiledTree::new(params);
         for recursion_max in [0, 1, 5, 66, 67, 1000] {
-            let found = Search::new(&tree, Portable, recursion_max).run(&mut Serial);
+            let found = TreeSearch::new(&tree, Portable, recursion_max).run(&mut Serial);
             assert_eq!(
                 found,
-                Found {
+                SubtreeCounts {
                     nodes: 6797,
                     leaves: 5959,
                     depth: 67
@@ -285,10 +290,10 @@ mod tests {
             ..super::super::parse_flags("-t0").unwrap()
         };
         let mut cx = Counting::default();
-        let found = Search::new(&Tree::new(params), Portable, 10).run(&mut cx);
+        let found = TreeSearch::new(&CompiledTree::new(params), Portable, 10).run(&mut cx);
         assert_eq!(
             found,
-            Found {
+            SubtreeCounts {
                 nodes: 1001,
                 leaves: 1000,
                 depth: 1
