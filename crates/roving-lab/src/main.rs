@@ -8,7 +8,7 @@
 //! | module | reason |
 //! |---|---|
 //! | `duals/kernels/mod.rs` | kernels in CUDA C++ are taken as they are |
-//! | `launch/termination.rs` | handles a signal, and sends one |
+//! | `cli/launch/termination.rs` | handles a signal, and sends one |
 //! | `duals/math/real.rs` | calls a matrix product that takes pointers |
 //! | `workloads/uts/sha_ni.rs` | calls a function with target features from one without |
 //! | `workloads/part.rs` | rejoins neighbouring parts of a slice |
@@ -19,7 +19,7 @@
 //! # What is built
 //!
 //! `run` and `list` always. The rest stands behind features, so that the first answer comes soon;
-//! `absent` says how what is left out is built.
+//! `cli/absent.rs` says how what is left out is built.
 #![deny(unsafe_code)]
 #![cfg_attr(
     not(feature = "rivals"),
@@ -30,50 +30,31 @@
     )
 )]
 
-mod absent;
 #[cfg(feature = "rivals")]
 mod bench;
 mod cli;
 #[cfg(feature = "rivals")]
 mod compare;
-#[cfg(feature = "rivals")]
-mod csv;
 #[cfg(feature = "dist")]
 mod dist;
 #[cfg(feature = "gpu")]
 mod duals;
-mod figures;
-mod fork_join;
-#[cfg(all(test, feature = "rivals", feature = "top"))]
-mod help;
-mod input;
-mod lanes;
-mod launch;
-mod list;
-#[cfg(feature = "rivals")]
+mod forms;
+mod io;
+mod job;
 mod machine;
-mod measure;
-mod memory;
 #[cfg(feature = "rivals")]
 mod model;
 mod networks;
-mod out;
-#[cfg(feature = "rivals")]
-mod plot;
-mod progress;
-mod report;
 #[cfg(feature = "rivals")]
 mod repro;
 #[cfg(feature = "rivals")]
 mod rivals;
-mod run;
-mod settings;
 #[cfg(feature = "rivals")]
 mod shapes;
 #[cfg(feature = "rivals")]
 mod sleepers;
-mod tasks;
-mod times;
+mod timing;
 #[cfg(feature = "top")]
 mod top;
 mod workloads;

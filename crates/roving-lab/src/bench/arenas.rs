@@ -8,10 +8,10 @@ use roving::{Arena, BuildError, Pool};
 
 use super::Scale;
 use super::record::RowRecord;
-use crate::fork_join::Roving;
-use crate::input::CommandFailure;
-use crate::lanes::{TimedLane, interleave};
-use crate::settings::cores;
+use crate::forms::fork_join::Roving;
+use crate::io::input::CommandFailure;
+use crate::machine::cores;
+use crate::timing::lanes::{TimedLane, interleave};
 use crate::workloads::fib::fib;
 
 /// How long the pool is left alone before a call that finds it idle.

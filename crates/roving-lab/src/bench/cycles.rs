@@ -12,8 +12,8 @@ use roving::{Pool, join};
 
 use super::record::{Bound::AtMost, Measurement, RowRecord};
 use super::{OUT, Scale};
-use crate::csv::Csv;
-use crate::input::CommandFailure;
+use crate::io::csv::Csv;
+use crate::io::input::CommandFailure;
 use crate::networks::placement::NamedPlacement;
 use crate::networks::{self, run::once};
 

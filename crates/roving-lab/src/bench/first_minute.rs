@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use super::Scale;
 use super::record::{Bound::AtMost, RowRecord};
-use crate::input::CommandFailure;
+use crate::io::input::CommandFailure;
 
 /// The repository.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

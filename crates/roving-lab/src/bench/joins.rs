@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::probe::Probe;
 use super::record::{Bound::AtMost, RowRecord};
-use crate::input::CommandFailure;
+use crate::io::input::CommandFailure;
 
 /// Two sizes: their difference has no start and no end of a process in it.
 const SIZES: [u64; 2] = [18, 23];
@@ -81,7 +81,7 @@ fn collected(said: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fork_join::Counting;
+    use crate::forms::fork_join::Counting;
     use crate::workloads::WorkloadJob;
 
     #[test]

@@ -9,8 +9,8 @@ use roving::Pool;
 
 use super::Scale;
 use super::record::{Bound, RowRecord};
-use crate::input::CommandFailure;
-use crate::lanes::{Series, TimedLane, interleave};
+use crate::io::input::CommandFailure;
+use crate::timing::lanes::{Series, TimedLane, interleave};
 
 use Bound::{AtLeast, AtMost};
 

@@ -33,11 +33,11 @@ use clap::Args;
 use self::record::RowRecord;
 use self::row::{Measure, Row, row};
 pub(crate) use self::scale::{OUT, OUT_QUICK, Scale};
-use crate::figures::figures;
-use crate::input::{BadInput, CommandFailure};
+use crate::io::figures::figures;
+use crate::io::input::{BadInput, CommandFailure};
+use crate::io::out::show;
+use crate::io::out::{make_directory, write};
 use crate::machine;
-use crate::out::show;
-use crate::out::{make_directory, write};
 use crate::rivals;
 
 /// `roving bench`.

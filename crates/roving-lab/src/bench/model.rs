@@ -7,14 +7,14 @@ use super::Scale;
 use super::record::Bound::AtMost;
 use super::record::RowRecord;
 use crate::compare::field::Field;
-use crate::figures::counted;
-use crate::input::CommandFailure;
-use crate::lanes::SERIAL;
-use crate::lanes::{find, interleave};
+use crate::io::figures::counted;
+use crate::io::input::CommandFailure;
+use crate::machine::cores;
 use crate::model::probes;
 use crate::model::work::ModelWork;
 use crate::rivals::Runtime as Lanes;
-use crate::settings::cores;
+use crate::timing::lanes::SERIAL;
+use crate::timing::lanes::{find, interleave};
 use crate::workloads::WorkloadJob;
 
 /// Processors of the simulations that are held against the equations; fewer with `--quick`.

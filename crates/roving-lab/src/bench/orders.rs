@@ -8,11 +8,11 @@ use roving::{Pool, WorkerProfile};
 use super::Scale;
 use super::record::RowRecord;
 use super::tasks::{field, lane};
-use crate::figures::counted;
-use crate::input::CommandFailure;
-use crate::lanes::interleave;
-use crate::measure;
+use crate::io::figures::counted;
+use crate::io::input::CommandFailure;
+use crate::job::measure;
 use crate::rivals::Runtime;
+use crate::timing::lanes::interleave;
 use crate::workloads::WorkloadJob;
 
 /// A million empty tasks, as in the paper, and as long a time in tasks with something to do.

@@ -2,11 +2,11 @@
 //! files of three rows.
 
 use super::row::Row;
-use crate::csv::Csv;
-use crate::figures::counted;
-use crate::lanes::SERIAL;
-use crate::plot::{self, Panel};
+use crate::io::csv::Csv;
+use crate::io::figures::counted;
+use crate::io::plot::{self, Panel};
 use crate::rivals::Runtime;
+use crate::timing::lanes::SERIAL;
 
 /// One panel: the row it comes from, how its series begin, on how many workers, and its words.
 struct View {
@@ -90,7 +90,7 @@ mod tests {
     use super::super::record::RowRecord;
     use super::super::row::{Measure, row};
     use super::*;
-    use crate::plot::tests::assert_svg;
+    use crate::io::plot::tests::assert_svg;
 
     fn file(of: &str, workers: &str) -> Csv {
         let mut record = RowRecord::default();

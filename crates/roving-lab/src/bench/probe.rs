@@ -9,13 +9,13 @@ use roving::Pool;
 use roving::policy::Amount;
 
 use super::dist;
-use crate::fork_join::Roving;
-use crate::input::{BadInput, CommandFailure, number_in};
+use crate::forms::fork_join::Roving;
+use crate::io::input::{BadInput, CommandFailure, number_in};
+use crate::io::out::show;
 use crate::machine::cpu_time;
-use crate::memory;
+use crate::machine::memory;
 use crate::networks::run::{once, pool};
 use crate::networks::{self, placement};
-use crate::out::show;
 use crate::rivals::{Runtime, alone};
 use crate::workloads::WorkloadJob;
 

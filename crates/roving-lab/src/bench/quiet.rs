@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use super::Scale;
 use super::probe::{self, Probe};
 use super::record::{Bound::AtMost, RowRecord};
-use crate::input::CommandFailure;
-use crate::lanes::{TimedLane, find, interleave};
+use crate::io::input::CommandFailure;
 use crate::machine;
+use crate::machine::cores;
 use crate::rivals::Runtime;
-use crate::settings::cores;
+use crate::timing::lanes::{TimedLane, find, interleave};
 
 /// CPU time of an idle pool in two seconds, in a process of its own.
 pub(super) fn idle(scale: &Scale) -> Result<RowRecord, CommandFailure> {

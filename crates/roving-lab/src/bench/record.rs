@@ -1,8 +1,8 @@
 //! The content of one row of `docs/results`: measurements, and the claims that are judged by them.
 
-use crate::csv::Csv;
-use crate::figures::figures;
-use crate::lanes::Series;
+use crate::io::csv::Csv;
+use crate::io::figures::figures;
+use crate::timing::lanes::Series;
 
 /// The columns of a row's file. `value` of a measurement is its median.
 const HEAD: [&str; 11] = [
@@ -191,7 +191,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::times::Times;
+    use crate::timing::times::Times;
 
     fn claim(value: f64, must: Bound, stretch: Bound) -> PromisedFigure {
         PromisedFigure {

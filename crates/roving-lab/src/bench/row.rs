@@ -2,7 +2,7 @@
 
 use super::record::RowRecord;
 use super::scale::Scale;
-use crate::input::CommandFailure;
+use crate::io::input::CommandFailure;
 
 /// A table, and files from which figures can be drawn, by their names.
 pub(super) type Drawn = (RowRecord, Vec<(&'static str, String)>);

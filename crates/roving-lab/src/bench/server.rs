@@ -20,8 +20,8 @@ use tokio::time::{sleep_until, timeout};
 
 use super::Scale;
 use super::record::{Bound::AtMost, RowRecord};
-use crate::input::CommandFailure;
-use crate::settings::cores;
+use crate::io::input::CommandFailure;
+use crate::machine::cores;
 
 /// The processor time of a long request, and of a short one.
 const LONG: Duration = Duration::from_millis(1);

@@ -14,9 +14,9 @@ use super::record::{
     Bound::{AtLeast, AtMost},
     RowRecord,
 };
-use crate::figures::counted;
-use crate::input::CommandFailure;
-use crate::lanes::{Series, TimedLane, find, interleave};
+use crate::io::figures::counted;
+use crate::io::input::CommandFailure;
+use crate::timing::lanes::{Series, TimedLane, find, interleave};
 
 /// The repository.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

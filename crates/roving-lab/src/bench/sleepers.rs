@@ -9,8 +9,8 @@ use super::record::{
     RowRecord,
 };
 use super::row::Drawn;
-use crate::csv::Csv;
-use crate::input::CommandFailure;
+use crate::io::csv::Csv;
+use crate::io::input::CommandFailure;
 use crate::rivals::Runtime;
 use crate::shapes::shape::{KINDS, Leaves, ShapeKind, TimedUntil};
 use crate::sleepers::cell::GridCell;

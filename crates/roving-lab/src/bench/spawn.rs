@@ -5,10 +5,10 @@ use super::probe::{self, Probe};
 use super::record::{Bound::AtMost, RowRecord};
 use crate::compare::compare;
 use crate::compare::field::Field;
-use crate::figures::counted;
-use crate::input::CommandFailure;
-use crate::lanes::find;
+use crate::io::figures::counted;
+use crate::io::input::CommandFailure;
 use crate::rivals::Runtime;
+use crate::timing::lanes::find;
 use crate::workloads::WorkloadJob;
 
 /// The bounds to reach and to hope for, in ns a task, on 1 and on 2 workers.
@@ -61,7 +61,7 @@ pub(super) fn flat(scale: &Scale) -> Result<RowRecord, CommandFailure> {
 
 /// The memory over that of the process before it made a pool, each in a process of its own.
 fn memory(record: &mut RowRecord, scale: &Scale, of: &str) -> Result<(), CommandFailure> {
-    if crate::memory::restart_peak().is_none() {
+    if crate::machine::memory::restart_peak().is_none() {
         record
             .absent
             .push("memory: this system does not say how much is held".into());

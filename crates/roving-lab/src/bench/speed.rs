@@ -6,13 +6,13 @@ use super::Scale;
 use super::record::{Bound, RowRecord};
 use crate::compare::field::Field;
 use crate::compare::{against_best, compare, speedup_plot};
-use crate::figures::counted;
-use crate::input::CommandFailure;
-use crate::lanes::SERIAL;
-use crate::lanes::{Series, TimedLane, find, interleave};
+use crate::io::figures::counted;
+use crate::io::input::CommandFailure;
+use crate::io::plot::{self, Curve};
 use crate::machine::handoff;
-use crate::plot::{self, Curve};
 use crate::rivals::Runtime;
+use crate::timing::lanes::SERIAL;
+use crate::timing::lanes::{Series, TimedLane, find, interleave};
 use crate::workloads::WorkloadJob;
 use crate::workloads::stress::leaf;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::overview;
 use super::row::{Measure, Row};
-use crate::csv::Csv;
-use crate::input::CommandFailure;
+use crate::io::csv::Csv;
+use crate::io::input::CommandFailure;
 
 /// The plots, in the order of the page.
 const PLOTS: [&str; 6] = [
@@ -30,14 +30,14 @@ pub(super) fn write(out: &Path, rows: &[Row]) -> Result<(), CommandFailure> {
         files.push((row, Csv::parse(&text).map_err(wrong)?));
     }
     if let Some(plot) = overview::plot(&files).map_err(CommandFailure::Run)? {
-        crate::out::write(&out.join("overview.svg"), &plot)?;
+        crate::io::out::write(&out.join("overview.svg"), &plot)?;
     }
     let plots: Vec<&str> = PLOTS
         .into_iter()
         .filter(|plot| out.join(plot).exists())
         .collect();
     let text = summary(&files, &plots).map_err(CommandFailure::Run)?;
-    crate::out::write(&out.join("README.md"), &text)
+    crate::io::out::write(&out.join("README.md"), &text)
 }
 
 /// The page's text.

@@ -10,13 +10,13 @@ use super::record::{
     RowRecord,
 };
 use crate::compare::field::Field;
-use crate::figures::counted;
-use crate::input::CommandFailure;
-use crate::lanes::SERIAL;
-use crate::lanes::{Series, TimedLane, find, interleave};
-use crate::measure;
+use crate::forms::tasks::Form;
+use crate::io::figures::counted;
+use crate::io::input::CommandFailure;
+use crate::job::measure;
 use crate::rivals::Runtime;
-use crate::tasks::Form;
+use crate::timing::lanes::SERIAL;
+use crate::timing::lanes::{Series, TimedLane, find, interleave};
 use crate::workloads::WorkloadJob;
 
 /// Our two orders, and what must be reached of a million empty tasks on 1 and 2 workers, in ns a
@@ -114,7 +114,7 @@ fn empty(record: &mut RowRecord, scale: &Scale) -> Result<(), CommandFailure> {
 
 /// The memory of a million work-first tasks, over that before the pool.
 fn memory(record: &mut RowRecord, scale: &Scale, of: &str) -> Result<(), CommandFailure> {
-    if crate::memory::restart_peak().is_none() {
+    if crate::machine::memory::restart_peak().is_none() {
         let why = "memory: this system does not say how much is held";
         record.absent.push(why.into());
         return Ok(());

@@ -5,11 +5,11 @@ use super::Scale;
 use super::record::{Bound, RowRecord};
 use super::speed::{OURS, field, get};
 use crate::compare::compare;
-use crate::figures::counted;
-use crate::input::CommandFailure;
-use crate::lanes::SERIAL;
-use crate::lanes::Series;
+use crate::io::figures::counted;
+use crate::io::input::CommandFailure;
 use crate::rivals::Runtime;
+use crate::timing::lanes::SERIAL;
+use crate::timing::lanes::Series;
 
 use Bound::{AtLeast, AtMost};
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::input::BadInput;
-use crate::settings::parse_workers;
+use crate::io::input::BadInput;
+use crate::job::settings::parse_workers;
 
 /// The word that stands for all shapes of programs whose leaves sleep.
 pub(crate) const SLEEPERS: &str = "sleepers";

@@ -6,11 +6,11 @@ use std::time::Instant;
 use roving::Pool;
 use roving::policy::Amount;
 
-use crate::input::CommandFailure;
-use crate::lanes::{SERIAL, TimedLane};
-use crate::measure;
+use crate::forms::tasks::Form;
+use crate::io::input::CommandFailure;
+use crate::job::measure;
 use crate::rivals::{Absent, Contender, Runtime, start_ours};
-use crate::tasks::Form;
+use crate::timing::lanes::{SERIAL, TimedLane};
 use crate::workloads::{RunAnswer, WorkloadJob};
 
 /// A job with its right answer. All lanes share the job, since they take turns.
@@ -180,7 +180,7 @@ mod tests {
             "{error}"
         );
         let mut lanes = vec![field.contender("liar", 1, Box::new(LaterLiar)).unwrap()];
-        let error = crate::lanes::interleave(&mut lanes, 1).unwrap_err();
+        let error = crate::timing::lanes::interleave(&mut lanes, 1).unwrap_err();
         assert!(
             error.starts_with("liar on 1: fib 10 found value 56"),
             "{error}"

@@ -9,20 +9,18 @@ use roving::policy::Amount;
 
 use self::args::{CompareArgs, OUT, REPEAT, STEAL, SleeperArgs, parse_workers_list};
 use self::field::Field;
-#[cfg(not(feature = "gpu"))]
-use crate::absent::duals;
-use crate::csv::Csv;
-#[cfg(feature = "gpu")]
 use crate::duals;
-use crate::input::{BadInput, CommandFailure};
-use crate::lanes::SERIAL;
-use crate::lanes::{Series, find, interleave};
+use crate::io::csv::Csv;
+use crate::io::input::{BadInput, CommandFailure};
+use crate::io::out::{make_directory, show, write};
+use crate::io::plot;
+use crate::job::settings::{parse_repeat, parse_steal};
 use crate::machine;
+use crate::machine::cores;
 use crate::networks;
-use crate::out::{make_directory, show, write};
-use crate::plot;
 use crate::rivals::{self, Runtime};
-use crate::settings::{cores, parse_repeat, parse_steal};
+use crate::timing::lanes::SERIAL;
+use crate::timing::lanes::{Series, find, interleave};
 use crate::workloads::{CATALOGUE, WorkloadJob, unknown};
 
 /// The measurements, and the runtimes that took no part.
@@ -345,8 +343,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::plot::tests::assert_svg;
-    use crate::times::Times;
+    use crate::io::plot::tests::assert_svg;
+    use crate::timing::times::Times;
 
     fn series(name: &str, workers: usize, times_ms: &[u64]) -> Series {
         let mut times = Times::default();

@@ -13,9 +13,9 @@ use super::settings::RankSettings;
 use crate::duals::DualProgram as _;
 #[cfg(feature = "gpu")]
 use crate::duals::mandelbrot::Mandelbrot;
-use crate::input::CommandFailure;
-use crate::settings::RunArgs;
-use crate::times::Times;
+use crate::io::input::CommandFailure;
+use crate::job::settings::RunArgs;
+use crate::timing::times::Times;
 use crate::workloads::nqueens::{Nqueens, QueensBoard};
 use crate::workloads::{Evidence, RunAnswer, Workload};
 

@@ -8,9 +8,9 @@ pub(crate) mod uts;
 
 use roving_dist::World;
 
-use crate::input::{BadInput, CommandFailure};
-use crate::out::Sink;
-use crate::settings::RunArgs;
+use crate::io::input::{BadInput, CommandFailure};
+use crate::io::out::Sink;
+use crate::job::settings::RunArgs;
 use report::RanksReport;
 pub(crate) use report::failure;
 use settings::RankSettings;

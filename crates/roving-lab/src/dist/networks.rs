@@ -8,7 +8,8 @@ use roving_dist::{Checkpoints, Network, NetworkError, World};
 
 use super::report::{RanksReport, failure, seconds};
 use super::settings::RankSettings;
-use crate::input::{BadInput, CommandFailure};
+use crate::io::input::{BadInput, CommandFailure};
+use crate::job::settings::RunArgs;
 use crate::networks::builder::Across;
 use crate::networks::chain::ProcessChain;
 use crate::networks::compress::Compress;
@@ -18,8 +19,7 @@ use crate::networks::random::RandomNetwork;
 use crate::networks::ring::Ring;
 use crate::networks::scatter::Scatter;
 use crate::networks::{NetworkJob, NetworkProgram};
-use crate::settings::RunArgs;
-use crate::times::Times;
+use crate::timing::times::Times;
 use crate::workloads::{Evidence, RunAnswer};
 
 /// A program that is woven by the same code on one rank and across several.
@@ -226,7 +226,7 @@ fn run(
         moved = settings.rebalance.map(|_| moves(&report));
     }
     let items = program.items(&answer);
-    let between = format!("{} messages", crate::input::grouped(crossing));
+    let between = format!("{} messages", crate::io::input::grouped(crossing));
     let notes = [
         Some(("between ranks", between)),
         moved.map(|text| ("moved", text)),

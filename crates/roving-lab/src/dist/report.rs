@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::input::{CommandFailure, grouped};
-use crate::report::Seconds;
-use crate::times::Times;
+use crate::io::input::{CommandFailure, grouped};
+use crate::job::report::Seconds;
+use crate::timing::times::Times;
 
 /// The report of a program.
 #[derive(Debug, Serialize)]

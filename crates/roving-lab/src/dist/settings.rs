@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use roving_dist::{Checkpoints, Rebalance, World};
 
-use crate::input::{BadInput, CommandFailure, number_in};
+use crate::io::input::{BadInput, CommandFailure, number_in};
+use crate::job::settings::RunArgs;
+use crate::job::settings::{parse_repeat, parse_workers};
+use crate::machine::cores;
 use crate::networks::placement::{self, NamedPlacement};
-use crate::settings::RunArgs;
-use crate::settings::{cores, parse_repeat, parse_workers};
 
 /// Milliseconds between two checkpoints, unless told otherwise.
 pub(crate) const EVERY_MS: u64 = 60_000;

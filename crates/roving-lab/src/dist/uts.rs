@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::bags::{self, Searched};
 use super::report::RanksReport;
 use super::settings::RankSettings;
-use crate::input::CommandFailure;
-use crate::settings::RunArgs;
+use crate::io::input::CommandFailure;
+use crate::job::settings::RunArgs;
 #[cfg(target_arch = "x86_64")]
 use crate::workloads::uts::ShaNi;
 use crate::workloads::uts::{
@@ -136,7 +136,7 @@ pub(super) fn run(
     let (expected, evidence) = match work.expected() {
         Some(expected) => expected,
         None => {
-            crate::measure::on_stack(work.stack_bytes(), || work.run_serial())?;
+            crate::job::measure::on_stack(work.stack_bytes(), || work.run_serial())?;
             (work.answer(), Evidence::Serial)
         }
     };

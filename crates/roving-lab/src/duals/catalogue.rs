@@ -2,7 +2,7 @@
 
 use super::program::{DualEntry, DualJob};
 use super::{cholesky, mandelbrot, matmul, nbody, pipeline, plain};
-use crate::input::{BadInput, CommandFailure};
+use crate::io::input::{BadInput, CommandFailure};
 use crate::workloads::WorkloadKind;
 
 /// All of them, in the order of `roving list`.

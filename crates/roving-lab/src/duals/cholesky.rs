@@ -12,7 +12,7 @@ use super::program::{DualEntry, DualProgram, PoolAndDevices};
 use super::square::{Precision, Square};
 use super::steps::{self, TileTasks};
 use super::tiles::{Buffers, Tiles};
-use crate::input::{BadInput, CommandFailure};
+use crate::io::input::{BadInput, CommandFailure};
 use crate::workloads::{RunAnswer, TimedAnswer, WorkloadKind};
 
 /// The entry in the catalogue.

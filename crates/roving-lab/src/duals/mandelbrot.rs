@@ -9,8 +9,8 @@ use roving_gpu::Buffer;
 use super::math::plane::{self, Rectangle};
 use super::program::{DualEntry, DualProgram, PoolAndDevices};
 use super::steps;
-use crate::input::{BadInput, CommandFailure, number_in};
-use crate::memory;
+use crate::io::input::{BadInput, CommandFailure, number_in};
+use crate::machine::memory;
 use crate::workloads::{RunAnswer, TimedAnswer, WorkloadKind, parse_params};
 
 /// The entry in the catalogue.

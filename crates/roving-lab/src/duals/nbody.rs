@@ -10,7 +10,7 @@ use super::event::OnceEvent;
 use super::math::bodies::{self, Four};
 use super::program::{DualEntry, DualProgram, PoolAndDevices};
 use super::steps;
-use crate::input::{BadInput, CommandFailure, number_in};
+use crate::io::input::{BadInput, CommandFailure, number_in};
 use crate::workloads::numbers::Noise;
 use crate::workloads::{RunAnswer, TimedAnswer, WorkloadKind, parse_params};
 

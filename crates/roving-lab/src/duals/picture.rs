@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::input::BadInput;
+use crate::io::input::BadInput;
 use crate::workloads::numbers::Noise;
 
 /// Pixels by rows: red, green, blue and alpha from the lowest byte up.

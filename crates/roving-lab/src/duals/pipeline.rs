@@ -12,7 +12,7 @@ use super::math::filter::{self, Filter};
 use super::picture::{self, Picture, Source};
 use super::program::{DualEntry, DualProgram, PoolAndDevices};
 use super::steps;
-use crate::input::{BadInput, CommandFailure, number_in};
+use crate::io::input::{BadInput, CommandFailure, number_in};
 use crate::workloads::numbers::Digest;
 use crate::workloads::{RunAnswer, TimedAnswer, WorkloadKind, parse_params};
 
@@ -66,7 +66,7 @@ fn parse(input: &str) -> Result<Box<dyn DualProgram>, BadInput> {
     }
     if folder.is_none() {
         let bytes = count * side * side * 4;
-        crate::memory::require(
+        crate::machine::memory::require(
             "image-pipeline",
             input,
             bytes,

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use roving_gpu::{Devices, Dual, Kind};
 
 use super::program::{DualEntry, DualProgram, PoolAndDevices};
-use crate::fork_join::SerialCalls;
-use crate::input::{BadInput, CommandFailure, number_in};
+use crate::forms::fork_join::SerialCalls;
+use crate::io::input::{BadInput, CommandFailure, number_in};
 use crate::workloads::fib::fib;
 use crate::workloads::{RunAnswer, TimedAnswer, WorkloadKind};
 

@@ -6,7 +6,7 @@ use roving::Pool;
 use roving_gpu::Devices;
 
 use super::pace::WorkPace;
-use crate::input::CommandFailure;
+use crate::io::input::CommandFailure;
 use crate::workloads::{ListedJob, ListedProgram, RunAnswer, TimedAnswer};
 
 /// One program with its parameters.

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use roving_gpu::{DeviceProfile, Devices, KindProfile, Profile as DevicesProfile, Why};
 use serde::Serialize;
 
-use crate::figures::{counted, seconds};
-use crate::input::grouped;
-use crate::report::{BAR, Seconds, WorkersProfile, bar};
+use crate::io::figures::{counted, seconds};
+use crate::io::input::grouped;
+use crate::job::report::{BAR, Seconds, WorkersProfile, bar};
 use crate::workloads::{Evidence, RunAnswer, WorkloadKind};
 
 /// The result of one program. Its JSON has exactly these fields, less `beside`.

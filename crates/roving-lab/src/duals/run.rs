@@ -11,13 +11,13 @@ use super::report::{Beside, DeviceLane, DualReport};
 use super::setup::{Setup, WorkerSpeed};
 use super::words::Wanted;
 use super::{DualJob, PoolAndDevices};
-use crate::input::{BadInput, CommandFailure};
+use crate::io::input::{BadInput, CommandFailure};
+use crate::io::out::Sink;
+use crate::io::progress::RunsBar;
+use crate::job::report::{Seconds, WorkersProfile};
+use crate::job::settings::{JobSettings, RunArgs};
 use crate::networks::run::pool;
-use crate::out::Sink;
-use crate::progress::RunsBar;
-use crate::report::{Seconds, WorkersProfile};
-use crate::settings::{JobSettings, RunArgs};
-use crate::times::Times;
+use crate::timing::times::Times;
 use crate::{networks, workloads};
 
 /// Whether `args` are for a program of tasks with two sides: `--device` says so, or there is no

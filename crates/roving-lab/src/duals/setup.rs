@@ -7,7 +7,7 @@ use roving_gpu::{Choice, Devices, DevicesBuilder, Failure as Fault, Simulated, W
 use super::DualProgram;
 use super::pace::WorkPace;
 use super::words::{DeviceSource, Library, SideWord, Simulation, Wanted};
-use crate::input::{BadInput, CommandFailure};
+use crate::io::input::{BadInput, CommandFailure};
 
 /// The speed of one worker, by which a simulated device is measured.
 #[derive(Clone, Copy, Debug)]

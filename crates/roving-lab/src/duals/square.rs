@@ -1,7 +1,7 @@
 //! Square matrices in tiles, as parameters ask for them.
 
-use crate::input::{BadInput, number_in};
-use crate::memory;
+use crate::io::input::{BadInput, number_in};
+use crate::machine::memory;
 use crate::workloads::parse_params;
 
 /// Of what numbers a matrix is made.

@@ -1,7 +1,7 @@
 //! The argument of `--device`: which devices there are to be, and how the side of each task is
 //! chosen.
 
-use crate::input::{BadInput, number_in};
+use crate::io::input::{BadInput, number_in};
 
 /// Where devices come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -6,7 +6,7 @@ use clap::Args;
 use roving::policy::Amount;
 
 use super::work::ModelWork;
-use crate::input::{BadInput, CommandFailure, number_in};
+use crate::io::input::{BadInput, CommandFailure, number_in};
 
 /// `roving model`. Values are strings here, so that their errors are ours.
 #[derive(Args, Debug, Default)]

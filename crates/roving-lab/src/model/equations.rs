@@ -4,11 +4,11 @@ use roving_model::{MeanField, ModelError, Policy};
 
 use super::args::{CheckedArgs, RETRY_OF_DRAIN, RETRY_OF_POLICIES};
 use super::folder::Folder;
-use crate::csv::Csv;
-use crate::figures::figures;
-use crate::input::{BadInput, CommandFailure};
-use crate::out::show;
-use crate::plot::{self, Axes, Curve};
+use crate::io::csv::Csv;
+use crate::io::figures::figures;
+use crate::io::input::{BadInput, CommandFailure};
+use crate::io::out::show;
+use crate::io::plot::{self, Axes, Curve};
 
 /// Compared in the steady state and in the drain.
 const POLICIES: [Policy; 6] = [

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::csv::Csv;
-use crate::input::CommandFailure;
-use crate::out::{show, write};
+use crate::io::csv::Csv;
+use crate::io::input::CommandFailure;
+use crate::io::out::{show, write};
 
 /// The folder that files go to.
 pub(super) struct Folder(pub(super) PathBuf);

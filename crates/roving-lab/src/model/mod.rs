@@ -17,8 +17,8 @@ use roving_model::Costs;
 pub(crate) use args::ModelArgs;
 use args::{CheckedArgs, Figure};
 
-use crate::input::CommandFailure;
-use crate::out::{make_directory, show};
+use crate::io::input::CommandFailure;
+use crate::io::out::{make_directory, show};
 use folder::Folder;
 
 /// Where files go.

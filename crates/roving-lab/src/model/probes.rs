@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use roving::Pool;
 use roving_model::{ByDistance, Costs};
 
-use crate::input::CommandFailure;
+use crate::forms::tasks::Form;
+use crate::io::input::CommandFailure;
+use crate::job::measure;
+use crate::machine::cores;
 use crate::machine::handoff;
-use crate::measure;
-use crate::settings::cores;
-use crate::tasks::Form;
 use crate::workloads::WorkloadJob;
 
 /// How often each probe is made.

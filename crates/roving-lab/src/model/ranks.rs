@@ -5,11 +5,11 @@ use roving_model::{MessageCosts, Ranks, RanksOutcome};
 use super::args::CheckedArgs;
 use super::folder::Folder;
 use super::progress::SimulationBar;
-use crate::csv::Csv;
-use crate::figures::figures;
-use crate::input::CommandFailure;
-use crate::out::show;
-use crate::plot::{self, Axes, Curve};
+use crate::io::csv::Csv;
+use crate::io::figures::figures;
+use crate::io::input::CommandFailure;
+use crate::io::out::show;
+use crate::io::plot::{self, Axes, Curve};
 
 /// Simulated ranks, unless others are asked for.
 pub(crate) const RANKS: [usize; 6] = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20];

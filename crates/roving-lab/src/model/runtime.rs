@@ -8,11 +8,11 @@ use super::equations::crossings;
 use super::folder::Folder;
 use super::progress::SimulationBar;
 use super::work::ModelWork;
-use crate::csv::Csv;
-use crate::figures::figures;
-use crate::input::{CommandFailure, grouped};
-use crate::out::show;
-use crate::plot::{self, Axes, Curve};
+use crate::io::csv::Csv;
+use crate::io::figures::figures;
+use crate::io::input::{CommandFailure, grouped};
+use crate::io::out::show;
+use crate::io::plot::{self, Axes, Curve};
 
 /// Lengths of a node in ns, for where the amounts cross: from much shorter than a steal to much
 /// longer.

@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn joins_are_those_of_the_search() {
         for flags in ["-t0 -b100 -q0.124875 -m8 -r42", "-t1 -a3 -d5 -b4 -r19"] {
-            let mut counting = crate::fork_join::Counting::default();
+            let mut counting = crate::forms::fork_join::Counting::default();
             Uts::parse(flags).unwrap().run(&mut counting);
             let outcome = Runtime::new(1).run(&tree(flags)).unwrap();
             assert_eq!(outcome.joins, counting.spawns, "{flags}");

@@ -8,7 +8,7 @@ use roving_model::{Costs, Fib, Flat, Outcome, Recorded, Runtime};
 
 use super::probes::{one_worker_ns, serial_ns};
 use super::uts::{AnyHash, UtsTree};
-use crate::input::{BadInput, CommandFailure};
+use crate::io::input::{BadInput, CommandFailure};
 use crate::workloads::WorkloadJob;
 use crate::workloads::uts::Params;
 

@@ -14,8 +14,8 @@ use super::builder::Builder;
 use super::found::FoundAnswer;
 use super::params::{Param, read};
 use super::{NetworkEntry, NetworkProgram};
-use crate::input::{BadInput, CommandFailure};
-use crate::memory;
+use crate::io::input::{BadInput, CommandFailure};
+use crate::machine::memory;
 use crate::workloads::numbers::{Digest, Noise};
 use crate::workloads::{RunAnswer, WorkloadKind};
 

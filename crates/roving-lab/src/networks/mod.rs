@@ -21,7 +21,7 @@ mod tests;
 pub(crate) mod work;
 
 pub(crate) use self::program::{NetworkEntry, NetworkJob, NetworkProgram};
-use crate::input::{BadInput, CommandFailure};
+use crate::io::input::{BadInput, CommandFailure};
 use crate::workloads::RunAnswer;
 
 /// All of them, in the order of `roving list`.

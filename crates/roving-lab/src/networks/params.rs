@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use crate::input::{BadInput, number_in};
-use crate::memory;
+use crate::io::input::{BadInput, number_in};
+use crate::machine::memory;
 use crate::workloads::parse_params;
 use crate::workloads::stress::LeafWork;
 

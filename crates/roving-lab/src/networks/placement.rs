@@ -8,7 +8,7 @@ use roving_flow::Placement;
 use roving_partition::MigrationCost;
 
 use super::params::{Param, read};
-use crate::input::BadInput;
+use crate::io::input::BadInput;
 
 /// A placement with the words that name it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use roving_flow::Network;
 
-use crate::input::CommandFailure;
+use crate::io::input::CommandFailure;
 use crate::workloads::{ListedJob, ListedProgram, RunAnswer};
 
 /// One program with its parameters.

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::figures::{counted, seconds};
-use crate::input::grouped;
-use crate::report::{Seconds, WorkersProfile};
+use crate::io::figures::{counted, seconds};
+use crate::io::input::grouped;
+use crate::job::report::{Seconds, WorkersProfile};
 use crate::workloads::{Evidence, RunAnswer, WorkloadKind};
 
 /// The result of one program. Its JSON has exactly these fields, less `beside`.

@@ -10,7 +10,7 @@ use super::builder::Builder;
 use super::found::FoundAnswer;
 use super::params::{Param, read, require_processes};
 use super::{NetworkEntry, NetworkProgram};
-use crate::input::{BadInput, CommandFailure};
+use crate::io::input::{BadInput, CommandFailure};
 use crate::workloads::{RunAnswer, WorkloadKind};
 
 pub(super) const ENTRY: NetworkEntry = NetworkEntry {

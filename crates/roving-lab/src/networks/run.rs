@@ -10,15 +10,15 @@ use super::NetworkJob;
 use super::picture::Picture;
 use super::placement::{self, NamedPlacement};
 use super::report::{Beside, NetworkReport, NetworkTraffic};
-use crate::input::{BadInput, CommandFailure};
+use crate::io::input::{BadInput, CommandFailure};
+use crate::io::out::Sink;
+use crate::io::progress::RunsBar;
+use crate::job::report::{Seconds, WorkersProfile};
+use crate::job::settings::{JobSettings, RunArgs};
+use crate::machine::memory;
 #[cfg(feature = "rivals")]
-use crate::lanes::{SERIAL, TimedLane};
-use crate::memory;
-use crate::out::Sink;
-use crate::progress::RunsBar;
-use crate::report::{Seconds, WorkersProfile};
-use crate::settings::{JobSettings, RunArgs};
-use crate::times::Times;
+use crate::timing::lanes::{SERIAL, TimedLane};
+use crate::timing::times::Times;
 use crate::workloads::{Evidence, RunAnswer};
 
 /// How networks are run.
@@ -207,10 +207,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandFailure> {
     let sink = Sink::open(args.json.as_deref())?;
     let picture = args.graph.as_deref().map(Picture::open).transpose()?;
     let job = NetworkJob::parse(&args.workload, args.input.as_deref())?;
-    let (arena, report) = measured(job, &settings)?;
+    let (verified, report) = measured(job, &settings)?;
     if let Some(picture) = picture {
         let pool = pool(settings.workers, settings.steal, false)?;
-        picture.write(&arena.network(&pool, settings.place, true)?.report)?;
+        picture.write(&verified.network(&pool, settings.place, true)?.report)?;
     }
     sink.write(&report.json(), &report.table())
 }
@@ -231,23 +231,23 @@ fn measured(
 ) -> Result<(VerifiedNetwork, NetworkReport), CommandFailure> {
     let title = format!("{} {}", job.kind.name, job.program.input());
     let progress = RunsBar::new(title, 2 * settings.repeat + 1);
-    let arena = VerifiedNetwork::new(job)?;
+    let verified = VerifiedNetwork::new(job)?;
     progress.step();
-    let runs = repeated(&arena, settings, &progress)?;
+    let runs = repeated(&verified, settings, &progress)?;
     let profiled = settings
         .profile
-        .then(|| profiled(&arena, settings))
+        .then(|| profiled(&verified, settings))
         .transpose()?;
     let (traffic, profile) = profiled.unzip();
     let (seconds, serial_seconds) = (runs.times.median(), runs.serial_times.median());
-    let items = arena.items();
-    let evidence = match arena.job.program.expected() {
+    let items = verified.items();
+    let evidence = match verified.job.program.expected() {
         Some(_) => Evidence::Definition,
         None => Evidence::Serial,
     };
     let report = NetworkReport {
-        workload: arena.job.kind.name,
-        input: arena.job.program.input(),
+        workload: verified.job.kind.name,
+        input: verified.job.program.input(),
         workers: settings.workers,
         placement: settings.place.text(),
         policy: settings.steal.to_string(),
@@ -267,33 +267,33 @@ fn measured(
         traffic,
         profile,
         beside: Beside {
-            kind: arena.job.kind,
+            kind: verified.job.kind,
             evidence,
-            answer: arena.reference,
+            answer: verified.reference,
             repeat: settings.repeat,
             cold_seconds: runs.cold_seconds,
             memory_bytes: runs.memory_bytes,
         },
     };
-    Ok((arena, report))
+    Ok((verified, report))
 }
 
 /// A cold run in a new pool, if there is more than one; then serial runs and runs of the network in
 /// turn.
 fn repeated(
-    arena: &VerifiedNetwork,
+    verified: &VerifiedNetwork,
     settings: &NetworkSettings,
     progress: &RunsBar,
 ) -> Result<NetworkRuns, CommandFailure> {
     let pool = pool(settings.workers, settings.steal, false)?;
-    let once = || arena.network(&pool, settings.place, false);
+    let once = || verified.network(&pool, settings.place, false);
     let base = memory::restart_peak();
     let cold = (settings.repeat > 1).then(once).transpose()?;
     let (mut times, mut builds, mut serial_times) =
         (Times::default(), Times::default(), Times::default());
     let mut last = None;
     for _ in 0..settings.repeat {
-        serial_times.push(arena.serial()?);
+        serial_times.push(verified.serial()?);
         progress.step();
         let ran = once()?;
         times.push(ran.time);
@@ -314,13 +314,13 @@ fn repeated(
 
 /// One run with statistics of the workers and accounting of the network, after one to warm up.
 fn profiled(
-    arena: &VerifiedNetwork,
+    verified: &VerifiedNetwork,
     settings: &NetworkSettings,
 ) -> Result<(NetworkTraffic, WorkersProfile), CommandFailure> {
     let pool = pool(settings.workers, settings.steal, true)?;
-    arena.network(&pool, settings.place, true)?;
+    verified.network(&pool, settings.place, true)?;
     pool.reset_profile();
-    let ran = arena.network(&pool, settings.place, true)?;
+    let ran = verified.network(&pool, settings.place, true)?;
     Ok((
         NetworkTraffic::from(&ran.report),
         WorkersProfile::from(&pool.profile()),

@@ -12,7 +12,7 @@ use super::found::FoundAnswer;
 use super::params::{Param, read, take_work};
 use super::work::{mixed, turns_in, work};
 use super::{NetworkEntry, NetworkProgram};
-use crate::input::{BadInput, CommandFailure};
+use crate::io::input::{BadInput, CommandFailure};
 use crate::workloads::stress::LeafWork;
 use crate::workloads::{RunAnswer, WorkloadKind};
 

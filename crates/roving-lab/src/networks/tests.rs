@@ -8,7 +8,7 @@ use roving::policy::Amount;
 use super::placement::{self, NamedPlacement};
 use super::run::{VerifiedNetwork, pool};
 use super::*;
-use crate::input::twisted;
+use crate::io::input::twisted;
 
 /// Each program small, and with channels as tight as they may be.
 const SMALL: [(&str, &str); 14] = [
@@ -31,16 +31,16 @@ const SMALL: [(&str, &str); 14] = [
 #[test]
 fn every_network_finds_the_right_answer_under_every_placement() {
     for (name, input) in SMALL {
-        let arena = VerifiedNetwork::named(name, input).unwrap();
+        let verified = VerifiedNetwork::named(name, input).unwrap();
         for workers in [1, 3] {
             let pool = pool(workers, Amount::One, false).unwrap();
             for place in NamedPlacement::all() {
                 for accounting in [false, true] {
-                    let ran = arena.network(&pool, place, accounting);
+                    let ran = verified.network(&pool, place, accounting);
                     let place = place.text();
                     let case = format!("{name} {input}, {place} on {workers}");
                     let ran = ran.unwrap_or_else(|failure| panic!("{case}: {failure}"));
-                    assert!(arena.items() > 0 && ran.time > Duration::ZERO, "{case}");
+                    assert!(verified.items() > 0 && ran.time > Duration::ZERO, "{case}");
                 }
             }
         }

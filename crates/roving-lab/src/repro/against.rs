@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use super::verdict::FindingVerdict;
-use crate::csv::Csv;
-use crate::input::{BadInput, CommandFailure};
+use crate::io::csv::Csv;
+use crate::io::input::{BadInput, CommandFailure};
 
 /// The verdict of each figure in another run's report.
 #[derive(Debug)]

@@ -7,12 +7,12 @@ use super::plan::{MeasureGroup, SizeAndMachine};
 use super::seen::TIME;
 use super::store::MeasuredPoint;
 use crate::compare::field::Field;
-use crate::input::CommandFailure;
-use crate::lanes::{Rounds, Series, TimedLane, interleave_within};
-use crate::measure;
+use crate::forms::tasks::Form;
+use crate::io::input::CommandFailure;
+use crate::job::measure;
+use crate::job::settings::JobSettings;
 use crate::rivals::Runtime;
-use crate::settings::JobSettings;
-use crate::tasks::Form;
+use crate::timing::lanes::{Rounds, Series, TimedLane, interleave_within};
 use crate::workloads::{RunAnswer, WorkloadJob};
 
 /// Who takes part.

@@ -119,7 +119,7 @@ pub(super) fn fastest(
 /// A number as a paper prints it, with all its digits.
 pub(super) fn exact(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() >= 1000.0 {
-        return crate::input::grouped(value as u64);
+        return crate::io::input::grouped(value as u64);
     }
     value.to_string()
 }

@@ -39,10 +39,10 @@ use self::plan::{Budget, MeasureGroup, SizeAndMachine};
 use self::progress::GroupProgress;
 use self::seen::SeenPoints;
 use self::store::{Origin, PointStore, fingerprint};
-use crate::input::{BadInput, CommandFailure};
+use crate::io::input::{BadInput, CommandFailure};
+use crate::io::out::show;
+use crate::io::out::{make_directory, write};
 use crate::machine;
-use crate::out::show;
-use crate::out::{make_directory, write};
 use crate::rivals;
 
 /// Where points and report go when the user names no place.

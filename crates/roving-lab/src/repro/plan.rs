@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use super::store::MeasuredPoint;
 use super::verdict::RUNS_MIN;
-use crate::input::CommandFailure;
-use crate::lanes::Rounds;
-use crate::settings::cores;
+use crate::io::input::CommandFailure;
+use crate::machine::cores;
+use crate::timing::lanes::Rounds;
 
 /// How long all groups of a quick run may take together, without the report.
 const QUICK_ALL: Duration = Duration::from_secs(255);

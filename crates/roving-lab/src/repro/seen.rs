@@ -97,4 +97,4 @@ impl SeenPoints<'_> {
 }
 
 /// The series by which speed-ups divide.
-pub(super) const SERIAL: &str = crate::lanes::SERIAL;
+pub(super) const SERIAL: &str = crate::timing::lanes::SERIAL;

@@ -2,7 +2,7 @@
 //! `--full` means the papers' sizes is compared here, and not only said.
 
 use super::plan::SizeAndMachine;
-use crate::csv::Csv;
+use crate::io::csv::Csv;
 
 /// The inputs of one program of a paper.
 pub(super) struct ProgramInputs {

@@ -93,7 +93,7 @@ pub(super) fn number(value: f64) -> String {
     };
     let text = format!("{value:.*}", places as usize);
     if size >= 1000.0 {
-        let whole = crate::input::grouped(size.round() as u64);
+        let whole = crate::io::input::grouped(size.round() as u64);
         return if value < 0.0 {
             format!("−{whole}")
         } else {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::input::CommandFailure;
+use crate::io::input::CommandFailure;
 
 /// The values of one thing that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -125,7 +125,7 @@ impl PointStore {
             Default::default()
         };
         if !done.is_empty() {
-            let groups = crate::figures::counted(done.len(), "group");
+            let groups = crate::io::figures::counted(done.len(), "group");
             said.push(format!(
                 "continues with {groups} of measurements from {}",
                 path.display()
@@ -185,7 +185,7 @@ fn others(out: &Path, ours: &Path) -> Vec<String> {
         .filter(|path| path != ours && path.extension().is_some_and(|ending| ending == "jsonl"))
         .filter_map(|path| {
             let (origin, points, _) = read(&fs::read_to_string(&path).ok()?);
-            let points = crate::figures::counted(points.len(), "point");
+            let points = crate::io::figures::counted(points.len(), "point");
             Some(format!(
                 "keeps apart {} with {points}: {}",
                 path.display(),

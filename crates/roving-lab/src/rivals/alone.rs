@@ -6,8 +6,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::program::{line, parse};
-use super::{Absent, Contender, Runtime};
-use crate::input::CommandFailure;
+use super::{Absent, Contender, Runtime, deepen_stacks};
+use crate::io::input::CommandFailure;
 use crate::workloads::{TimedAnswer, WorkloadJob};
 
 /// Runs that warm the pool before the one that counts.
@@ -93,7 +93,7 @@ pub(crate) fn answer(
     workers: usize,
     mut job: WorkloadJob,
 ) -> Result<String, CommandFailure> {
-    super::deepen_stacks();
+    deepen_stacks();
     let started = runtime.start_here(&job, workers);
     let mut contender = started.map_err(|why: Absent| CommandFailure::Run(why.0))?;
     let mut run = contender.rehearse(&mut job).map_err(CommandFailure::Run)?;

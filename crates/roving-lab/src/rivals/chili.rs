@@ -8,8 +8,8 @@ use std::ptr;
 use ::chili::{Config, Scope, ThreadPool};
 
 use super::{Absent, Contender, timed};
-use crate::fork_join::ForkJoin;
-use crate::measure;
+use crate::forms::fork_join::ForkJoin;
+use crate::job::measure;
 use crate::shapes::closures::Pools;
 use crate::workloads::{TimedAnswer, WorkloadJob};
 

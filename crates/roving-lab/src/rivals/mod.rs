@@ -20,22 +20,13 @@ mod tokio;
 
 use ::roving::policy::Amount;
 
-use self::runtime::UNSET_STACK_BYTES;
-pub(crate) use self::runtime::{Absent, Contender, Runtime, timed};
-use crate::measure;
-use crate::settings::JobSettings;
+pub(crate) use self::runtime::{Absent, Contender, Runtime, deepen_stacks, timed};
+use crate::forms::tasks::Form;
+use crate::job::measure;
+use crate::job::settings::JobSettings;
 use crate::shapes::closures::{self, Pools};
 use crate::shapes::runner::{Runner, here};
-use crate::tasks::Form;
 use crate::workloads::{TimedAnswer, WorkloadJob};
-
-/// Gives deep stacks to the threads of runtimes that have no setting for it. Call it before the
-/// first thread is started: the standard library reads the variable once.
-#[allow(unsafe_code)] // The environment is changed while there is one thread only.
-pub(crate) fn deepen_stacks() {
-    // SAFETY: `main` calls this before it starts a thread, so nobody reads the environment now.
-    unsafe { std::env::set_var("RUST_MIN_STACK", UNSET_STACK_BYTES.to_string()) };
-}
 
 impl Runtime {
     /// Ready to run `job` on `workers`, in this process unless that would disturb the others.

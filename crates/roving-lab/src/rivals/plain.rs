@@ -1,10 +1,10 @@
 //! A job as plain numbers, for the rivals that have a program of their own.
 
-use crate::input::whole_number;
+use crate::io::input::whole_number;
 use crate::workloads::WorkloadJob;
 use crate::workloads::uts::Params;
 
-/// The jobs that have a program outside [`ForkJoin`](crate::fork_join::ForkJoin).
+/// The jobs that have a program outside [`ForkJoin`](crate::forms::fork_join::ForkJoin).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Plain {
     /// fib(n)

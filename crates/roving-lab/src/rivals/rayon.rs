@@ -4,7 +4,7 @@ use ::rayon::iter::{IntoParallelIterator, ParallelIterator};
 use ::rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::{Absent, Contender, timed};
-use crate::fork_join::ForkJoin;
+use crate::forms::fork_join::ForkJoin;
 use crate::shapes::closures::{Pools, STACK_BYTES};
 use crate::workloads::{TimedAnswer, WorkloadJob};
 

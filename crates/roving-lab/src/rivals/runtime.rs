@@ -2,13 +2,21 @@
 
 use std::time::{Duration, Instant};
 
-use crate::fork_join::ForkJoin;
-use crate::input::BadInput;
-use crate::tasks::Form;
+use crate::forms::fork_join::ForkJoin;
+use crate::forms::tasks::Form;
+use crate::io::input::BadInput;
 use crate::workloads::{TimedAnswer, WorkloadJob};
 
 /// The native stack that threads get whose runtime has no setting for it.
-pub(super) const UNSET_STACK_BYTES: usize = 256 << 20;
+const UNSET_STACK_BYTES: usize = 256 << 20;
+
+/// Gives deep stacks to the threads of runtimes that have no setting for it. Call it before the
+/// first thread is started: the standard library reads the variable once.
+#[allow(unsafe_code)] // The environment is changed while there is one thread only.
+pub(crate) fn deepen_stacks() {
+    // SAFETY: `main` calls this before it starts a thread, so nobody reads the environment now.
+    unsafe { std::env::set_var("RUST_MIN_STACK", UNSET_STACK_BYTES.to_string()) };
+}
 
 /// A runtime that can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::shape::{CalledFrom, Leaves, ShapePart, ShapedProgram, TimedUntil, begun_since};
-use crate::fork_join::ForkJoin;
+use crate::forms::fork_join::ForkJoin;
 
 /// The native stack of a worker.
 pub(crate) const STACK_BYTES: usize = 2 << 20;

@@ -11,14 +11,14 @@ use super::kept::Kept;
 use super::ours::Ours;
 use super::predict::{self, Machine};
 use super::settings::GridSettings;
-use crate::input::CommandFailure;
-use crate::lanes::{Rounds, TimedLane, interleave_within};
+use crate::io::input::CommandFailure;
 use crate::machine::cpu_time;
 use crate::model::probes;
 use crate::rivals::{Absent, Runtime, sleepers};
 use crate::shapes::runner::{Runner, here};
 use crate::shapes::shape::{CalledFrom, ShapeKind, TimedUntil};
-use crate::times::Times;
+use crate::timing::lanes::{Rounds, TimedLane, interleave_within};
+use crate::timing::times::Times;
 
 /// Measures all cells that are not kept from a run that was cut off, and says which runtimes took
 /// no part.

@@ -8,9 +8,9 @@ use super::bound::Bounds;
 use super::cell::GridCell;
 use super::settings::{GridSettings, command};
 use super::verdict;
-use crate::csv::Csv;
-use crate::input::CommandFailure;
-use crate::out::{make_directory, write};
+use crate::io::csv::Csv;
+use crate::io::input::CommandFailure;
+use crate::io::out::{make_directory, write};
 use crate::rivals::Runtime;
 use crate::shapes::shape::{KINDS, ShapeKind};
 

@@ -16,10 +16,10 @@ use self::settings::{FORMS, GridSettings, ROUNDS, WORKERS, command};
 use self::verdict::{picture, table};
 use crate::compare::args::{CompareArgs, OUT, parse_workers_list};
 
-use crate::input::{BadInput, CommandFailure, number_in};
-use crate::out::{make_directory, show, write};
+use crate::io::input::{BadInput, CommandFailure, number_in};
+use crate::io::out::{make_directory, show, write};
+use crate::job::settings::parse_repeat;
 use crate::rivals::Runtime;
-use crate::settings::parse_repeat;
 use crate::shapes::shape::{KINDS, Leaves, ShapeKind};
 
 /// The shapes that the user named, or all.

@@ -6,10 +6,10 @@ use roving::Pool;
 use roving_flow::{In, Network, Out};
 
 use super::bound::Bounds;
-use crate::input::CommandFailure;
-use crate::lanes::{Rounds, TimedLane, interleave_within};
+use crate::io::input::CommandFailure;
 use crate::shapes::shape::{Leaves, ShapePart, uneven_us};
-use crate::times::Times;
+use crate::timing::lanes::{Rounds, TimedLane, interleave_within};
+use crate::timing::times::Times;
 
 pub(crate) const WORKERS: usize = 16;
 

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use roving::task::{Scope, Task};
 
-use crate::fork_join::Roving;
+use crate::forms::fork_join::Roving;
+use crate::forms::tasks::{Adaptive, BranchOrder, Form, HelpFirst, WorkFirst};
 use crate::shapes::closures::{self, Pools};
 use crate::shapes::shape::{CalledFrom, Leaves, ShapePart, ShapedProgram, TimedUntil, begun_since};
-use crate::tasks::{Adaptive, BranchOrder, Form, HelpFirst, WorkFirst};
 
 /// The pools of all forms: they take turns.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use roving::raw::rules;
 use roving_model::{Costs, Runtime, Step, Then, Tree};
 
+use crate::machine::cores;
 use crate::machine::cpu_time;
-use crate::settings::cores;
 use crate::shapes::shape::{CalledFrom, ShapePart, ShapedProgram, TimedUntil};
 
 /// Simulated runs of each cell, each with a seed of its own.

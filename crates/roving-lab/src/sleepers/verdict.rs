@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use super::cell::GridCell;
-use crate::csv::Csv;
+use crate::io::csv::Csv;
+use crate::io::plot::{self, Curve};
 use crate::machine;
-use crate::plot::{self, Curve};
 use crate::rivals::Runtime;
 use crate::shapes::shape::{CalledFrom, TimedUntil};
 

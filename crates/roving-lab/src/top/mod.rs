@@ -27,10 +27,10 @@ pub(crate) struct TopArgs {
 pub(crate) const EVERY_MS_USUAL: u64 = 250;
 
 #[cfg(not(unix))]
-pub(crate) fn run(_args: &TopArgs) -> Result<(), crate::input::CommandFailure> {
+pub(crate) fn run(_args: &TopArgs) -> Result<(), crate::io::input::CommandFailure> {
     let why = "`roving top` needs Unix sockets, which this system does not have; ROVING_PROFILE=1 and \
                ROVING_TRACE=FILE work here";
-    Err(crate::input::CommandFailure::Run(why.to_owned()))
+    Err(crate::io::input::CommandFailure::Run(why.to_owned()))
 }
 
 #[cfg(unix)]
@@ -49,8 +49,8 @@ mod watch {
     use super::snapshot::TopAnswer;
     use super::source::{self, TopConnection};
     use super::{EVERY_MS_USUAL, TopArgs};
-    use crate::input::{CommandFailure, number_in};
-    use crate::out::show;
+    use crate::io::input::{CommandFailure, number_in};
+    use crate::io::out::show;
 
     /// Between two looks.
     const EVERY_MS: std::ops::RangeInclusive<u64> = 20..=60_000;

@@ -9,8 +9,8 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::Paragraph;
 
 use super::snapshot::{PoolShot, RATE_NAMES, Rates, TopAnswer};
-use crate::figures::counted;
-use crate::report::{STATES, bar, widths};
+use crate::io::figures::counted;
+use crate::job::report::{STATES, bar, widths};
 
 /// The view: an answer, and the one before it.
 pub(super) struct View<'s> {

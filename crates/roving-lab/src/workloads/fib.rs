@@ -7,11 +7,11 @@ use std::time::Instant;
 use roving::task::{Scope, Task};
 
 use super::{Evidence, RunAnswer, Workload, parse_params};
-use crate::figures::seconds;
-use crate::fork_join::{ForkJoin, Serial, SerialCalls};
-use crate::input::{BadInput, number_in};
-use crate::tasks::BranchOrder;
-use crate::times::Times;
+use crate::forms::fork_join::{ForkJoin, Serial, SerialCalls};
+use crate::forms::tasks::BranchOrder;
+use crate::io::figures::seconds;
+use crate::io::input::{BadInput, number_in};
+use crate::timing::times::Times;
 
 /// How the closures of a join capture the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,7 +179,7 @@ impl Workload for FibNumber {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fork_join::Counting;
+    use crate::forms::fork_join::Counting;
 
     #[test]
     fn captures_make_no_difference_to_values_and_joins() {

@@ -8,9 +8,9 @@ use roving::task::{Scope, Task};
 
 use super::stress::{LeafWork, calibrated, leaf};
 use super::{Evidence, RunAnswer, Workload};
-use crate::fork_join::{ForkJoin, Serial};
-use crate::input::{BadInput, number_in};
-use crate::tasks::BranchOrder;
+use crate::forms::fork_join::{ForkJoin, Serial};
+use crate::forms::tasks::BranchOrder;
+use crate::io::input::{BadInput, number_in};
 
 /// n tasks from one scope.
 #[derive(Debug)]
@@ -162,7 +162,7 @@ impl Workload for FlatTasks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fork_join::{Counting, Roving};
+    use crate::forms::fork_join::{Counting, Roving};
 
     /// Has only `join`.
     struct OnlyJoin;

@@ -1,7 +1,7 @@
 //! Programs behind a trait, in a catalogue: networks, and tasks with two sides.
 
 use super::workload::WorkloadKind;
-use crate::input::BadInput;
+use crate::io::input::BadInput;
 
 /// A kind of program.
 pub(crate) struct ListedProgram<P: ?Sized + 'static> {

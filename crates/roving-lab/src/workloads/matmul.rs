@@ -8,10 +8,10 @@ use roving::task::{Scope, Task};
 
 use super::part::SlicePart;
 use super::{RunAnswer, Workload};
-use crate::fork_join::{ForkJoin, Serial};
-use crate::input::{BadInput, whole_number};
-use crate::memory;
-use crate::tasks::BranchOrder;
+use crate::forms::fork_join::{ForkJoin, Serial};
+use crate::forms::tasks::BranchOrder;
+use crate::io::input::{BadInput, whole_number};
+use crate::machine::memory;
 
 /// The side of a tile.
 const TILE: usize = 32;
@@ -209,7 +209,7 @@ impl Workload for Matmul {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fork_join::{Counting, Roving};
+    use crate::forms::fork_join::{Counting, Roving};
     use crate::workloads::dense::place;
 
     fn is_product(work: &Matmul) -> bool {

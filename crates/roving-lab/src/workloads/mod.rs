@@ -30,9 +30,9 @@ pub(crate) use self::listed::{ListedJob, ListedProgram};
 pub(crate) use self::workload::{
     Evidence, RunAnswer, TimedAnswer, Workload, WorkloadKind, parse_params,
 };
-use crate::fork_join::ForkJoin;
-use crate::input::BadInput;
-use crate::tasks::BranchOrder;
+use crate::forms::fork_join::ForkJoin;
+use crate::forms::tasks::BranchOrder;
+use crate::io::input::BadInput;
 
 /// Declares [`WorkloadJob`] with one variant a workload, and passes every call on.
 macro_rules! jobs {
@@ -211,7 +211,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::input::twisted;
+    use crate::io::input::twisted;
 
     proptest! {
         /// Any parameters are a job whose own words mean it again, or one line that says why not.

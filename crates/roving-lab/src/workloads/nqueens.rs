@@ -5,9 +5,9 @@ use roving::task::{Scope, Task};
 use serde::{Deserialize, Serialize};
 
 use super::{Evidence, RunAnswer, Workload};
-use crate::fork_join::{ForkJoin, Serial};
-use crate::input::{BadInput, number_in};
-use crate::tasks::BranchOrder;
+use crate::forms::fork_join::{ForkJoin, Serial};
+use crate::forms::tasks::BranchOrder;
+use crate::io::input::{BadInput, number_in};
 
 /// The most queens.
 const MOST: usize = 18;
@@ -173,7 +173,7 @@ impl Workload for Nqueens {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fork_join::{Counting, Roving};
+    use crate::forms::fork_join::{Counting, Roving};
 
     #[test]
     fn small_boards() {

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use roving::task::{Scope, Task};
 
 use super::{Evidence, RunAnswer, Workload, parse_params};
-use crate::fork_join::{ForkJoin, Serial};
-use crate::input::{BadInput, whole_number};
-use crate::tasks::BranchOrder;
+use crate::forms::fork_join::{ForkJoin, Serial};
+use crate::forms::tasks::BranchOrder;
+use crate::io::input::{BadInput, whole_number};
 
 /// Children of each node.
 const CHILDREN: u64 = 10;
@@ -192,7 +192,7 @@ impl Workload for Skynet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fork_join::{Counting, Roving};
+    use crate::forms::fork_join::{Counting, Roving};
 
     #[test]
     fn each_leaf_is_counted_once() {

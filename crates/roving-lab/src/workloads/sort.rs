@@ -5,10 +5,10 @@ use roving::task::{Scope, Task};
 
 use super::part::SlicePart;
 use super::{Evidence, RunAnswer, Workload};
-use crate::fork_join::{ForkJoin, Serial};
-use crate::input::{BadInput, number_in};
-use crate::memory;
-use crate::tasks::BranchOrder;
+use crate::forms::fork_join::{ForkJoin, Serial};
+use crate::forms::tasks::BranchOrder;
+use crate::io::input::{BadInput, number_in};
+use crate::machine::memory;
 
 /// Fewer keys than this are sorted by the standard library's unstable sort.
 const SORT_MIN: usize = 2048;
@@ -275,7 +275,7 @@ impl Workload for Sort {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fork_join::{Counting, Roving};
+    use crate::forms::fork_join::{Counting, Roving};
 
     fn is_sorted(work: &Sort) -> bool {
         work.expected() == Some((work.answer(), Evidence::Definition))

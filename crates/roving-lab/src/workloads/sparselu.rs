@@ -9,10 +9,10 @@ use roving::task::{Forked, Scope, Task};
 
 use super::numbers::{Digest, Judged, Noise, ROUNDING, within};
 use super::{RunAnswer, Workload, dense, triangular};
-use crate::fork_join::{ForkJoin, Serial};
-use crate::input::{BadInput, whole_number};
-use crate::memory;
-use crate::tasks::BranchOrder;
+use crate::forms::fork_join::{ForkJoin, Serial};
+use crate::forms::tasks::BranchOrder;
+use crate::io::input::{BadInput, whole_number};
+use crate::machine::memory;
 
 /// The most blocks in a row, and the greatest side of a block.
 const BLOCKS_MAX: u64 = 400;
@@ -454,7 +454,7 @@ impl Workload for SparseLu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fork_join::{Counting, Roving};
+    use crate::forms::fork_join::{Counting, Roving};
 
     fn is_right(work: &SparseLu) -> bool {
         work.answer().0[0] == work.demanded()[0]

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use roving::task::{Scope, Task};
 
 use super::{RunAnswer, Workload, parse_params};
-use crate::fork_join::{ForkJoin, Serial};
-use crate::input::{BadInput, number_in, whole_number};
-use crate::tasks::BranchOrder;
+use crate::forms::fork_join::{ForkJoin, Serial};
+use crate::forms::tasks::BranchOrder;
+use crate::io::input::{BadInput, number_in, whole_number};
 
 /// The work of one leaf.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -213,7 +213,7 @@ impl Workload for Stress {
     fn notes(&mut self) -> Vec<(&'static str, String)> {
         vec![(
             "leaf",
-            format!("{} turns of a loop", crate::input::grouped(self.turns)),
+            format!("{} turns of a loop", crate::io::input::grouped(self.turns)),
         )]
     }
 
@@ -225,7 +225,7 @@ impl Workload for Stress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fork_join::Counting;
+    use crate::forms::fork_join::Counting;
 
     #[test]
     fn leaves_and_joins_are_as_many_as_asked_for() {

@@ -6,9 +6,9 @@ use roving::task::{Scope, Task};
 
 use super::numbers::{Digest, Judged};
 use super::{RunAnswer, Workload};
-use crate::fork_join::{ForkJoin, Serial};
-use crate::input::{BadInput, number_in};
-use crate::tasks::BranchOrder;
+use crate::forms::fork_join::{ForkJoin, Serial};
+use crate::forms::tasks::BranchOrder;
+use crate::io::input::{BadInput, number_in};
 
 /// The greatest number of a word. It has 832,040 letters.
 const ORDER_MAX: u64 = 30;
@@ -268,7 +268,7 @@ impl Workload for Substring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fork_join::{Counting, Roving};
+    use crate::forms::fork_join::{Counting, Roving};
 
     /// Letter by letter.
     fn plain(text: &[u8]) -> Vec<Match> {

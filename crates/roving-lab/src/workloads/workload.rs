@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use roving::task::{Scope, Task};
 
-use crate::fork_join::ForkJoin;
-use crate::input::BadInput;
-use crate::tasks::BranchOrder;
+use crate::forms::fork_join::ForkJoin;
+use crate::forms::tasks::BranchOrder;
+use crate::io::input::BadInput;
 
 /// The native stack of a thread that runs a workload which says nothing else.
 pub(crate) const PLAIN_STACK_BYTES: usize = 16 << 20;

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::bench::record::RowRecord;
-use crate::input::{BadInput, CommandFailure};
+use crate::io::input::{BadInput, CommandFailure};
 
 /// The answers of so many ranks. One rank needs no `mpirun`.
 pub(super) fn ask(ranks: usize, words: &[&str]) -> Result<Vec<f64>, CommandFailure> {

@@ -14,7 +14,7 @@ use super::ask::{ask, has_ranks, word};
 use crate::bench::Scale;
 use crate::bench::record::{Bound::AtMost, Measurement, RowRecord};
 use crate::dist::{failure, networks, uts};
-use crate::input::{BadInput, CommandFailure, number_in};
+use crate::io::input::{BadInput, CommandFailure, number_in};
 use crate::machine::cpu_time;
 use crate::networks::scatter::Scatter;
 use crate::workloads::uts::{Uts, answer};

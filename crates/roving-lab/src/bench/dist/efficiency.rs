@@ -4,7 +4,7 @@
 use super::ask::{ask, ask_by, has_ranks};
 use crate::bench::Scale;
 use crate::bench::record::{Bound::AtLeast, Measurement, RowRecord};
-use crate::input::CommandFailure;
+use crate::io::input::CommandFailure;
 
 /// Speed of ranks of one worker over that of one rank.
 pub(in crate::bench) fn efficiency(scale: &Scale) -> Result<RowRecord, CommandFailure> {

@@ -13,7 +13,7 @@ use serde_json::{Deserializer, Value};
 use super::ask::has_ranks;
 use crate::bench::Scale;
 use crate::bench::record::{Bound::AtLeast, RowRecord};
-use crate::input::CommandFailure;
+use crate::io::input::CommandFailure;
 use crate::workloads::Workload as _;
 use crate::workloads::uts::Uts;
 

@@ -14,7 +14,7 @@ use super::ask::{ask, has_ranks, word};
 use crate::bench::Scale;
 use crate::bench::record::{Bound::AtLeast, Measurement, RowRecord};
 use crate::dist::failure;
-use crate::input::{CommandFailure, number_in};
+use crate::io::input::{CommandFailure, number_in};
 use crate::machine::cpu_time;
 
 /// Bytes of a message.

@@ -12,8 +12,8 @@ mod uts;
 use roving_dist::World;
 
 use crate::dist::failure;
-use crate::input::CommandFailure;
-use crate::out::show;
+use crate::io::input::CommandFailure;
+use crate::io::out::show;
 
 pub(super) use checkpoints::checkpoints;
 pub(super) use efficiency::efficiency;

@@ -2,7 +2,7 @@
 
 use crate::bench::Scale;
 use crate::bench::record::RowRecord;
-use crate::input::{CommandFailure, grouped};
+use crate::io::input::{CommandFailure, grouped};
 use crate::model::ranks::{GRAPHS, NODE_NS, simulate};
 
 /// Simulated ranks; fewer with `--quick`.

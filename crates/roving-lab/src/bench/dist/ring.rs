@@ -13,7 +13,7 @@ use super::ask::{ask_by, has_ranks, word};
 use crate::bench::Scale;
 use crate::bench::record::{Bound::AtMost, Measurement, RowRecord};
 use crate::dist::failure;
-use crate::input::{CommandFailure, number_in};
+use crate::io::input::{CommandFailure, number_in};
 
 /// The token that goes round.
 type Token = [u8; 16];

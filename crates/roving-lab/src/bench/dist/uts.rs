@@ -9,11 +9,11 @@ use super::ask::{ask, has_ranks, word};
 use crate::bench::Scale;
 use crate::bench::record::{Bound::AtLeast, RowRecord};
 use crate::dist::{failure, uts};
-use crate::input::{CommandFailure, number_in};
-use crate::lanes::{TimedLane, find, interleave};
-use crate::measure;
-use crate::tasks::Form;
-use crate::times::Times;
+use crate::forms::tasks::Form;
+use crate::io::input::{CommandFailure, number_in};
+use crate::job::measure;
+use crate::timing::lanes::{TimedLane, find, interleave};
+use crate::timing::times::Times;
 use crate::workloads::uts::{Uts, answer};
 use crate::workloads::{Workload, WorkloadJob};
 

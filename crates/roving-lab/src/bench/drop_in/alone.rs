@@ -5,8 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Instant;
 
-use super::note;
-use super::ratio::Ratio;
+use super::ratio::{Ratio, note};
 use crate::bench::Scale;
 use crate::bench::record::{Bound::AtMost, RowRecord};
 use crate::rivals::drop_in::PROGRAM;

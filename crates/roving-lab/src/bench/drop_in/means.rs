@@ -3,17 +3,17 @@
 //! `roving-iter` with one changed line in their manifest, and without the workloads that name what
 //! only Rayon has.
 
-use super::{Pair, note};
+use super::Pair;
 use crate::bench::Scale;
-use crate::bench::drop_in::ratio::{Ratio, geometric_mean};
+use crate::bench::drop_in::ratio::{Ratio, geometric_mean, note};
 use crate::bench::record::{
     Bound::{self, AtMost},
     RowRecord,
 };
-use crate::input::CommandFailure;
+use crate::io::input::CommandFailure;
+use crate::machine::cores;
 use crate::rivals::drop_in::build::Core;
 use crate::rivals::drop_in::server::THREADS;
-use crate::settings::cores;
 
 /// The claims about ours over stock.
 struct Bars {

@@ -4,6 +4,7 @@
 
 mod alone;
 mod means;
+mod musts;
 mod page;
 mod ratio;
 
@@ -12,18 +13,19 @@ use std::time::Duration;
 
 use clap::Args;
 
-use self::ratio::{Ratio, geometric_mean, means_of_rounds};
+use self::musts::{DEMOS, MUSTS};
+use self::ratio::{Ratio, geometric_mean, means_of_rounds, note};
 use super::Scale;
-use super::record::{Bound::AtMost, Measurement, RowRecord};
-use crate::figures::counted;
-use crate::input::{BadInput, CommandFailure, number_in};
-use crate::lanes::{TimedLane, interleave};
-use crate::out::show;
+use super::record::{Bound::AtMost, RowRecord};
+use crate::io::figures::counted;
+use crate::io::input::{BadInput, CommandFailure, number_in};
+use crate::io::out::show;
 use crate::rivals::drop_in::build::{Built, Core, build};
 use crate::rivals::drop_in::server::{Server, THREADS};
 use crate::rivals::drop_in::{BENCH, PROGRAM};
 #[cfg(all(test, feature = "top"))]
 pub(crate) use crate::rivals::drop_in::{build::CORE, server::THREADS as THREADS_OF_HELP};
+use crate::timing::lanes::{TimedLane, interleave};
 
 /// Rounds of most workloads, of those of which something must be reached, and of those that take
 /// longer than [`LONG`].
@@ -37,46 +39,6 @@ const LONG: Duration = Duration::from_millis(500);
 /// Times a program is asked for at once, and for those that take longer than [`SHORT`].
 const REPETITIONS: usize = 3;
 const SHORT: Duration = Duration::from_millis(40);
-
-/// The bounds to reach and to hope for: our time over that of stock.
-struct Must {
-    workload: &'static str,
-    /// The description for a table.
-    about: &'static str,
-    must: f64,
-    stretch: f64,
-}
-
-const fn must(workload: &'static str, about: &'static str, must: f64, stretch: f64) -> Must {
-    Must {
-        workload,
-        about,
-        must,
-        stretch,
-    }
-}
-
-const MUSTS: [Must; 12] = [
-    must("sum-1e3", "par_iter().map().sum(), 1e3 items", 0.7, 0.4),
-    must("sum-1e4", "par_iter().map().sum(), 1e4 items", 0.8, 0.6),
-    must("sum-1e6", "par_iter().map().sum(), 1e6 items", 1.0, 0.95),
-    must("sum-1e8", "par_iter().map().sum(), 1e8 items", 1.0, 1.0),
-    must("sort-1e4", "par_sort_unstable, 1e4 u64", 0.9, 0.7),
-    must("sort-1e6", "par_sort_unstable, 1e6 u64", 1.0, 0.95),
-    must("sort-1e8", "par_sort_unstable, 1e8 u64", 1.0, 0.98),
-    must(
-        "nested",
-        "nested par_iter, 1000 × 1000, tiny body",
-        0.7,
-        0.4,
-    ),
-    must("bridge", "par_bridge, uneven items", 1.0, 0.9),
-    must("chunks", "par_chunks, uneven items", 1.0, 0.9),
-    must("collect", "collect, uneven items", 1.0, 0.9),
-    must("fold", "fold/reduce, uneven items", 1.0, 0.9),
-];
-/// The bounds for the geometric mean over the demonstration programs.
-const DEMOS: (f64, f64) = (0.95, 0.8);
 
 /// `roving drop-in`.
 #[derive(Args, Debug)]
@@ -209,40 +171,6 @@ pub(super) fn rayon(scale: &Scale) -> Result<(RowRecord, String), CommandFailure
     let versions = pair.built.each_ref().map(|built| built.version.as_str());
     let page = page::page(&record, &ratios, &versions);
     Ok((record, page))
-}
-
-/// Both medians, and the spread of their ratio.
-fn note(
-    record: &mut RowRecord,
-    (ours, workers): (&str, usize),
-    ratio: &Ratio,
-    unit: &'static str,
-    factor: f64,
-) {
-    let sides = [
-        ("stock", ratio.stock, ratio.stock_min),
-        (ours, ratio.ours, ratio.ours_min),
-    ];
-    for (side, median, min) in sides {
-        record.measurements.push(Measurement {
-            what: format!("{}, {side}, {workers} workers", ratio.name),
-            unit,
-            median: median * factor,
-            min: min * factor,
-            runs: ratio.rounds(),
-        });
-    }
-    let (low, high) = ratio.quartiles();
-    record.measurements.push(Measurement {
-        what: format!(
-            "{}, {ours} / stock, half of the rounds from {low:.3} to {high:.3}",
-            ratio.name
-        ),
-        unit: "×",
-        median: ratio.value(),
-        min: ratio.least(),
-        runs: ratio.rounds(),
-    });
 }
 
 /// The rows of the table, and the mean over the demonstration programs.

@@ -1,9 +1,9 @@
 //! Ratios for people: lines of a terminal, and the page beside the CSV file.
 
-use super::Must;
+use super::musts::Must;
 use super::ratio::Ratio;
 use crate::bench::record::RowRecord;
-use crate::figures::figures;
+use crate::io::figures::figures;
 
 /// Above the lines of a terminal.
 pub(super) const HEAD_LINE: &str =
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_line_has_times_ratio_and_verdict() {
-        let must = super::super::must("nested", "x", 0.7, 0.4);
+        let must = super::super::musts::must("nested", "x", 0.7, 0.4);
         let line = line(&ratio(), Some(&must));
         let words: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(words[..2], ["nested", "200.0"]);

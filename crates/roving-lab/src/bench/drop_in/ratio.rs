@@ -1,6 +1,7 @@
 //! Two series side by side: the ratio of their medians, and how far it varies from round to round.
 
-use crate::times::Times;
+use super::super::record::{Measurement, RowRecord};
+use crate::timing::times::Times;
 
 /// The times of one workload, or other values of which less is better.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,6 +102,40 @@ pub(super) fn means_of_rounds(ratios: &[&Ratio]) -> Vec<f64> {
 fn mean_of(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len() as f64;
     (values.map(f64::ln).sum::<f64>() / count).exp()
+}
+
+/// Both medians, and the spread of their ratio.
+pub(super) fn note(
+    record: &mut RowRecord,
+    (ours, workers): (&str, usize),
+    ratio: &Ratio,
+    unit: &'static str,
+    factor: f64,
+) {
+    let sides = [
+        ("stock", ratio.stock, ratio.stock_min),
+        (ours, ratio.ours, ratio.ours_min),
+    ];
+    for (side, median, min) in sides {
+        record.measurements.push(Measurement {
+            what: format!("{}, {side}, {workers} workers", ratio.name),
+            unit,
+            median: median * factor,
+            min: min * factor,
+            runs: ratio.rounds(),
+        });
+    }
+    let (low, high) = ratio.quartiles();
+    record.measurements.push(Measurement {
+        what: format!(
+            "{}, {ours} / stock, half of the rounds from {low:.3} to {high:.3}",
+            ratio.name
+        ),
+        unit: "×",
+        median: ratio.value(),
+        min: ratio.least(),
+        runs: ratio.rounds(),
+    });
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use super::super::record::{Bound, RowRecord};
 use crate::duals::run::Arena;
 use crate::duals::setup::Setup;
 use crate::duals::words::{DeviceSource, SideWord, Wanted};
-use crate::input::CommandFailure;
-use crate::lanes::{Series, TimedLane, interleave};
+use crate::io::input::CommandFailure;
 use crate::networks::run::pool;
+use crate::timing::lanes::{Series, TimedLane, interleave};
 
 /// Names of lanes.
 const WARM: &str = "auto";

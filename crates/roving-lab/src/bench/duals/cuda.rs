@@ -6,10 +6,10 @@ use crate::duals::DualJob;
 use crate::duals::run::Arena;
 use crate::duals::setup::{Setup, missing};
 use crate::duals::words::{DeviceSource, Library, SideWord, Wanted};
-use crate::input::CommandFailure;
-use crate::lanes::{Series, TimedLane, find, interleave};
+use crate::io::input::CommandFailure;
+use crate::machine::cores;
 use crate::networks::run::pool;
-use crate::settings::cores;
+use crate::timing::lanes::{Series, TimedLane, find, interleave};
 
 /// The product in blocks, and as one, which is one call of cuBLAS.
 const BLOCKS: &str = "8192,tile=2048";

@@ -11,9 +11,9 @@ use roving_gpu::{Devices, Dual, Kernel, Kind, Simulated};
 use super::super::Scale;
 use super::super::record::{Bound, RowRecord};
 use crate::duals::{dual_fib, dual_flat};
-use crate::fork_join::Roving;
-use crate::input::CommandFailure;
-use crate::lanes::{TimedLane, interleave};
+use crate::forms::fork_join::Roving;
+use crate::io::input::CommandFailure;
+use crate::timing::lanes::{TimedLane, interleave};
 use crate::workloads::fib::fib;
 
 /// The promised time in nanoseconds for each task.

@@ -5,7 +5,7 @@ use super::super::record::RowRecord;
 use super::contest::Contest;
 use crate::duals::run::Arena;
 use crate::duals::words::{DeviceSource, Simulation};
-use crate::input::CommandFailure;
+use crate::io::input::CommandFailure;
 
 /// Every program that has two sides, so small that computing takes much less than is said; and how
 /// many MiB a second go to the device and back, so that a transfer takes a few hundredths of a

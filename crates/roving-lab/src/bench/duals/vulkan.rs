@@ -7,7 +7,7 @@ use super::contest::Contest;
 use crate::duals::run::Arena;
 use crate::duals::setup::missing;
 use crate::duals::words::{DeviceSource, Library};
-use crate::input::CommandFailure;
+use crate::io::input::CommandFailure;
 
 /// Every program that has two sides, with tasks of a millisecond and more.
 const PROGRAMS: [(&str, &str); 6] = [
@@ -35,7 +35,7 @@ pub(in super::super) fn vulkan(scale: &Scale) -> Result<RowRecord, CommandFailur
         let arena = Arena::named(name, input)?;
         let contest = Contest {
             arena: &arena,
-            workers: crate::settings::cores(),
+            workers: crate::machine::cores(),
             source: DeviceSource::Only(Library::Wgpu),
             of: format!("{name} {input}"),
             ideal: None,

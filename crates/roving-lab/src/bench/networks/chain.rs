@@ -5,12 +5,12 @@ use std::cell::RefCell;
 use crate::bench::Scale;
 use crate::bench::probe::{self, Probe};
 use crate::bench::record::{Bound::AtMost, RowRecord};
-use crate::figures::counted;
-use crate::input::CommandFailure;
-use crate::lanes::interleave;
+use crate::io::figures::counted;
+use crate::io::input::CommandFailure;
 use crate::networks::placement::NamedPlacement;
 use crate::networks::run::VerifiedNetwork;
-use crate::times::Times;
+use crate::timing::lanes::interleave;
+use crate::timing::times::Times;
 
 /// The bounds to reach and to hope for, in bytes a process.
 const BYTES: (f64, f64) = (450.0, 300.0);
@@ -19,8 +19,8 @@ const BYTES: (f64, f64) = (450.0, 300.0);
 pub(in crate::bench) fn chain(scale: &Scale) -> Result<RowRecord, CommandFailure> {
     let mut record = RowRecord::default();
     let input = if scale.quick { "20000" } else { "1000000" };
-    let arena = VerifiedNetwork::named("chain", input)?;
-    let processes = arena.items() as f64;
+    let verified = VerifiedNetwork::named("chain", input)?;
+    let processes = verified.items() as f64;
     let of = format!("chain {input}");
     let places: Vec<(NamedPlacement, usize)> = NamedPlacement::all()
         .into_iter()
@@ -29,7 +29,7 @@ pub(in crate::bench) fn chain(scale: &Scale) -> Result<RowRecord, CommandFailure
     let builds: Vec<RefCell<Times>> = places.iter().map(|_| RefCell::default()).collect();
     let mut lanes = Vec::new();
     for ((place, workers), builds) in places.iter().zip(&builds) {
-        let lane = arena.watched(*place, *workers, false, |ran| {
+        let lane = verified.watched(*place, *workers, false, |ran| {
             builds.borrow_mut().push(ran.build);
         });
         lanes.push(lane?);
@@ -54,7 +54,7 @@ pub(in crate::bench) fn chain(scale: &Scale) -> Result<RowRecord, CommandFailure
 
 /// The greatest memory of one run over that before it, by placement.
 fn memory(record: &mut RowRecord, input: &str, processes: f64) -> Result<(), CommandFailure> {
-    if crate::memory::restart_peak().is_none() {
+    if crate::machine::memory::restart_peak().is_none() {
         let why = "memory: this system does not say how much is held";
         record.absent.push(why.into());
         return Ok(());

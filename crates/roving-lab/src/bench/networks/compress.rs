@@ -3,29 +3,29 @@
 use super::{best, median};
 use crate::bench::Scale;
 use crate::bench::record::{Bound::AtLeast, RowRecord};
-use crate::input::CommandFailure;
-use crate::lanes::SERIAL;
-use crate::lanes::{TimedLane, interleave};
+use crate::io::input::CommandFailure;
 use crate::networks::NetworkProgram as _;
 use crate::networks::compress::Compress;
 use crate::networks::placement::NamedPlacement;
 use crate::networks::run::VerifiedNetwork;
 use crate::rivals::pipeline;
+use crate::timing::lanes::SERIAL;
+use crate::timing::lanes::{TimedLane, interleave};
 
 /// `compress` on two workers; its rivals have two threads for the compression.
 pub(in crate::bench) fn compress(scale: &Scale) -> Result<RowRecord, CommandFailure> {
     let mut record = RowRecord::default();
     let input = if scale.quick { "small" } else { "300" };
-    let arena = VerifiedNetwork::named("compress", input)?;
+    let verified = VerifiedNetwork::named("compress", input)?;
     // The rivals have files of their own.
     let mut program = Compress::parse(input)?;
     program.prepare()?;
     program.serial()?;
     let mut rivals = pipeline::all(2).map_err(CommandFailure::Run)?;
     let names: Vec<&str> = rivals.iter().map(|rival| rival.name()).collect();
-    let mut lanes = vec![arena.serial_lane()];
+    let mut lanes = vec![verified.serial_lane()];
     for place in NamedPlacement::all() {
-        lanes.push(arena.lane(place, 2)?);
+        lanes.push(verified.lane(place, 2)?);
     }
     for (rival, name) in rivals.iter_mut().zip(&names) {
         let program = &program;
@@ -34,7 +34,7 @@ pub(in crate::bench) fn compress(scale: &Scale) -> Result<RowRecord, CommandFail
     }
     let series = interleave(&mut lanes, scale.rounds(9)).map_err(CommandFailure::Run)?;
     drop(lanes);
-    let megabytes = arena.items() as f64 / 1e6;
+    let megabytes = verified.items() as f64 / 1e6;
     let of = format!("compress {megabytes:.0} MB");
     series
         .iter()

@@ -3,15 +3,15 @@
 
 use crate::bench::Scale;
 use crate::bench::record::{Bound::AtLeast, Bound::AtMost, RowRecord};
-use crate::figures::counted;
-use crate::input::CommandFailure;
-use crate::lanes::SERIAL;
-use crate::lanes::{Series, TimedLane, interleave};
+use crate::io::figures::counted;
+use crate::io::input::CommandFailure;
 use crate::networks::placement::NamedPlacement;
 use crate::networks::ring::Ring;
 use crate::networks::run::VerifiedNetwork;
 use crate::networks::scatter::Scatter;
 use crate::rivals::mpsc;
+use crate::timing::lanes::SERIAL;
+use crate::timing::lanes::{Series, TimedLane, interleave};
 
 use super::{best, median};
 
@@ -39,13 +39,13 @@ fn failed(error: impl std::fmt::Display) -> CommandFailure {
 pub(in crate::bench) fn ring(scale: &Scale) -> Result<RowRecord, CommandFailure> {
     let mut record = RowRecord::default();
     let input = if scale.quick { "small" } else { "paper" };
-    let arena = VerifiedNetwork::named("ring", input)?;
+    let verified = VerifiedNetwork::named("ring", input)?;
     let ring = Ring::parse(input)?;
     let pools = [1, 2].map(mpsc::TokioProcesses::start);
     let mut lanes = Vec::new();
     for (workers, pool) in [1, 2].into_iter().zip(&pools) {
         for place in NamedPlacement::all() {
-            lanes.push(arena.lane(place, workers)?);
+            lanes.push(verified.lane(place, workers)?);
         }
         let pool = pool.as_ref().map_err(failed)?;
         let ring = &ring;
@@ -110,14 +110,14 @@ fn scatter_input(scale: &Scale, work: &str) -> String {
 
 /// One input in all lanes, and how many messages the centre sends.
 fn scattered(input: &str, rounds: usize) -> Result<(Vec<Series>, f64), CommandFailure> {
-    let arena = VerifiedNetwork::named("scatter-gather", input)?;
-    let program = Scatter::parse(&arena.job.program.input())?;
-    let want = arena.reference.0[0];
+    let verified = VerifiedNetwork::named("scatter-gather", input)?;
+    let program = Scatter::parse(&verified.job.program.input())?;
+    let want = verified.reference.0[0];
     let pools = [1, 2].map(mpsc::TokioProcesses::start);
-    let mut lanes = vec![arena.serial_lane()];
+    let mut lanes = vec![verified.serial_lane()];
     for (workers, pool) in [1, 2].into_iter().zip(&pools) {
         for place in NamedPlacement::all() {
-            lanes.push(arena.lane(place, workers)?);
+            lanes.push(verified.lane(place, workers)?);
         }
         let pool = pool.as_ref().map_err(failed)?;
         let program = &program;
@@ -125,7 +125,7 @@ fn scattered(input: &str, rounds: usize) -> Result<(Vec<Series>, f64), CommandFa
             pool.scatter(program, want)
         }));
     }
-    let mut counted = arena.watched(NamedPlacement::default(), 2, true, |_| {})?;
+    let mut counted = verified.watched(NamedPlacement::default(), 2, true, |_| {})?;
     counted.name = ACCOUNTING.into();
     lanes.push(counted);
     let series = interleave(&mut lanes, rounds).map_err(CommandFailure::Run)?;
@@ -188,17 +188,18 @@ fn tried(record: &mut RowRecord, scale: &Scale, work_ns: u64) -> Result<Tried, C
         0 => "0".to_owned(),
         nanos => format!("{nanos}ns"),
     };
-    let arena = VerifiedNetwork::named("scatter-gather", &format!("work={work},rounds={rounds}"))?;
+    let verified =
+        VerifiedNetwork::named("scatter-gather", &format!("work={work},rounds={rounds}"))?;
     let mut lanes = vec![
-        arena.serial_lane(),
-        arena.lane(NamedPlacement::default(), 1)?,
+        verified.serial_lane(),
+        verified.lane(NamedPlacement::default(), 1)?,
     ];
     for place in NamedPlacement::all() {
-        lanes.push(arena.lane(place, 2)?);
+        lanes.push(verified.lane(place, 2)?);
     }
     let series = interleave(&mut lanes, scale.rounds(7)).map_err(CommandFailure::Run)?;
     drop(lanes);
-    let factor = 1e9 / arena.items() as f64;
+    let factor = 1e9 / verified.items() as f64;
     let of = format!("scatter-gather {work_ns} ns");
     for one in &series {
         record.series(&of, one, "ns/message", factor);

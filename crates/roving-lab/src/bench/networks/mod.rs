@@ -12,9 +12,9 @@ pub(super) use hops::{ratio, ring, scatter};
 pub(super) use paper::paper;
 pub(super) use spread::random;
 
-use crate::input::CommandFailure;
-use crate::lanes::{Series, find};
+use crate::io::input::CommandFailure;
 use crate::networks::placement::NamedPlacement;
+use crate::timing::lanes::{Series, find};
 
 /// The median of a series, in seconds.
 fn median(series: &[Series], name: &str, workers: usize) -> Result<f64, CommandFailure> {
@@ -41,7 +41,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::times::Times;
+    use crate::timing::times::Times;
 
     #[test]
     fn the_best_placement_is_the_one_that_took_least_time() {

@@ -7,15 +7,15 @@ use super::spread::{divisions, input};
 use crate::bench::Scale;
 use crate::bench::record::RowRecord;
 use crate::bench::row::Drawn;
-use crate::csv::Csv;
-use crate::figures::counted;
-use crate::figures::figures;
-use crate::input::CommandFailure;
-use crate::lanes::{Series, interleave};
+use crate::io::csv::Csv;
+use crate::io::figures::counted;
+use crate::io::figures::figures;
+use crate::io::input::CommandFailure;
+use crate::io::plot::{self, Curve};
 use crate::networks::placement::NamedPlacement;
 use crate::networks::report::NetworkTraffic;
 use crate::networks::run::VerifiedNetwork;
-use crate::plot::{self, Curve};
+use crate::timing::lanes::{Series, interleave};
 
 /// Numbers of workers.
 const WORKERS: [usize; 2] = [1, 2];
@@ -67,7 +67,7 @@ pub(in crate::bench) fn paper(scale: &Scale) -> Result<Drawn, CommandFailure> {
 fn cells(
     record: &mut RowRecord,
     of: &str,
-    arena: &VerifiedNetwork,
+    verified: &VerifiedNetwork,
     places: &[NamedPlacement],
     rounds: usize,
 ) -> Result<Vec<Cell>, CommandFailure> {
@@ -75,14 +75,14 @@ fn cells(
         .iter()
         .flat_map(|place| WORKERS.map(|workers| (*place, workers)))
         .collect();
-    watched(record, of, arena, pairs, rounds)
+    watched(record, of, verified, pairs, rounds)
 }
 
 /// Measures any pairs of placement and number of workers.
 fn watched(
     record: &mut RowRecord,
     of: &str,
-    arena: &VerifiedNetwork,
+    verified: &VerifiedNetwork,
     pairs: Vec<(NamedPlacement, usize)>,
     rounds: usize,
 ) -> Result<Vec<Cell>, CommandFailure> {
@@ -90,7 +90,7 @@ fn watched(
         pairs.iter().map(|_| RefCell::default()).collect();
     let mut lanes = Vec::new();
     for ((place, workers), seen) in pairs.iter().zip(&seen) {
-        let lane = arena.watched(*place, *workers, true, |ran| {
+        let lane = verified.watched(*place, *workers, true, |ran| {
             seen.borrow_mut().push(NetworkTraffic::from(&ran.report));
         });
         lanes.push(lane?);
@@ -142,7 +142,7 @@ impl Cell {
 /// Table 1: the ring, by placement and number of workers.
 fn table_1(scale: &Scale, record: &mut RowRecord) -> Result<Csv, CommandFailure> {
     let input = if scale.quick { "small" } else { "paper" };
-    let arena = VerifiedNetwork::named("ring", input)?;
+    let verified = VerifiedNetwork::named("ring", input)?;
     let of = format!("ring {input}");
     let mut csv = Csv::new(&[
         "placement",
@@ -151,7 +151,13 @@ fn table_1(scale: &Scale, record: &mut RowRecord) -> Result<Csv, CommandFailure>
         "seconds_median",
         "seconds_min",
     ]);
-    for cell in cells(record, &of, &arena, &NamedPlacement::all(), scale.rounds(9))? {
+    for cell in cells(
+        record,
+        &of,
+        &verified,
+        &NamedPlacement::all(),
+        scale.rounds(9),
+    )? {
         let times = &cell.series.times;
         let ends = [
             times.len().to_string(),
@@ -220,10 +226,16 @@ fn figures_4_and_5(scale: &Scale, record: &mut RowRecord) -> Result<(Csv, Csv), 
         "migrations_mean",
     ]);
     for (network, parameter, name, input) in programs(scale) {
-        let arena = VerifiedNetwork::named(name, &input)?;
+        let verified = VerifiedNetwork::named(name, &input)?;
         let of = format!("{name} {input}");
-        let serial = arena.serial()?.as_secs_f64();
-        for cell in cells(record, &of, &arena, &NamedPlacement::all(), scale.rounds(3))? {
+        let serial = verified.serial()?.as_secs_f64();
+        for cell in cells(
+            record,
+            &of,
+            &verified,
+            &NamedPlacement::all(),
+            scale.rounds(3),
+        )? {
             let mut row = vec![network.clone(), parameter.to_string()];
             row.extend(cell.heads());
             row.push(cell.series.times.len().to_string());
@@ -271,13 +283,13 @@ fn figure_6(scale: &Scale, record: &mut RowRecord) -> Result<Csv, CommandFailure
             format!("{work_us}us")
         };
         let input = format!("work={work},rounds={rounds}");
-        let arena = VerifiedNetwork::named("scatter-gather", &input)?;
+        let verified = VerifiedNetwork::named("scatter-gather", &input)?;
         let of = format!("scatter-gather {input}");
-        let serial = arena.serial()?.as_secs_f64();
+        let serial = verified.serial()?.as_secs_f64();
         for cell in cells(
             record,
             &of,
-            &arena,
+            &verified,
             &[NamedPlacement::default()],
             scale.rounds(7),
         )? {
@@ -285,7 +297,7 @@ fn figure_6(scale: &Scale, record: &mut RowRecord) -> Result<Csv, CommandFailure
             let mut row = vec![work_us.to_string()];
             row.extend(cell.heads());
             row.extend([
-                arena.items().to_string(),
+                verified.items().to_string(),
                 figures(median),
                 figures(serial / median),
             ]);
@@ -298,14 +310,14 @@ fn figure_6(scale: &Scale, record: &mut RowRecord) -> Result<Csv, CommandFailure
 /// Figure 7: how long runs of network B took, and how often it was partitioned, by the idle time
 /// that asks for it; run by run. 0 stands for stealing, as in the paper.
 fn figure_7(scale: &Scale, record: &mut RowRecord) -> Result<Csv, CommandFailure> {
-    let arena = VerifiedNetwork::named("random", &input(scale, "B", 1000))?;
+    let verified = VerifiedNetwork::named("random", &input(scale, "B", 1000))?;
     let mut csv = Csv::new(&["idle_threshold_us", "run", "seconds", "repartitions"]);
     let mut pairs = vec![(NamedPlacement::default(), 2)];
     pairs.extend(NamedPlacement::thresholds().map(|place| (place, 2)));
     for cell in watched(
         record,
         "random B, d = 1000",
-        &arena,
+        &verified,
         pairs,
         scale.rounds(10),
     )? {
@@ -352,7 +364,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::times::Times;
+    use crate::timing::times::Times;
 
     #[test]
     fn a_sheet_is_plotted_without_what_has_no_place() {

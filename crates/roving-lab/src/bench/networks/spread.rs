@@ -3,10 +3,10 @@
 use super::best;
 use crate::bench::Scale;
 use crate::bench::record::{Bound::AtMost, RowRecord};
-use crate::input::CommandFailure;
-use crate::lanes::{Series, find, interleave};
+use crate::io::input::CommandFailure;
 use crate::networks::placement::NamedPlacement;
 use crate::networks::run::VerifiedNetwork;
+use crate::timing::lanes::{Series, find, interleave};
 
 /// The work divisions of the paper.
 pub(super) const DIVISIONS: [u64; 13] = [
@@ -44,12 +44,12 @@ pub(in crate::bench) fn random(scale: &Scale) -> Result<RowRecord, CommandFailur
     ));
     let mut worst = NamedPlacement::all().map(|place| (place.name(), 0, 0.0f64));
     for &division in divisions(scale) {
-        let arena = VerifiedNetwork::named("random", &input(scale, "B", division))?;
-        let serial = interleave(&mut [arena.serial_lane()], scale.rounds(3));
+        let verified = VerifiedNetwork::named("random", &input(scale, "B", division))?;
+        let serial = interleave(&mut [verified.serial_lane()], scale.rounds(3));
         let serial = serial.map_err(CommandFailure::Run)?;
         let mut lanes = Vec::new();
         for place in NamedPlacement::all() {
-            lanes.push(arena.lane(place, 2)?);
+            lanes.push(verified.lane(place, 2)?);
         }
         let series = interleave(&mut lanes, scale.rounds(20)).map_err(CommandFailure::Run)?;
         let of = format!("random B, d = {division}");
@@ -93,7 +93,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::times::Times;
+    use crate::timing::times::Times;
 
     #[test]
     fn the_spread_is_worst_over_best() {

@@ -20,7 +20,7 @@ use self::scratch::Scratch;
 use super::builder::Builder;
 use super::params::{Param, read};
 use super::{NetworkEntry, NetworkProgram};
-use crate::input::{BadInput, CommandFailure};
+use crate::io::input::{BadInput, CommandFailure};
 use crate::workloads::{RunAnswer, WorkloadKind};
 
 pub(super) const ENTRY: NetworkEntry = NetworkEntry {

@@ -18,7 +18,7 @@ use super::found::FoundAnswer;
 use super::params::{Param, read};
 use super::work::{mixed, share, turns_in, work};
 use super::{NetworkEntry, NetworkProgram};
-use crate::input::{BadInput, CommandFailure};
+use crate::io::input::{BadInput, CommandFailure};
 use crate::workloads::{RunAnswer, WorkloadKind};
 
 pub(super) const ENTRY: NetworkEntry = NetworkEntry {

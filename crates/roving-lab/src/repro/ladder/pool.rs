@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
-use super::stack::Worker;
-use super::*;
-use crate::fork_join::ForkJoin;
-use crate::input::CommandFailure;
-use crate::measure;
+use super::stack::{Cx, Worker};
+use super::steps::*;
+use crate::forms::fork_join::ForkJoin;
+use crate::io::input::CommandFailure;
+use crate::job::measure;
 use crate::rivals::{Contender, timed};
 use crate::workloads::{TimedAnswer, WorkloadJob};
 

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::{ALL_PRIVATE, BASE, LOCK, NO_LOCK, NO_PEEK, SPECIFIC, TRYLOCK};
-use crate::fork_join::ForkJoin;
+use super::steps::{ALL_PRIVATE, BASE, LOCK, NO_LOCK, NO_PEEK, SPECIFIC, TRYLOCK};
+use crate::forms::fork_join::ForkJoin;
 
 /// Tasks that one worker can have pending; further ones run at once.
 const SLOTS: usize = 4096;

@@ -3,8 +3,7 @@
 use super::super::figure::{Asker, Figure, Form, Paper, Reading, Sheet, X};
 use super::super::seen::{SeenPoints, TIME};
 use super::rules;
-use super::{curves, divisions, kinds, label, speedups, stages, works};
-use crate::networks::placement::NamedPlacement;
+use super::{curves, divisions, kinds, label, speedups, stages, taus, works};
 
 fn table_1() -> Vec<Sheet> {
     let sheet = Sheet::new(
@@ -186,15 +185,6 @@ fn figure_6_here(seen: &SeenPoints<'_>) -> Vec<Sheet> {
         }
     }
     vec![sheet]
-}
-
-/// The places of figure 7: 0 for stealing, then the idle times in µs.
-pub(super) fn taus() -> Vec<(String, String)> {
-    let thresholds = NamedPlacement::thresholds()
-        .filter_map(|place| Some((place.threshold_us()?.to_string(), place.text())));
-    std::iter::once(("0".to_owned(), kinds().0.text()))
-        .chain(thresholds)
-        .collect()
 }
 
 fn figure_7_here(seen: &SeenPoints<'_>) -> Vec<Sheet> {

@@ -12,12 +12,12 @@ use super::plan::{MeasureGroup, SizeAndMachine};
 use super::seen::{SERIAL, SeenPoints, TIME};
 use super::sizes;
 use super::store::MeasuredPoint;
-use crate::figures::counted;
-use crate::input::CommandFailure;
-use crate::lanes::{Rounds, interleave_within};
+use crate::io::figures::counted;
+use crate::io::input::CommandFailure;
 use crate::networks::placement::NamedPlacement;
 use crate::networks::report::NetworkTraffic;
 use crate::networks::run::VerifiedNetwork;
+use crate::timing::lanes::{Rounds, interleave_within};
 
 /// Divisions of the work of the random networks, each with how many messages the source sends.
 fn divisions(plan: &SizeAndMachine) -> Vec<u64> {
@@ -143,6 +143,15 @@ fn kinds() -> (NamedPlacement, NamedPlacement, NamedPlacement) {
     (ws, gp, adaptive)
 }
 
+/// The places of figure 7: 0 for stealing, then the idle times in µs.
+fn taus() -> Vec<(String, String)> {
+    let thresholds = NamedPlacement::thresholds()
+        .filter_map(|place| Some((place.threshold_us()?.to_string(), place.text())));
+    std::iter::once(("0".to_owned(), kinds().0.text()))
+        .chain(thresholds)
+        .collect()
+}
+
 /// A network under each pair of placement and number of workers in turn, with accounting on, as in
 /// the paper.
 fn network(
@@ -166,19 +175,19 @@ fn measured(
     serial: bool,
     rounds: &Rounds,
 ) -> Result<Vec<MeasuredPoint>, CommandFailure> {
-    let arena = VerifiedNetwork::named(job.0, &job.1)?;
+    let verified = VerifiedNetwork::named(job.0, &job.1)?;
     let seen: Vec<RefCell<Vec<NetworkTraffic>>> =
         pairs.iter().map(|_| RefCell::default()).collect();
     let mut lanes = Vec::new();
     for ((place, workers), seen) in pairs.iter().zip(&seen) {
-        let mut lane = arena.watched(*place, *workers, true, |ran| {
+        let mut lane = verified.watched(*place, *workers, true, |ran| {
             seen.borrow_mut().push(NetworkTraffic::from(&ran.report));
         })?;
         lane.name = place.text();
         lanes.push(lane);
     }
     if serial {
-        lanes.push(arena.serial_lane());
+        lanes.push(verified.serial_lane());
     }
     let series = interleave_within(&mut lanes, *rounds).map_err(CommandFailure::Run)?;
     drop(lanes);
@@ -202,7 +211,7 @@ fn measured(
         }));
         points.push(per_run("repartitions", &|ran, _| ran.repartitions as f64));
     }
-    points.push(fact(group, "items", arena.items() as f64));
+    points.push(fact(group, "items", verified.items() as f64));
     Ok(points)
 }
 

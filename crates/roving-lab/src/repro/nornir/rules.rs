@@ -5,8 +5,7 @@ use super::super::spread::number;
 use super::super::spread::{Spread, median};
 use super::super::verdict::RequiredRange::{Above, Below};
 use super::super::verdict::{Allowance, Interval, Judgement, OF_EXTREMES, OF_TIMES, Requirement};
-use super::figures::taus;
-use super::{best, divisions, kinds, stages, works};
+use super::{best, divisions, kinds, stages, taus, works};
 use crate::networks::placement::NamedPlacement;
 
 /// From which work division on the paper has GP faster than WS in RND-B.

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::axis::{AxisScale, apart};
-use super::escaped;
+use super::html::escaped;
 use super::names::{COLOURS, Names};
 use crate::repro::draw::exact;
 use crate::repro::figure::{FigureRow, Form, Sheet, X};
@@ -491,7 +491,7 @@ fn boxes(sheet: &Sheet) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::tests::assert_svg;
+    use crate::io::plot::tests::assert_svg;
 
     fn drawn(sheet: &Sheet) -> Option<String> {
         chart(sheet, &Names::of(std::slice::from_ref(sheet)))

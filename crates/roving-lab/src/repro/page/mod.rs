@@ -2,17 +2,19 @@
 
 mod axis;
 mod chart;
+mod html;
 mod names;
 
 use std::fmt::Write as _;
 
+use self::html::escaped;
 use super::draw::exact;
 use super::figure::{Asker, Figure, Paper, Sheet};
 use super::seen::SeenPoints;
 use super::spread::number;
 use super::store::Origin;
 use super::verdict::{FindingVerdict, Judgement};
-use crate::csv::Csv;
+use crate::io::csv::Csv;
 
 /// All that a report says beside its figures.
 pub(super) struct PageHead {
@@ -24,21 +26,6 @@ pub(super) struct PageHead {
     pub(super) moment: String,
     /// Why the figures of this build say little, if they do.
     pub(super) warning: Option<&'static str>,
-}
-
-/// Text as HTML.
-pub(super) fn escaped(text: &str) -> String {
-    let mut html = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => html.push_str("&amp;"),
-            '<' => html.push_str("&lt;"),
-            '>' => html.push_str("&gt;"),
-            '"' => html.push_str("&quot;"),
-            other => html.push(other),
-        }
-    }
-    html
 }
 
 /// The command that draws a figure again.

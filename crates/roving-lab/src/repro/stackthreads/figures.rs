@@ -137,7 +137,7 @@ fn table_2() -> Vec<Sheet> {
 
 fn profile_a(seen: &SeenPoints<'_>) -> Vec<Sheet> {
     let most = seen.most();
-    let title = format!("UTS A on {}", crate::figures::counted(most, "worker"));
+    let title = format!("UTS A on {}", crate::io::figures::counted(most, "worker"));
     let group = "st-uts-a-profile";
     vec![
         draw::shares(seen, &title, group, most),
@@ -197,7 +197,7 @@ fn figure_15() -> Vec<Sheet> {
 
 fn figure_15_here(seen: &SeenPoints<'_>) -> Vec<Sheet> {
     let most = seen.most();
-    let title = format!("fib on {}", crate::figures::counted(most, "worker"));
+    let title = format!("fib on {}", crate::io::figures::counted(most, "worker"));
     let mut sheet = Sheet::new(
         title,
         "continuations taken at once",
@@ -264,7 +264,10 @@ fn by_size(seen: &SeenPoints<'_>, program: &str) -> Vec<Sheet> {
 
 fn profile(seen: &SeenPoints<'_>, program: &str) -> Vec<Sheet> {
     let most = seen.most();
-    let title = format!("{program} on {}", crate::figures::counted(most, "worker"));
+    let title = format!(
+        "{program} on {}",
+        crate::io::figures::counted(most, "worker")
+    );
     vec![draw::shares(
         seen,
         &title,

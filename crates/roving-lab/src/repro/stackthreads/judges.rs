@@ -10,7 +10,7 @@ use super::super::verdict::{
     Answer, Interval, Judgement, OF_EXTREMES, OF_TIMES, RequiredRange, Requirement,
 };
 use super::{FIXED, FIXED_UTS, last, lengths as amounts, sizes};
-use crate::figures::counted;
+use crate::io::figures::counted;
 use crate::rivals::Runtime;
 use roving::policy::Amount;
 
@@ -81,7 +81,7 @@ pub(super) fn table_1(seen: &SeenPoints<'_>) -> Option<Judgement> {
     let sentence = format!(
         "Tree A has {} nodes, as in the paper; of tree B the seed is not printed, and 30,399,117 nodes come from \
          the tree nearest to it, one more than the paper counts.",
-        crate::input::grouped(nodes as u64)
+        crate::io::input::grouped(nodes as u64)
     );
     let line = Between(4_112_897.0, 4_112_897.0);
     let claim = Requirement::new("nodes of tree A", Interval::counted(nodes), line);

@@ -13,8 +13,8 @@ pub(super) use self::figures::FIGURES;
 use super::contest::{Contestant, contest, profiles};
 use super::plan::{MeasureGroup, SizeAndMachine};
 use super::sizes::{greatest, input, inputs, numbers};
+use crate::forms::tasks::Form;
 use crate::rivals::Runtime;
-use crate::tasks::Form;
 
 /// The fixed amount of the paper for UTS, found there by hand.
 const FIXED_UTS: usize = 20;

@@ -162,7 +162,7 @@ fn costs_judge(seen: &SeenPoints<'_>) -> Option<Judgement> {
 fn stress_sheets(seen: &SeenPoints<'_>) -> Vec<Sheet> {
     let title = format!(
         "stress: speed-up on {}",
-        crate::figures::counted(seen.plan.cores, "worker")
+        crate::io::figures::counted(seen.plan.cores, "worker")
     );
     let mut sheet = Sheet::new(title, "leaf, µs", "speed-up over serial", Form::LogLines);
     for runtime in PEERS {

@@ -11,9 +11,9 @@ use super::seen::{SERIAL, SeenPoints, TIME};
 use super::sizes;
 use super::store::MeasuredPoint;
 use crate::compare::field::Field;
-use crate::input::CommandFailure;
-use crate::lanes::interleave_within;
+use crate::io::input::CommandFailure;
 use crate::rivals::Runtime;
+use crate::timing::lanes::interleave_within;
 use crate::workloads::WorkloadJob;
 use crate::workloads::stress::calibrated;
 

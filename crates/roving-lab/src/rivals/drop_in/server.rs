@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use crate::times::Times;
+use crate::timing::times::Times;
 
 /// Threads of each pool, unless it is said otherwise.
 pub(crate) const THREADS: usize = 2;

@@ -2,19 +2,21 @@
 //! of that name for Cilk and Wool, with tiles of 16 × 16 at its leaves. Where a quadrant has no
 //! tiles there are no tasks, so the tree of tasks is as uneven as the matrix.
 
+mod quadrant;
 mod quadtree;
 mod task;
 
 use roving::task::{Scope, Task};
 
+use self::quadrant::{PartMut, Quadrant, QuadrantMut, ReadQuadrant};
 use self::quadtree::{MatrixEntry, Quadtree, SIDE, Tile, TilePlaces, random_matrix, tiles};
 use super::numbers::{Digest, Judged, Noise, ROUNDING, within};
 use super::part::SlicePart;
 use super::{RunAnswer, Workload, dense, parse_params, triangular};
-use crate::fork_join::{ForkJoin, Serial};
-use crate::input::{BadInput, number_in};
-use crate::memory;
-use crate::tasks::BranchOrder;
+use crate::forms::fork_join::{ForkJoin, Serial};
+use crate::forms::tasks::BranchOrder;
+use crate::io::input::{BadInput, number_in};
+use crate::machine::memory;
 
 /// The greatest number of rows.
 const ORDER_MAX: u64 = 16_384;
@@ -36,65 +38,6 @@ pub(crate) struct Cholesky {
     original: Vec<Tile>,
     tiles: Vec<Tile>,
     judged: Judged,
-}
-
-/// A part of the matrix to be read.
-#[derive(Clone, Copy)]
-struct ReadQuadrant<'a> {
-    shape: &'a Quadtree,
-    tiles: &'a [Tile],
-}
-
-/// A part of the matrix to be written.
-struct PartMut<'a> {
-    shape: &'a Quadtree,
-    tiles: &'a mut [Tile],
-}
-
-/// The part of a quadrant to be read; `None` where all of it is zero.
-type Quadrant<'a> = Option<ReadQuadrant<'a>>;
-/// The part of a quadrant to be written.
-type QuadrantMut<'a> = Option<PartMut<'a>>;
-
-impl<'a> ReadQuadrant<'a> {
-    fn quadrants(self) -> [Quadrant<'a>; 4] {
-        let mut rest = self.tiles;
-        let counts = self.shape.counts();
-        std::array::from_fn(|place| {
-            let (tiles, after) = rest.split_at(counts[place]);
-            rest = after;
-            let shape = self.shape.quadrant(place)?;
-            Some(ReadQuadrant { shape, tiles })
-        })
-    }
-}
-
-impl<'a> PartMut<'a> {
-    fn quadrants(self) -> [QuadrantMut<'a>; 4] {
-        let mut rest = self.tiles;
-        let counts = self.shape.counts();
-        std::array::from_fn(|place| {
-            let (tiles, after) = std::mem::take(&mut rest).split_at_mut(counts[place]);
-            rest = after;
-            let shape = self.shape.quadrant(place)?;
-            Some(PartMut { shape, tiles })
-        })
-    }
-
-    /// Borrows the part again for a while.
-    fn again(&mut self) -> PartMut<'_> {
-        PartMut {
-            shape: self.shape,
-            tiles: self.tiles,
-        }
-    }
-
-    fn read(&self) -> ReadQuadrant<'_> {
-        ReadQuadrant {
-            shape: self.shape,
-            tiles: self.tiles,
-        }
-    }
 }
 
 /// The factor takes the place of a part of the diagonal.
@@ -408,7 +351,7 @@ impl Workload for Cholesky {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fork_join::{Counting, Roving};
+    use crate::forms::fork_join::{Counting, Roving};
 
     fn is_right(work: &Cholesky) -> bool {
         work.answer().0[0] == work.demanded()[0]

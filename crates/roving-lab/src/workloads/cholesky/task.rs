@@ -3,9 +3,9 @@
 
 use roving::task::{Forked, Scope, Task};
 
+use super::quadrant::{Quadrant, ReadQuadrant};
 use super::quadtree::{Quadtree, Tile};
-use super::{Quadrant, ReadQuadrant};
-use crate::tasks::BranchOrder;
+use crate::forms::tasks::BranchOrder;
 use crate::workloads::part::{Final, SlicePart};
 use crate::workloads::{dense, triangular};
 

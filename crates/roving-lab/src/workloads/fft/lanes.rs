@@ -1,7 +1,8 @@
-//! Complex numbers, four at a time, and the leaf code of the transform.
+//! Complex numbers, four at a time: coefficients, and the loops over quarters.
+
+use std::f64::consts::TAU;
 
 use super::super::simd::{self, Kernel, add_product};
-use super::plan::Leaf;
 
 /// How many complex numbers stand together.
 pub(super) const LANES: usize = 4;
@@ -36,12 +37,12 @@ impl Lanes {
     }
 
     #[inline(always)]
-    fn plus(self, other: Lanes) -> Lanes {
+    pub(super) fn plus(self, other: Lanes) -> Lanes {
         self.zip(other, |a, b| a + b)
     }
 
     #[inline(always)]
-    fn minus(self, other: Lanes) -> Lanes {
+    pub(super) fn minus(self, other: Lanes) -> Lanes {
         self.zip(other, |a, b| a - b)
     }
 
@@ -55,7 +56,7 @@ impl Lanes {
     }
 
     #[inline(always)]
-    fn times<const FUSED: bool>(self, other: Lanes) -> Lanes {
+    pub(super) fn times<const FUSED: bool>(self, other: Lanes) -> Lanes {
         let part = |lane: usize| {
             let (a, b) = (self.re[lane], self.im[lane]);
             let (c, d) = (other.re[lane], other.im[lane]);
@@ -82,7 +83,7 @@ impl Lanes {
 
 /// The transform of four numbers, in each lane.
 #[inline(always)]
-fn of_four([a, b, c, d]: [Lanes; 4]) -> [Lanes; 4] {
+pub(super) fn of_four([a, b, c, d]: [Lanes; 4]) -> [Lanes; 4] {
     let (ac, bd) = (a.plus(c), b.plus(d));
     let (a_c, b_d) = (a.minus(c), b.minus(d).turned());
     [ac.plus(bd), a_c.minus(b_d), ac.minus(bd), a_c.plus(b_d)]
@@ -90,7 +91,7 @@ fn of_four([a, b, c, d]: [Lanes; 4]) -> [Lanes; 4] {
 
 /// Rows become columns.
 #[inline(always)]
-fn transposed(rows: [Lanes; 4]) -> [Lanes; 4] {
+pub(super) fn transposed(rows: [Lanes; 4]) -> [Lanes; 4] {
     std::array::from_fn(|column| Lanes {
         re: std::array::from_fn(|row| rows[row].re[column]),
         im: std::array::from_fn(|row| rows[row].im[column]),
@@ -163,101 +164,23 @@ impl Kernel for Combine<'_> {
     }
 }
 
-struct Small<'a> {
-    leaf: &'a Leaf,
-    data: &'a mut [Lanes],
-    scratch: &'a mut [Lanes],
+/// e^(-2πi · power / length)
+pub(super) fn root(power: usize, length: usize) -> (f64, f64) {
+    let (sin, cos) = (TAU * (power % length) as f64 / length as f64).sin_cos();
+    (cos, -sin)
 }
 
-/// The whole transform of `data`, which fits into a cache, in its place.
-pub(super) fn small(leaf: &Leaf, data: &mut [Lanes], scratch: &mut [Lanes]) {
-    simd::run(Small {
-        leaf,
-        data,
-        scratch,
-    });
-}
-
-/// Stockham's form: each stage reads one array and writes the other, and the numbers come out in
-/// order. Before a stage with stride s, number q + s·p belongs to transform q of s transforms.
-impl Kernel for Small<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<const FUSED: bool>(self) {
-        let (mut from, mut to) = (self.data, self.scratch);
-        first_stage::<FUSED>(&self.leaf.first, from, to);
-        (from, to) = (to, from);
-        let mut stages = 1;
-        // In numbers of Lanes; after the first stage the stride is four numbers.
-        let mut stride = 1;
-        for coefficients in &self.leaf.stages {
-            stage::<FUSED>(coefficients, stride, from, to);
-            (from, to) = (to, from);
-            (stages, stride) = (stages + 1, stride * 4);
-        }
-        if stride * 2 == from.len() {
-            last_stage_of_two(from, to);
-            (from, to) = (to, from);
-            stages += 1;
-        }
-        if stages % 2 == 1 {
-            to.copy_from_slice(from);
-        }
-    }
-}
-
-/// Stride 1: four transforms at once, and what they give stands together.
-#[inline(always)]
-fn first_stage<const FUSED: bool>(coefficients: &[Coefficients], from: &[Lanes], to: &mut [Lanes]) {
-    let count = coefficients.len();
-    let (to, _) = to.as_chunks_mut::<4>();
-    let quarter = |quarter: usize| &from[quarter * count..][..count];
-    let from = [quarter(0), quarter(1), quarter(2), quarter(3)];
-    for ((place, coefficients), to) in coefficients.iter().enumerate().zip(to) {
-        let [a, b, c, d] = of_four(from.map(|quarter| quarter[place]));
-        *to = transposed([
-            a,
-            b.times::<FUSED>(coefficients[0]),
-            c.times::<FUSED>(coefficients[1]),
-            d.times::<FUSED>(coefficients[2]),
-        ]);
-    }
-}
-
-/// A later stage of radix 4, with one triple of coefficients for each group of `stride`.
-#[inline(always)]
-fn stage<const FUSED: bool>(
-    coefficients: &[[(f64, f64); 3]],
-    stride: usize,
-    from: &[Lanes],
-    to: &mut [Lanes],
-) {
-    let quarter = coefficients.len() * stride;
-    let groups = to.chunks_exact_mut(4 * stride);
-    for ((group, coefficients), to) in coefficients.iter().enumerate().zip(groups) {
-        let of = |part: usize| &from[part * quarter + group * stride..][..stride];
-        let from = [of(0), of(1), of(2), of(3)];
-        let [one, two, three] = coefficients.map(|(re, im)| Lanes::all(re, im));
-        let (above, below) = to.split_at_mut(2 * stride);
-        let (to_a, to_b) = above.split_at_mut(stride);
-        let (to_c, to_d) = below.split_at_mut(stride);
-        for place in 0..stride {
-            let [a, b, c, d] = of_four(from.map(|quarter| quarter[place]));
-            to_a[place] = a;
-            to_b[place] = b.times::<FUSED>(one);
-            to_c[place] = c.times::<FUSED>(two);
-            to_d[place] = d.times::<FUSED>(three);
-        }
-    }
-}
-
-/// The last stage where the length is no power of four.
-#[inline(always)]
-fn last_stage_of_two(from: &[Lanes], to: &mut [Lanes]) {
-    let (from_a, from_b) = from.split_at(from.len() / 2);
-    let (to_a, to_b) = to.split_at_mut(from_a.len());
-    for ((a, b), (to_a, to_b)) in from_a.iter().zip(from_b).zip(to_a.iter_mut().zip(to_b)) {
-        (*to_a, *to_b) = (a.plus(*b), a.minus(*b));
-    }
+/// The first three powers of root^place, for four places.
+pub(super) fn coefficients(length: usize) -> Vec<Coefficients> {
+    let one = |first: usize| -> Coefficients {
+        std::array::from_fn(|power| {
+            let mut lanes = Lanes::default();
+            for lane in 0..LANES {
+                let power = (first + lane) * (power + 1);
+                (lanes.re[lane], lanes.im[lane]) = root(power, length);
+            }
+            lanes
+        })
+    };
+    (0..length / 4).step_by(LANES).map(one).collect()
 }

@@ -6,25 +6,25 @@
 //! The coefficients are made beforehand; they are not part of the time.
 
 mod lanes;
+mod leaf;
 mod plan;
 mod task;
 
 use roving::task::{Scope, Task};
 
-use self::lanes::{Coefficients, LANES, Lanes, Quarters, QuartersMut, combine, deal, small};
-use self::plan::{LENGTH_MIN, LengthTables, TransformPlan, TransformShape, root};
+use self::lanes::{Coefficients, LANES, Lanes, Quarters, QuartersMut, combine, deal, root};
+use self::leaf::small;
+use self::plan::{GRAIN, LENGTH_MIN, LengthTables, TransformPlan, TransformShape};
 use super::numbers::{Digest, Judged, Noise, ROUNDING};
 use super::part::SlicePart;
 use super::{RunAnswer, Workload};
-use crate::fork_join::{ForkJoin, Serial};
-use crate::input::{BadInput, whole_number};
-use crate::memory;
-use crate::tasks::BranchOrder;
+use crate::forms::fork_join::{ForkJoin, Serial};
+use crate::forms::tasks::BranchOrder;
+use crate::io::input::{BadInput, whole_number};
+use crate::machine::memory;
 
 /// The greatest length.
 const LENGTH_MAX: u64 = 1 << 30;
-/// Loops are split down to so many [`Lanes`] in a quarter.
-const GRAIN: usize = 512;
 /// How many frequencies are computed by their definition.
 const FREQUENCIES: usize = 16;
 /// The definition is summed up in stretches of so many numbers, and these in pairs.
@@ -317,7 +317,7 @@ impl Workload for Fft {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fork_join::{Counting, Roving};
+    use crate::forms::fork_join::{Counting, Roving};
 
     fn done(input: &str) -> Fft {
         let mut work = Fft::parse(input).unwrap();

@@ -2,10 +2,10 @@
 
 use roving::task::{Scope, Task};
 
-use super::GRAIN;
-use super::lanes::{Coefficients, Lanes, combine, deal, small};
-use super::plan::{LengthTables, TransformShape};
-use crate::tasks::BranchOrder;
+use super::lanes::{Coefficients, Lanes, combine, deal};
+use super::leaf::small;
+use super::plan::{GRAIN, LengthTables, TransformShape};
+use crate::forms::tasks::BranchOrder;
 use crate::workloads::part::SlicePart;
 
 /// A stretch of an array.

@@ -8,6 +8,7 @@
 //! below 2^53, so no operation rounds, and the bound on the difference between this product and
 //! the plain one is 0.
 
+mod blocks;
 mod buffers;
 mod task;
 
@@ -15,17 +16,16 @@ use std::ops::Deref;
 
 use roving::task::{Scope, Task};
 
+use self::blocks::{LEFT, RIGHT, TILE, Terms, put_together, quadrants, sum_into, tile_product};
 use self::buffers::{Buffer, Buffers};
 use self::task::ReadMatrix;
 use super::numbers::{Digest, Judged, Noise, within};
-use super::{RunAnswer, Workload, dense};
-use crate::fork_join::{ForkJoin, Serial};
-use crate::input::{BadInput, whole_number};
-use crate::memory;
-use crate::tasks::BranchOrder;
+use super::{RunAnswer, Workload};
+use crate::forms::fork_join::{ForkJoin, Serial};
+use crate::forms::tasks::BranchOrder;
+use crate::io::input::{BadInput, whole_number};
+use crate::machine::memory;
 
-/// The side of a tile.
-const TILE: usize = 64;
 /// The greatest side of a matrix. There, sums of quadrants are below 8 · 4^8 = 2^19, products of
 /// tiles below 64 · 2^38 = 2^44, and sums of seven of these below 2^47.
 const MOST: u64 = 16_384;
@@ -35,43 +35,9 @@ const NUMBER_MAX: u32 = 8;
 const CHECK_MAX: u32 = 1 << 10;
 /// Vectors of the check. A wrong row escapes each of them with probability 1/2^11 at most.
 const CHECKS: usize = 3;
-/// From this side on the four quadrants of a result are put together in parallel.
-const PUT_TOGETHER_MIN: usize = 256;
 /// Matrices of the full size that are held at most: three, and what the products of quadrants
 /// hold on all levels on a few workers.
 const HELD_MAX: u64 = 16;
-
-/// A sum of quadrants: which of them, and their signs.
-type Terms = &'static [(usize, f64)];
-
-/// The left factor of each of the seven products, from the quadrants of the left matrix: above
-/// left, above right, below left, below right.
-const LEFT: [Terms; 7] = [
-    &[(0, 1.0)],
-    &[(1, 1.0)],
-    &[(1, 1.0), (2, -1.0), (3, -1.0), (0, 1.0)],
-    &[(3, 1.0)],
-    &[(2, 1.0), (3, 1.0)],
-    &[(2, 1.0), (3, 1.0), (0, -1.0)],
-    &[(0, 1.0), (2, -1.0)],
-];
-/// The right factors, from the quadrants of the right matrix.
-const RIGHT: [Terms; 7] = [
-    &[(0, 1.0)],
-    &[(2, 1.0)],
-    &[(3, 1.0)],
-    &[(3, 1.0), (1, -1.0), (0, 1.0), (2, -1.0)],
-    &[(1, 1.0), (0, -1.0)],
-    &[(3, 1.0), (1, -1.0), (0, 1.0)],
-    &[(3, 1.0), (1, -1.0)],
-];
-/// The quadrants of the result, from the seven products.
-const RESULT: [Terms; 4] = [
-    &[(0, 1.0), (1, 1.0)],
-    &[(0, 1.0), (5, 1.0), (4, 1.0), (2, 1.0)],
-    &[(0, 1.0), (5, 1.0), (6, 1.0), (3, -1.0)],
-    &[(0, 1.0), (5, 1.0), (6, 1.0), (4, 1.0)],
-];
 
 /// c = a · b.
 #[derive(Debug)]
@@ -82,43 +48,6 @@ pub(crate) struct Strassen {
     c: Vec<f64>,
     buffers: Buffers,
     judged: Judged,
-}
-
-/// The four quadrants of a matrix.
-fn quadrants(matrix: &[f64]) -> [&[f64]; 4] {
-    let quarter = matrix.len() / 4;
-    std::array::from_fn(|quadrant| &matrix[quadrant * quarter..][..quarter])
-}
-
-/// The side of a matrix that is stored in so many numbers.
-fn side(numbers: usize) -> usize {
-    1 << (numbers.ilog2() / 2)
-}
-
-/// The sum that `terms` say, in one pass.
-fn sum_into(out: &mut [f64], terms: Terms, parts: &[&[f64]]) {
-    let part = |term: usize| {
-        let (place, sign) = terms[term];
-        parts[place].iter().map(move |number| sign * number)
-    };
-    let out = out.iter_mut();
-    match terms.len() {
-        1 => out.zip(part(0)).for_each(|(out, a)| *out = a),
-        2 => {
-            let parts = part(0).zip(part(1));
-            out.zip(parts).for_each(|(out, (a, b))| *out = a + b);
-        }
-        3 => {
-            let parts = part(0).zip(part(1)).zip(part(2));
-            out.zip(parts)
-                .for_each(|(out, ((a, b), c))| *out = a + b + c);
-        }
-        _ => {
-            let parts = part(0).zip(part(1)).zip(part(2).zip(part(3)));
-            out.zip(parts)
-                .for_each(|(out, ((a, b), (c, d)))| *out = a + b + c + d);
-        }
-    }
 }
 
 /// A factor of one of the seven products.
@@ -152,13 +81,6 @@ impl<'a, 'b> Factor<'a, 'b> {
     }
 }
 
-/// The product of two tiles.
-fn tile_product<'b>(buffers: &'b Buffers, a: &[f64], b: &[f64]) -> Buffer<'b> {
-    let mut c = buffers.take(TILE * TILE);
-    dense::replace(TILE, &mut c, a, b);
-    c
-}
-
 /// a · b. Each of the seven tasks makes its factors from the quadrants by itself.
 fn product<'b, C: ForkJoin>(cx: &mut C, buffers: &'b Buffers, a: &[f64], b: &[f64]) -> Buffer<'b> {
     if a.len() <= TILE * TILE {
@@ -188,34 +110,6 @@ fn product<'b, C: ForkJoin>(cx: &mut C, buffers: &'b Buffers, a: &[f64], b: &[f6
     let mut c = buffers.take(4 * products[0].len());
     put_together(cx, &mut c, &products.each_ref().map(|product| &product[..]));
     c
-}
-
-/// The result, from the seven products.
-fn put_together<C: ForkJoin>(cx: &mut C, c: &mut [f64], products: &[&[f64]; 7]) {
-    let quarter = products[0].len();
-    let (above, below) = c.split_at_mut(2 * quarter);
-    let (c11, c12) = above.split_at_mut(quarter);
-    let (c21, c22) = below.split_at_mut(quarter);
-    if side(4 * quarter) < PUT_TOGETHER_MIN {
-        for (out, terms) in [c11, c12, c21, c22].into_iter().zip(RESULT) {
-            sum_into(out, terms, products);
-        }
-        return;
-    }
-    cx.join(
-        |cx| {
-            cx.join(
-                |_| sum_into(c11, RESULT[0], products),
-                |_| sum_into(c12, RESULT[1], products),
-            )
-        },
-        |cx| {
-            cx.join(
-                |_| sum_into(c21, RESULT[2], products),
-                |_| sum_into(c22, RESULT[3], products),
-            )
-        },
-    );
 }
 
 /// `out += matrix · vector`, by the quadrants of the matrix.
@@ -348,7 +242,7 @@ impl Workload for Strassen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fork_join::{Counting, Roving};
+    use crate::forms::fork_join::{Counting, Roving};
     use crate::workloads::dense::place;
 
     #[test]

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use roving::task::{Forked, Scope, Task};
 
-use super::buffers::{Buffer, Buffers};
-use super::{
+use super::blocks::{
     LEFT, PUT_TOGETHER_MIN, RESULT, RIGHT, TILE, Terms, put_together, quadrants, side, sum_into,
     tile_product,
 };
-use crate::fork_join::Serial;
-use crate::tasks::BranchOrder;
+use super::buffers::{Buffer, Buffers};
+use crate::forms::fork_join::Serial;
+use crate::forms::tasks::BranchOrder;
 
 /// Where the numbers of a matrix are that is only read.
 #[derive(Clone)]

@@ -14,9 +14,9 @@ use std::hint::black_box;
 use roving::task::{Scope, Task};
 
 use super::{Evidence, RunAnswer, Workload};
-use crate::fork_join::{ForkJoin, Serial};
-use crate::input::BadInput;
-use crate::tasks::BranchOrder;
+use crate::forms::fork_join::{ForkJoin, Serial};
+use crate::forms::tasks::BranchOrder;
+use crate::io::input::BadInput;
 use published::{PublishedTree, SAMPLES};
 pub(crate) use sha::{DigestSink, Hash, NodeDigest, Portable};
 #[cfg(target_arch = "x86_64")]
@@ -327,7 +327,7 @@ fn set_flag(params: &mut Params, flag: &str, value: &str) -> Result<(), &'static
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fork_join::{Counting, Roving};
+    use crate::forms::fork_join::{Counting, Roving};
 
     /// Small trees with nodes, leaves and depth, found by another program.
     const SMALL: [(&str, [u64; 3]); 7] = [
@@ -368,7 +368,7 @@ mod tests {
                 pool.install(|| work.run(&mut Roving));
                 assert_eq!(work.answer(), RunAnswer([nodes, depth, leaves]), "{input}");
                 work.found = SubtreeCounts::default();
-                pool.run(|scope| work.task::<crate::tasks::WorkFirst>(scope));
+                pool.run(|scope| work.task::<crate::forms::tasks::WorkFirst>(scope));
                 assert_eq!(work.answer(), RunAnswer([nodes, depth, leaves]), "{input}");
             }
         }
@@ -403,7 +403,7 @@ mod tests {
             let work = Uts::parse(name).unwrap();
             let (answer, evidence) = work.expected().unwrap();
             assert_eq!(evidence, Evidence::Published);
-            let [nodes, depth, _] = answer.0.map(crate::input::grouped);
+            let [nodes, depth, _] = answer.0.map(crate::io::input::grouped);
             assert!(
                 about.contains(&format!("{nodes} nodes, depth {depth}")),
                 "{about}"

@@ -6,7 +6,7 @@ use roving::task::{Forked, Scope, Task};
 
 use super::sha::{Hash, NodeDigest};
 use super::visit::{SubtreeCounts, TOGETHER, TreeSearch, UtsNode};
-use crate::tasks::BranchOrder;
+use crate::forms::tasks::BranchOrder;
 
 /// The whole tree.
 pub(super) fn search<'scope, O: BranchOrder, H: Hash + 'scope>(

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sha::{DigestSink, Hash, NodeDigest};
 use super::tree::CompiledTree;
-use crate::fork_join::ForkJoin;
+use crate::forms::fork_join::ForkJoin;
 
 /// Siblings that one task looks at together. More would hide work, fewer would cost joins.
 pub(crate) const TOGETHER: usize = 8;
@@ -262,7 +262,7 @@ mod tests {
     use super::super::sha::Portable;
     use super::super::tree::Params;
     use super::*;
-    use crate::fork_join::{Counting, Serial};
+    use crate::forms::fork_join::{Counting, Serial};
 
     #[test]
     fn recursion_can_end_at_any_height() {

@@ -161,7 +161,7 @@ impl plotters::coord::ranged1d::ValueFormatter<f64> for Ruler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::tests::assert_svg;
+    use crate::io::plot::tests::assert_svg;
 
     #[test]
     fn lines_have_round_marks_on_either_kind_of_axis() {

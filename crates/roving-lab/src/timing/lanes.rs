@@ -5,7 +5,7 @@ use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::times::Times;
+use crate::timing::times::Times;
 
 /// The name of the serial lane.
 pub(crate) const SERIAL: &str = "serial";

@@ -6,7 +6,7 @@
 
 use clap::Args;
 
-use crate::input::{BadInput, CommandFailure};
+use crate::io::input::{BadInput, CommandFailure};
 
 /// Programs that have a GPU side and no other form.
 pub(crate) const ONLY_WITH_GPU: [&str; 3] = ["nbody", "mandelbrot", "image-pipeline"];
@@ -38,7 +38,7 @@ macro_rules! commands {
     ($feature:literal: $($module:ident $command:literal,)+) => {$(
         #[cfg(not(feature = $feature))]
         pub(crate) mod $module {
-            use super::{CommandFailure, LeftOutWords, needs};
+            use crate::cli::absent::{CommandFailure, LeftOutWords, needs};
 
             pub(crate) fn run(words: &LeftOutWords) -> Result<(), CommandFailure> {
                 let what = concat!("`roving ", $command, "`");
@@ -61,8 +61,8 @@ commands!("top": top "top",);
 /// Programs across ranks.
 #[cfg(not(feature = "dist"))]
 pub(crate) mod dist {
-    use super::{CommandFailure, needs, typed};
-    use crate::settings::RunArgs;
+    use crate::cli::absent::{CommandFailure, needs, typed};
+    use crate::job::settings::RunArgs;
 
     pub(crate) fn run(_: &RunArgs) -> Result<(), CommandFailure> {
         Err(needs("mpi", "`--dist`", "run", &typed()))
@@ -72,7 +72,7 @@ pub(crate) mod dist {
 /// Programs with a GPU side.
 #[cfg(not(feature = "gpu"))]
 pub(crate) mod duals {
-    use super::ONLY_WITH_GPU;
+    use crate::cli::absent::ONLY_WITH_GPU;
     use crate::workloads::WorkloadKind;
 
     /// None of them is here.
@@ -86,12 +86,12 @@ pub(crate) mod duals {
     }
 
     pub(crate) mod run {
-        use super::super::{CommandFailure, needs, typed};
-        use crate::settings::RunArgs;
+        use crate::cli::absent::{CommandFailure, needs, typed};
+        use crate::job::settings::RunArgs;
 
         /// Whether a device is asked for, or a program that is nothing without.
         pub(crate) fn wanted(args: &RunArgs) -> bool {
-            args.device.is_some() || super::has(&args.workload)
+            args.device.is_some() || crate::cli::absent::duals::has(&args.workload)
         }
 
         pub(crate) fn run(args: &RunArgs) -> Result<(), CommandFailure> {

@@ -1,26 +1,32 @@
-//! The words after `roving`.
+//! The words after `roving`, and the commands that have no room of their own.
+
+mod absent;
+#[cfg(all(test, feature = "rivals", feature = "top"))]
+mod help;
+mod launch;
+mod list;
+mod run;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
-use crate::input::{BadInput, CommandFailure};
-use crate::launch::{self, LaunchArgs};
-use crate::out::show;
-use crate::settings::RunArgs;
-use crate::{list, run};
+use self::launch::LaunchArgs;
+use crate::io::input::{BadInput, CommandFailure};
+use crate::io::out::show;
+use crate::job::settings::RunArgs;
 
 #[cfg(not(feature = "top"))]
-use crate::absent::{LeftOutWords as TopArgs, top};
-#[cfg(feature = "top")]
-use crate::top::{self, TopArgs};
+use self::absent::{LeftOutWords as TopArgs, top};
 #[cfg(not(feature = "rivals"))]
-use crate::{
+use self::{
     absent::{
         LeftOutWords as BenchArgs, LeftOutWords as CompareArgs, LeftOutWords as DropInArgs,
         LeftOutWords as ModelArgs, LeftOutWords as ReproArgs, LeftOutWords,
     },
     absent::{bench, compare, drop_in, model, probe, repro},
 };
+#[cfg(feature = "top")]
+use crate::top::{self, TopArgs};
 #[cfg(feature = "rivals")]
 use crate::{
     bench::drop_in::{self, DropInArgs},

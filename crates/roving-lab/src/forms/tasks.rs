@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use roving::task::{Fork, Forked, Scope};
 
-use crate::input::BadInput;
+use crate::io::input::BadInput;
 
 /// In which order a task and its child go on.
 pub(crate) trait BranchOrder: Copy + fmt::Debug + Send + Sync + 'static {
@@ -131,7 +131,7 @@ impl Form {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure;
+    use crate::job::measure;
     use crate::workloads::WorkloadJob;
 
     #[test]

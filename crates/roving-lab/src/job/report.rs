@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::figures::{counted, seconds};
-use crate::input::grouped;
+use crate::io::figures::{counted, seconds};
+use crate::io::input::grouped;
 use crate::workloads::{Evidence, RunAnswer, WorkloadKind};
 
 /// The result of one job. Its JSON has exactly these fields, less `beside`.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::input::{BadInput, CommandFailure, number_in};
+use crate::io::input::{BadInput, CommandFailure, number_in};
 
 /// `roving launch`. Values are strings here, so that their errors are ours.
 #[derive(Args, Debug)]

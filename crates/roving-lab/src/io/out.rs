@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 
-use crate::input::{BadInput, CommandFailure};
+use crate::io::input::{BadInput, CommandFailure};
 
 /// Writes to standard output. Who has stopped reading it, as `head` does, wants no more: that is no
 /// error, and what goes into files is still measured and written.

@@ -1,6 +1,6 @@
 //! How much memory this process holds and can get, where the system says (Linux).
 
-use crate::input::{BadInput, grouped};
+use crate::io::input::{BadInput, grouped};
 
 /// Bytes held now, and from now on [`peak_bytes`] speaks only of what comes after. Pages of files
 /// are left out: those of the program's code come in as it is run, the more the larger the program,

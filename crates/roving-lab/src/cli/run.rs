@@ -1,22 +1,23 @@
 //! `roving run`: one workload on Roving, beside serial runs of the same code.
 
 #[cfg(not(feature = "dist"))]
-use crate::absent::dist;
+use super::absent::dist;
 #[cfg(not(feature = "gpu"))]
-use crate::absent::duals;
+use super::absent::duals;
 #[cfg(feature = "dist")]
 use crate::dist;
 #[cfg(feature = "gpu")]
 use crate::duals;
-use crate::input::{BadInput, CommandFailure};
-use crate::measure;
-use crate::memory;
+use crate::io::input::{BadInput, CommandFailure};
+use crate::io::out::{Sink, show};
+use crate::io::progress::RunsBar;
+use crate::job::measure;
+use crate::job::report::{JobReport, Seconds, TableExtras, WorkersProfile};
+use crate::job::settings::{JobSettings, RunArgs};
+use crate::machine::cores;
+use crate::machine::memory;
 use crate::networks;
-use crate::out::{Sink, show};
-use crate::progress::RunsBar;
-use crate::report::{JobReport, Seconds, TableExtras, WorkersProfile};
-use crate::settings::{JobSettings, RunArgs, cores};
-use crate::times::Times;
+use crate::timing::times::Times;
 use crate::workloads::{Evidence, RunAnswer, WorkloadJob};
 
 /// Printed below the first report that somebody sees.

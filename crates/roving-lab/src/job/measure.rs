@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::fork_join::{Counting, Roving};
-use crate::input::CommandFailure;
-use crate::tasks::{Adaptive, BranchOrder, Form, HelpFirst, WorkFirst};
+use crate::forms::fork_join::{Counting, Roving};
+use crate::forms::tasks::{Adaptive, BranchOrder, Form, HelpFirst, WorkFirst};
+use crate::io::input::CommandFailure;
 use crate::workloads::{RunAnswer, WorkloadJob};
 
 /// Runs `work` on a thread of its own with `stack_bytes` of native stack.

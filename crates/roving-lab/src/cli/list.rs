@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use crate::absent::ONLY_WITH_GPU;
+use super::absent::ONLY_WITH_GPU;
 #[cfg(not(feature = "gpu"))]
-use crate::absent::duals;
+use super::absent::duals;
 #[cfg(feature = "gpu")]
 use crate::duals;
-use crate::input::CommandFailure;
+use crate::io::input::CommandFailure;
+use crate::io::out::show;
 use crate::networks;
-use crate::out::show;
 use crate::workloads::CATALOGUE;
 
 /// `roving list`.

@@ -1,14 +1,14 @@
 //! The words of `roving run`, and how they say that a job is run.
 
 use std::path::PathBuf;
-use std::thread::available_parallelism;
 
 use clap::Args;
 use roving::Pool;
 use roving::policy::Amount;
 
-use crate::input::{BadInput, CommandFailure, number_in};
-use crate::tasks::Form;
+use crate::forms::tasks::Form;
+use crate::io::input::{BadInput, CommandFailure, number_in};
+use crate::machine::cores;
 use crate::workloads::WorkloadJob;
 
 /// `roving run`. Values are strings here, so that their errors are ours.
@@ -103,11 +103,6 @@ impl Default for JobSettings {
             profile: false,
         }
     }
-}
-
-/// How many cores this process may use.
-pub(crate) fn cores() -> usize {
-    available_parallelism().map_or(1, usize::from)
 }
 
 /// Reads `--workers`.

@@ -10,16 +10,17 @@ use std::path::Path;
 
 use clap::CommandFactory as _;
 
+use super::Cli;
+use super::launch;
 use crate::bench::{self, drop_in};
-use crate::cli::Cli;
 use crate::dist;
 use crate::duals::words::Wanted;
-use crate::launch;
+use crate::forms::tasks::Form;
+use crate::job::settings::{JobSettings, parse_steal};
+use crate::machine::cores;
 use crate::model::{self, args::ModelArgs};
 use crate::networks::placement::{self, NamedPlacement};
 use crate::rivals::Runtime;
-use crate::settings::{JobSettings, cores, parse_steal};
-use crate::tasks::Form;
 use crate::{compare, repro, top};
 
 /// A claim of a help text.
@@ -488,7 +489,7 @@ fn each_test_that_holds_a_claim_is_there() {
 
 #[test]
 fn the_first_words_search_the_tree_that_the_help_names() {
-    assert_eq!(crate::run::FIRST, ("uts", "T3"));
+    assert_eq!(super::run::FIRST, ("uts", "T3"));
     let placements = NamedPlacement::all().map(|place| placement::parse(place.name()).is_ok());
     assert!(placements.iter().all(|is_read| *is_read));
 }

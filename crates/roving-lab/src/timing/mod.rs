@@ -1,0 +1,4 @@
+//! Runs in turn, and their times.
+
+pub(crate) mod lanes;
+pub(crate) mod times;
