@@ -110,10 +110,7 @@ pub(crate) fn run_job(
         form: settings.form.name(),
         policy: settings.steal.to_string(),
         verified: runs.evidence.word(),
-        seconds: Seconds {
-            median: seconds,
-            min: runs.times.min(),
-        },
+        seconds: Seconds::from(&runs.times),
         serial_seconds,
         speedup: serial_seconds / seconds,
         items,

@@ -7,13 +7,14 @@ use roving_dist::{Bag, Checkpoints, Local, World};
 
 #[cfg(feature = "gpu")]
 use super::networks;
-use super::report::{RanksReport, failure, seconds};
+use super::report::{RanksReport, failure};
 use super::settings::RankSettings;
 #[cfg(feature = "gpu")]
 use crate::duals::DualProgram as _;
 #[cfg(feature = "gpu")]
 use crate::duals::mandelbrot::Mandelbrot;
 use crate::io::input::CommandFailure;
+use crate::job::report::Seconds;
 use crate::job::settings::RunArgs;
 use crate::timing::times::Times;
 use crate::workloads::nqueens::{Nqueens, QueensBoard};
@@ -84,7 +85,7 @@ impl Searched {
             workers_per_rank: settings.workers,
             verified: self.evidence.word(),
             items_per_s: self.items as f64 / times.median(),
-            seconds: seconds(&times),
+            seconds: Seconds::from(&times),
             found: self.figures.iter().copied().zip(expected.0).collect(),
             items: self.items,
             notes: notes.into_iter().collect(),

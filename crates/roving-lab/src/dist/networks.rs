@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use roving::Pool;
 use roving_dist::{Checkpoints, Network, NetworkError, World};
 
-use super::report::{RanksReport, failure, seconds};
+use super::report::{RanksReport, failure};
 use super::settings::RankSettings;
 use crate::io::input::{BadInput, CommandFailure};
+use crate::job::report::Seconds;
 use crate::job::settings::RunArgs;
 use crate::networks::builder::Across;
 use crate::networks::chain::ProcessChain;
@@ -242,7 +243,7 @@ fn run(
             None => Evidence::Serial.word(),
         },
         items_per_s: items as f64 / times.median(),
-        seconds: seconds(&times),
+        seconds: Seconds::from(&times),
         found: job_kind.figures.iter().copied().zip(answer.0).collect(),
         items,
         notes: notes.into_iter().flatten().collect(),

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::io::input::{CommandFailure, grouped};
 use crate::job::report::Seconds;
-use crate::timing::times::Times;
 
 /// The report of a program.
 #[derive(Debug, Serialize)]
@@ -63,12 +62,4 @@ impl RanksReport {
 /// An error of a run across ranks.
 pub(crate) fn failure(error: roving_dist::Error) -> CommandFailure {
     CommandFailure::Run(error.to_string())
-}
-
-/// The times of a report.
-pub(crate) fn seconds(times: &Times) -> Seconds {
-    Seconds {
-        median: times.median(),
-        min: times.min(),
-    }
 }

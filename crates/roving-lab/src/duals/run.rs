@@ -200,10 +200,7 @@ fn measured(
         devices: setup.about.clone(),
         policy: settings.steal.to_string(),
         verified: workloads::Evidence::Serial.word(),
-        seconds: Seconds {
-            median: seconds,
-            min: times.min(),
-        },
+        seconds: Seconds::from(&times),
         serial_seconds,
         speedup: serial_seconds / seconds,
         items,

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::io::figures::{counted, seconds};
 use crate::io::input::grouped;
+use crate::timing::times::Times;
 use crate::workloads::{Evidence, RunAnswer, WorkloadKind};
 
 /// The result of one job. Its JSON has exactly these fields, less `beside`.
@@ -36,7 +37,16 @@ pub(crate) struct Seconds {
     pub(crate) min: f64,
 }
 
-/// The part of the report that only the table shows.
+impl From<&Times> for Seconds {
+    fn from(times: &Times) -> Seconds {
+        Seconds {
+            median: times.median(),
+            min: times.min(),
+        }
+    }
+}
+
+/// The part of the report of a job, or of a network, that only the table shows.
 #[derive(Debug)]
 pub(crate) struct TableExtras {
     pub(crate) kind: &'static WorkloadKind,
@@ -210,6 +220,37 @@ impl WorkersProfile {
     }
 }
 
+impl TableExtras {
+    /// The rows for the result, its verification, and its speed.
+    pub(crate) fn main_rows(
+        &self,
+        times: &Seconds,
+        serial_seconds: f64,
+        speedup: f64,
+        items_per_s: f64,
+    ) -> Vec<(&'static str, String)> {
+        let kind = self.kind;
+        let figures = kind.figures.iter().zip(self.answer.0);
+        let found: Vec<String> = figures
+            .map(|(name, figure)| format!("{name} {}", grouped(figure)))
+            .collect();
+        let (median, min) = (seconds(times.median), seconds(times.min));
+        let serial = seconds(serial_seconds);
+        let rate = grouped(items_per_s as u64);
+        vec![
+            ("found", found.join(", ")),
+            ("verified", self.evidence.sentence().to_string()),
+            (
+                "time",
+                format!("{median} median, {min} least of {}", self.repeat),
+            ),
+            ("serial", format!("{serial} median: {}", kind.serial)),
+            ("speed-up", format!("{speedup:.2} over serial")),
+            ("rate", format!("{rate} {}/s", kind.items)),
+        ]
+    }
+}
+
 impl JobReport {
     /// One JSON object.
     pub(crate) fn json(&self) -> String {
@@ -228,12 +269,13 @@ impl JobReport {
             .notes
             .iter()
             .map(|(name, value)| (*name, value.clone()));
-        for (name, value) in self
-            .main_rows()
-            .into_iter()
-            .chain(self.cost_rows())
-            .chain(notes)
-        {
+        let main = self.beside.main_rows(
+            &self.seconds,
+            self.serial_seconds,
+            self.speedup,
+            self.items_per_s,
+        );
+        for (name, value) in main.into_iter().chain(self.cost_rows()).chain(notes) {
             let _ = writeln!(table, "  {name:<15}{value}");
         }
         if let Some(profile) = &self.profile {
@@ -241,31 +283,6 @@ impl JobReport {
             table.push_str(&profile.chart(self.workers));
         }
         table
-    }
-
-    /// The rows for the result, its verification, and its speed.
-    fn main_rows(&self) -> Vec<(&'static str, String)> {
-        let (beside, kind) = (&self.beside, self.beside.kind);
-        let figures = kind.figures.iter().zip(beside.answer.0);
-        let found: Vec<String> = figures
-            .map(|(name, figure)| format!("{name} {}", grouped(figure)))
-            .collect();
-        let (median, min) = (seconds(self.seconds.median), seconds(self.seconds.min));
-        let serial = seconds(self.serial_seconds);
-        vec![
-            ("found", found.join(", ")),
-            ("verified", beside.evidence.sentence().to_string()),
-            (
-                "time",
-                format!("{median} median, {min} least of {}", beside.repeat),
-            ),
-            ("serial", format!("{serial} median: {}", kind.serial)),
-            ("speed-up", format!("{:.2} over serial", self.speedup)),
-            (
-                "rate",
-                format!("{} {}/s", grouped(self.items_per_s as u64), kind.items),
-            ),
-        ]
     }
 
     /// The rows for further costs.

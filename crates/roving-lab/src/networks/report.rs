@@ -6,8 +6,7 @@ use serde::Serialize;
 
 use crate::io::figures::{counted, seconds};
 use crate::io::input::grouped;
-use crate::job::report::{Seconds, WorkersProfile};
-use crate::workloads::{Evidence, RunAnswer, WorkloadKind};
+use crate::job::report::{Seconds, TableExtras, WorkersProfile};
 
 /// The result of one program. Its JSON has exactly these fields, less `beside`.
 #[derive(Debug, Serialize)]
@@ -30,7 +29,7 @@ pub(super) struct NetworkReport {
     pub(super) traffic: Option<NetworkTraffic>,
     pub(super) profile: Option<WorkersProfile>,
     #[serde(skip)]
-    pub(super) beside: Beside,
+    pub(super) beside: TableExtras,
 }
 
 /// The counts of a network's accounting in one run.
@@ -59,17 +58,6 @@ impl NetworkTraffic {
     }
 }
 
-/// The part of the report that only the table shows.
-#[derive(Debug)]
-pub(super) struct Beside {
-    pub(super) kind: &'static WorkloadKind,
-    pub(super) evidence: Evidence,
-    pub(super) answer: RunAnswer,
-    pub(super) repeat: usize,
-    pub(super) cold_seconds: Option<f64>,
-    pub(super) memory_bytes: Option<u64>,
-}
-
 impl NetworkReport {
     /// One JSON object.
     pub(super) fn json(&self) -> String {
@@ -83,7 +71,13 @@ impl NetworkReport {
             "{} {} · {workers} · steal {} · {}\n",
             self.workload, self.input, self.policy, self.placement
         );
-        let rows = self.main_rows().into_iter().chain(self.cost_rows());
+        let main = self.beside.main_rows(
+            &self.seconds,
+            self.serial_seconds,
+            self.speedup,
+            self.items_per_s,
+        );
+        let rows = main.into_iter().chain(self.cost_rows());
         for (name, value) in rows {
             let _ = writeln!(table, "  {name:<15}{value}");
         }
@@ -96,28 +90,6 @@ impl NetworkReport {
         }
         table.push_str(&profile.chart(self.workers));
         table
-    }
-
-    fn main_rows(&self) -> Vec<(&'static str, String)> {
-        let (beside, kind) = (&self.beside, self.beside.kind);
-        let figures = kind.figures.iter().zip(beside.answer.0);
-        let found: Vec<String> = figures
-            .map(|(name, figure)| format!("{name} {}", grouped(figure)))
-            .collect();
-        let (median, min) = (seconds(self.seconds.median), seconds(self.seconds.min));
-        let serial = seconds(self.serial_seconds);
-        let rate = grouped(self.items_per_s as u64);
-        vec![
-            ("found", found.join(", ")),
-            ("verified", beside.evidence.sentence().to_string()),
-            (
-                "time",
-                format!("{median} median, {min} least of {}", beside.repeat),
-            ),
-            ("serial", format!("{serial} median: {}", kind.serial)),
-            ("speed-up", format!("{:.2} over serial", self.speedup)),
-            ("rate", format!("{rate} {}/s", kind.items)),
-        ]
     }
 
     fn cost_rows(&self) -> Vec<(&'static str, String)> {

@@ -9,11 +9,11 @@ use roving_flow::Network;
 use super::NetworkJob;
 use super::picture::Picture;
 use super::placement::{self, NamedPlacement};
-use super::report::{Beside, NetworkReport, NetworkTraffic};
+use super::report::{NetworkReport, NetworkTraffic};
 use crate::io::input::{BadInput, CommandFailure};
 use crate::io::out::Sink;
 use crate::io::progress::RunsBar;
-use crate::job::report::{Seconds, WorkersProfile};
+use crate::job::report::{Seconds, TableExtras, WorkersProfile};
 use crate::job::settings::{JobSettings, RunArgs};
 use crate::machine::memory;
 #[cfg(feature = "rivals")]
@@ -252,10 +252,7 @@ fn measured(
         placement: settings.place.text(),
         policy: settings.steal.to_string(),
         verified: evidence.word(),
-        seconds: Seconds {
-            median: seconds,
-            min: runs.times.min(),
-        },
+        seconds: Seconds::from(&runs.times),
         serial_seconds,
         speedup: serial_seconds / seconds,
         items,
@@ -266,13 +263,14 @@ fn measured(
         growths: runs.last.growths.len() as u64,
         traffic,
         profile,
-        beside: Beside {
+        beside: TableExtras {
             kind: verified.job.kind,
             evidence,
             answer: verified.reference,
             repeat: settings.repeat,
             cold_seconds: runs.cold_seconds,
             memory_bytes: runs.memory_bytes,
+            notes: Vec::new(),
         },
     };
     Ok((verified, report))
