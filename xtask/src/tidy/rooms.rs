@@ -24,12 +24,8 @@ const CIRCLES: &str = "| circle | why |";
 /// A crate with more entries at its `src` has a table of rooms.
 const ENTRIES_MAX: usize = 5;
 /// The crates that have none yet.
-pub(crate) const BARE: [&str; 13] = [
-    "rayon-bench",
-    "rayon-core",
-    "roving-c",
+pub(crate) const BARE: [&str; 9] = [
     "roving-dist",
-    "roving-fake-cuda",
     "roving-flow",
     "roving-gpu",
     "roving-iter",
