@@ -98,9 +98,6 @@ pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     for (rule, path, reason) in EXEMPT {
         println!("{rule:?} leaves out {path}: {reason}");
     }
-    for (name, file, reason) in rooms::LARGE {
-        println!("a circle of {name} may be large, that of {file}: {reason}");
-    }
     let mut found = Vec::new();
     let workspace = &workspace.with(&rayon::outside_workspaces(workspace)?)?;
     let known = known(workspace)?;
@@ -263,9 +260,8 @@ fn check_rooms(workspace: &Workspace, path: &Path, page: &str) -> Result<Vec<Fin
         }
         all.extend(sources);
     }
-    let large = rooms::LARGE.map(|(name, ..)| name);
-    let listed = rooms::BARE.iter().chain(&large);
-    for name in listed.filter(|name| workspace.package(name).is_none()) {
+    let gone = |name: &&str| workspace.package(name).is_none();
+    for name in rooms::BARE.into_iter().filter(gone) {
         let text = format!("`{name}` is listed for its rooms and no crate");
         found.push(Finding::new(path, 1, text));
     }

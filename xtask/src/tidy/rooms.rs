@@ -24,26 +24,9 @@ const CIRCLES: &str = "| circle | why |";
 /// A crate with more entries at its `src` has a table of rooms.
 const ENTRIES_MAX: usize = 5;
 /// The crates that have none yet.
-pub(crate) const BARE: [&str; 9] = [
-    "roving-dist",
-    "roving-flow",
-    "roving-gpu",
-    "roving-iter",
-    "roving-lab",
-    "roving-model",
-    "roving-omp",
-    "roving-partition",
-    "roving-torture",
-];
+pub(crate) const BARE: [&str; 1] = ["roving-lab"];
 /// The most files of a circle, whatever its reason.
 const CIRCLE_MAX: usize = 3;
-/// The larger ones, each by its crate and one of its files, and why it cannot be cut. Printed at
-/// each run.
-pub(crate) const LARGE: [(&str, &str, &str); 1] = [(
-    "roving-iter",
-    "iter/parallel.rs",
-    "a trait with provided methods and the types that those return",
-)];
 
 /// A crate's rooms by name (`stack`, or `raw` for `raw.rs`), each with its floor, and the
 /// inversions that are left, each with its line and names.
@@ -193,8 +176,7 @@ pub(crate) fn check_due(
     Some(Finding::new(page, 1, text))
 }
 
-/// Rooms of a crate that use each other, large circles inside one, and those of the list that are
-/// not there.
+/// Rooms of a crate that use each other, and large circles inside one.
 pub(crate) fn check_sizes(page: &Path, name: &str, imports: &Imports) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut say = |text| found.push(Finding::new(page, 1, text));
@@ -205,22 +187,13 @@ pub(crate) fn check_sizes(page: &Path, name: &str, imports: &Imports) -> Vec<Fin
             rooms.join(" ")
         ));
     }
-    let within = circles_within(imports);
-    let (large, _): (Vec<_>, Vec<_>) = within.iter().partition(|one| one.len() > CIRCLE_MAX);
-    let of_crate = || LARGE.iter().filter(|(of, ..)| *of == name);
-    for circle in &large {
-        if !of_crate().any(|(_, file, _)| circle.contains(file)) {
-            let files: Vec<&str> = circle.iter().copied().collect();
-            let (count, files) = (files.len(), files.join(" "));
-            say(format!(
-                "a circle of {count} files in `{name}`, at most {CIRCLE_MAX} may be: {files}"
-            ));
-        }
-    }
-    for (_, file, _) in of_crate() {
-        if !large.iter().any(|circle| circle.contains(file)) {
-            say(format!("no large circle of `{name}` has `{file}` any more"));
-        }
+    let within = circles_within(imports).into_iter();
+    for circle in within.filter(|circle| circle.len() > CIRCLE_MAX) {
+        let files: Vec<&str> = circle.into_iter().collect();
+        let (count, files) = (files.len(), files.join(" "));
+        say(format!(
+            "a circle of {count} files in `{name}`, at most {CIRCLE_MAX} may be: {files}"
+        ));
     }
     found
 }
@@ -401,13 +374,6 @@ mod tests {
         assert_eq!(sizes("x", &four), [large]);
         let between = ["rooms of `x` use each other: high low"];
         assert_eq!(sizes("x", &["low/a.rs", "high/b.rs"]), between);
-        for (name, file, reason) in LARGE {
-            let listed = [file, "iter/a.rs", "iter/b.rs", "iter/c.rs"];
-            assert_eq!(sizes(name, &listed), [""; 0], "{reason}");
-            let gone = format!("no large circle of `{name}` has `{file}` any more");
-            assert_eq!(sizes(name, &listed[..3]), [gone]);
-            assert_eq!(sizes("x", &listed).len(), 1);
-        }
     }
 
     #[test]
