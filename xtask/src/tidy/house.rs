@@ -35,7 +35,7 @@ const OF_KINDS: [&str; 7] = [
 const MANY: usize = 3;
 /// As many names of types may be defined so often, in all crates: one more is a finding. It falls
 /// to the number there is whenever some have got names of their own.
-pub(crate) const OFTEN_MAX: usize = 144;
+pub(crate) const OFTEN_MAX: usize = 9;
 /// So many of them are told, the most frequent first.
 const TOLD_NAMES: usize = 12;
 

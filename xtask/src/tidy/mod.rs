@@ -235,20 +235,11 @@ fn check_rooms(workspace: &Workspace, path: &Path, page: &str) -> Result<Vec<Fin
         let imports = imports::imports(&folder, &package.name.replace('-', "_"), &sources);
         let entries = entries(&folder);
         let rooms = rooms::Rooms::read(page, &package.name);
-        if let Some(rooms) = &rooms {
-            found.extend(rooms.check(path, &entries, &imports));
-        }
-        let bare = rooms::BARE.contains(&package.name.as_str());
-        found.extend(rooms::check_due(
-            path,
-            &package.name,
-            bare,
-            rooms.is_some(),
-            entries.len(),
-        ));
-        if rooms.is_some() || !bare {
-            found.extend(rooms::check_sizes(path, &package.name, &imports));
-        }
+        found.extend(match &rooms {
+            Some(rooms) => rooms.check(path, &entries, &imports),
+            None => Vec::from_iter(rooms::check_due(path, &package.name, entries.len())),
+        });
+        found.extend(rooms::check_sizes(path, &package.name, &imports));
         let product = sources.iter().filter(|source| !is_for_tests(&source.path));
         let (name, files) = (&package.name, product.count());
         for line in house::told(name, entries.len(), files, rooms.as_ref(), &imports) {
@@ -259,11 +250,6 @@ fn check_rooms(workspace: &Workspace, path: &Path, page: &str) -> Result<Vec<Fin
             found.extend(house::check(&sources));
         }
         all.extend(sources);
-    }
-    let gone = |name: &&str| workspace.package(name).is_none();
-    for name in rooms::BARE.into_iter().filter(gone) {
-        let text = format!("`{name}` is listed for its rooms and no crate");
-        found.push(Finding::new(path, 1, text));
     }
     let often = house::often_defined(all.iter());
     println!("{}", house::told_often(&often));

@@ -23,8 +23,6 @@ const CIRCLES: &str = "| circle | why |";
 
 /// A crate with more entries at its `src` has a table of rooms.
 const ENTRIES_MAX: usize = 5;
-/// The crates that have none yet.
-pub(crate) const BARE: [&str; 1] = ["roving-lab"];
 /// The most files of a circle, whatever its reason.
 const CIRCLE_MAX: usize = 3;
 
@@ -158,22 +156,10 @@ impl Rooms {
     }
 }
 
-/// A crate of that many entries without a table, or one in the list of those without that has one.
-pub(crate) fn check_due(
-    page: &Path,
-    name: &str,
-    is_listed: bool,
-    has_table: bool,
-    entries: usize,
-) -> Option<Finding> {
-    let text = match (is_listed, has_table) {
-        (false, false) if entries > ENTRIES_MAX => {
-            format!("`{name}` has {entries} entries at src and no table of rooms")
-        }
-        (true, true) => format!("`{name}` has a table of rooms: strike it from those without"),
-        _ => return None,
-    };
-    Some(Finding::new(page, 1, text))
+/// A crate of that many entries without a table.
+pub(crate) fn check_due(page: &Path, name: &str, entries: usize) -> Option<Finding> {
+    let text = format!("`{name}` has {entries} entries at src and no table of rooms");
+    (entries > ENTRIES_MAX).then(|| Finding::new(page, 1, text))
 }
 
 /// Rooms of a crate that use each other, and large circles inside one.
@@ -337,20 +323,10 @@ mod tests {
 
     #[test]
     fn a_crate_of_some_size_needs_a_table() {
-        let due = |is_listed, has_table, entries| {
-            let found = check_due(Path::new("A.md"), "x", is_listed, has_table, entries);
-            found.map(|found| found.text)
-        };
-        assert_eq!(due(false, false, ENTRIES_MAX), None);
-        assert_eq!(due(false, true, ENTRIES_MAX + 1), None);
-        assert_eq!(due(true, false, ENTRIES_MAX + 1), None);
-        let bare = due(false, false, ENTRIES_MAX + 1);
-        assert_eq!(
-            bare.unwrap(),
-            "`x` has 6 entries at src and no table of rooms"
-        );
-        let stale = due(true, true, ENTRIES_MAX + 1).unwrap();
-        assert!(stale.contains("strike it from those without"));
+        let due = |entries| check_due(Path::new("A.md"), "x", entries).map(|found| found.text);
+        assert_eq!(due(ENTRIES_MAX), None);
+        let bare = "`x` has 6 entries at src and no table of rooms";
+        assert_eq!(due(ENTRIES_MAX + 1).as_deref(), Some(bare));
     }
 
     /// The imports of files in a ring, all of one room.
