@@ -1,8 +1,10 @@
 //! Builds the programs in `programs/` with the compilers that are there, with all warnings as
 //! errors and under sanitizers, and runs them.
 
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];
@@ -55,6 +57,13 @@ fn run_of(program: &Path) -> Command {
     command
 }
 
+/// A program, or why there is none.
+struct Built {
+    program: PathBuf,
+    succeeded: bool,
+    told: String,
+}
+
 /// Compiles, and links with the static library, or with the other if `shared`.
 fn compile(
     compiler: &str,
@@ -62,18 +71,23 @@ fn compile(
     flags: &[&str],
     source: &Path,
     shared: bool,
-) -> (PathBuf, Output) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+) -> Built {
     let name = format!(
         "{}-{compiler}{}",
         source.file_name().unwrap().to_string_lossy(),
         flags.concat().replace([',', '='], "-")
     );
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let (object, told) = object(compiler, language, flags, source, &program);
+    if !object.exists() {
+        return Built {
+            program,
+            succeeded: false,
+            told,
+        };
+    }
     let mut command = Command::new(compiler);
-    command.arg(language.standard()).args(WARNINGS).args(flags);
-    command.arg("-I").arg(root.join("include")).arg(source);
-    command.arg("-o").arg(&program);
+    command.args(flags).arg(object).arg("-o").arg(&program);
     if shared {
         command.arg("-L").arg(libraries()).arg("-lroving_c");
         command.arg(format!("-Wl,-rpath,{}", libraries().display()));
@@ -81,12 +95,60 @@ fn compile(
         command.arg(libraries().join("libroving_c.a")).args(SYSTEM);
     }
     let output = command.output().expect("the compiler was there before");
-    (program, output)
+    Built {
+        program,
+        succeeded: output.status.success(),
+        told: told + &text(&output.stderr),
+    }
 }
 
-fn is_there(compiler: &str) -> bool {
-    let asked = Command::new(compiler).arg("--version").output();
-    asked.is_ok_and(|output| output.status.success())
+/// The object of a source, if it compiles, and what the compiler said of it. Both are kept beside
+/// the program: compilers take most of the time of these tests, and what they make depends on
+/// nothing but the headers, the folder of the source, the words they are given and their version.
+fn object(
+    compiler: &str,
+    language: Language,
+    flags: &[&str],
+    source: &Path,
+    program: &Path,
+) -> (PathBuf, String) {
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    let mut sum = DefaultHasher::new();
+    version(compiler).hash(&mut sum);
+    (language.standard(), flags, source).hash(&mut sum);
+    for folder in [&include, source.parent().expect("a file lies in a folder")] {
+        contents(folder).hash(&mut sum);
+    }
+    let key = format!("{:016x}\n", sum.finish());
+    let kept = |ending: &str| PathBuf::from(format!("{}.{ending}", program.display()));
+    let (object, said) = (kept("o"), kept("said"));
+    let last = std::fs::read_to_string(&said).unwrap_or_default();
+    if let Some(told) = last.strip_prefix(&key) {
+        return (object, told.to_owned());
+    }
+    // What was made of another source must not stay, whatever comes between.
+    let _ = std::fs::remove_file(&said);
+    let _ = std::fs::remove_file(&object);
+    let mut command = Command::new(compiler);
+    command.arg(language.standard()).args(WARNINGS).args(flags);
+    command.arg("-I").arg(include).arg("-c").arg(source);
+    let output = command.arg("-o").arg(&object).output();
+    let told = text(&output.expect("the compiler was there before").stderr);
+    std::fs::write(said, key + &told).expect("there is room");
+    (object, told)
+}
+
+/// The files of a folder, in the order of their names.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = std::fs::read_dir(folder).expect("it is there").flatten();
+    let read = |path: PathBuf| (path.clone(), std::fs::read(path).unwrap_or_default());
+    files.map(|file| read(file.path())).collect()
+}
+
+/// The name and version that a compiler gives itself, if it is there.
+fn version(compiler: &str) -> Option<String> {
+    let asked = Command::new(compiler).arg("--version").output().ok()?;
+    asked.status.success().then(|| text(&asked.stdout))
 }
 
 /// Whether the compiler comes with that sanitizer's library, and programs of it run here. Several
@@ -123,7 +185,7 @@ fn text(bytes: &[u8]) -> String {
 /// Does something with each compiler of the language that is there.
 fn with_each(language: Language, mut act: impl FnMut(&'static str)) {
     for compiler in language.compilers() {
-        match is_there(compiler) {
+        match version(compiler).is_some() {
             true => act(compiler),
             false => eprintln!("skipped: {compiler} is not installed"),
         }
@@ -131,13 +193,10 @@ fn with_each(language: Language, mut act: impl FnMut(&'static str)) {
 }
 
 fn built(compiler: &str, language: Language, flags: &[&str], name: &str, shared: bool) -> PathBuf {
-    let (program, output) = compile(compiler, language, flags, &source(name), shared);
-    let told = text(&output.stderr);
-    assert!(
-        output.status.success(),
-        "{compiler} {flags:?} {name}:\n{told}"
-    );
-    program
+    let built = compile(compiler, language, flags, &source(name), shared);
+    let told = built.told;
+    assert!(built.succeeded, "{compiler} {flags:?} {name}:\n{told}");
+    built.program
 }
 
 /// Builds and runs a program in each way.
@@ -241,8 +300,8 @@ fn a_plain_loop_is_made_of_vectors() {
     with_each(language, |compiler| {
         let (_, flag, says) = reports.into_iter().find(|one| one.0 == compiler).unwrap();
         let flags = ["-O3", "-DNDEBUG", "-Wno-error", flag];
-        let (program, output) = compile(compiler, language, &flags, &source("vector.cpp"), false);
-        let told = text(&output.stderr);
+        let built = compile(compiler, language, &flags, &source("vector.cpp"), false);
+        let (program, told) = (built.program, built.told);
         let mut lines = told.lines();
         let is_told = lines.any(|line| line.contains("roving.hpp") && line.contains(says));
         assert!(is_told, "{compiler}: {told}");
@@ -256,8 +315,8 @@ fn wrong_use_of_coroutines_does_not_compile() {
     let name = source("wrong_coroutines.cpp");
     let told_of = |compiler, wrong: usize| {
         let wrong = format!("-DWRONG={wrong}");
-        let (_, output) = compile(compiler, language, &["-O1", &wrong], &name, false);
-        (output.status.success(), text(&output.stderr))
+        let built = compile(compiler, language, &["-O1", &wrong], &name, false);
+        (built.succeeded, built.told)
     };
     let expected = [
         "std::move a named one",
@@ -395,9 +454,9 @@ fn an_exception_that_leaves_a_task_ends_the_process_wherever_that_runs() {
 fn a_handle_of_another_task_does_not_compile() {
     with_each(Language::C, |compiler| {
         let name = source("wrong_handle.c");
-        let (_, output) = compile(compiler, Language::C, &["-O1"], &name, false);
-        let told = text(&output.stderr);
-        assert!(!output.status.success(), "{compiler}");
+        let built = compile(compiler, Language::C, &["-O1"], &name, false);
+        let told = built.told;
+        assert!(!built.succeeded, "{compiler}");
         assert!(told.contains("other_spawned"), "{compiler}: {told}");
     });
 }
@@ -420,9 +479,9 @@ fn a_program_with_another_header_is_refused() {
         for shared in [false, true] {
             let right = built(compiler, Language::C, PLAIN[0], "other_header.c", shared);
             succeeds(&right);
-            let (program, output) = compile(compiler, Language::C, PLAIN[0], &path, shared);
-            assert!(output.status.success(), "{}", text(&output.stderr));
-            let output = run_of(&program).output().expect("just built");
+            let built = compile(compiler, Language::C, PLAIN[0], &path, shared);
+            assert!(built.succeeded, "{}", built.told);
+            let output = run_of(&built.program).output().expect("just built");
             let told = text(&output.stderr);
             assert!(!output.status.success(), "{compiler}: it went on");
             assert!(told.contains("a roving.h of another version"), "{told}");
