@@ -226,7 +226,9 @@ fn at_once(thread: &Thread, asked: &TaskRequest) {
 fn node_of(thread: &Thread, detaches: bool) -> Arc<LinkedTask> {
     let (task, team) = (thread.task(), thread.team());
     let meets = (&team.loose.mail, &team.meeting);
-    LinkedTask::new(task.heritage_at(), &task.family(), meets, detaches)
+    // SAFETY: those of the calling task and of its team; its group and its region wait for the
+    // node.
+    unsafe { LinkedTask::new(task.heritage_at(), &task.family(), meets, detaches) }
 }
 
 fn with_node(thread: &Thread, asked: &TaskRequest) {

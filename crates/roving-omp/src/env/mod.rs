@@ -17,12 +17,12 @@ pub(crate) use self::values::{Bind, Controls, Environment, Schedule, ScheduleKin
 /// Regions that can be active at once on one thread.
 pub(crate) const LEVELS_MAX: u32 = 255;
 
-static SETTINGS: LazyLock<Environment> = LazyLock::new(Environment::read);
+static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(Environment::read);
 
 impl Environment {
     #[inline]
     pub(crate) fn get() -> &'static Environment {
-        &SETTINGS
+        &ENVIRONMENT
     }
 
     fn read() -> Environment {

@@ -86,25 +86,25 @@ impl SharedConstruct {
         unsafe { *self.doacross.get() = None };
     }
 
-    /// Comes to construct `k` of a team whose region may be cancelled, as `is_over` says. The first
-    /// thread sets it up, and is told so.
+    /// Comes to construct `k` of a team whose region may be cancelled, as `is_cancelled` says. The
+    /// first thread sets it up, and is told so.
     #[inline]
     pub(crate) fn join(
         &self,
         k: u64,
-        is_over: impl Fn() -> bool,
+        is_cancelled: impl Fn() -> bool,
         setup: impl FnOnce(&mut Setup<'_>),
     ) -> Joined {
         match self.turn.is_ready(k) {
             true => Joined::Later,
-            false => self.join_early(k, is_over, setup),
+            false => self.join_early(k, is_cancelled, setup),
         }
     }
 
     fn join_early(
         &self,
         k: u64,
-        is_over: impl Fn() -> bool,
+        is_cancelled: impl Fn() -> bool,
         setup: impl FnOnce(&mut Setup<'_>),
     ) -> Joined {
         let mut looks = 0_u32;
@@ -116,7 +116,7 @@ impl SharedConstruct {
                     self.turn.is_set_up(k);
                     return Joined::First;
                 }
-                PlaceState::Behind if is_over() => {
+                PlaceState::Behind if is_cancelled() => {
                     let own = Box::new(SharedConstruct::new(0));
                     own.set_up(setup);
                     // Ordering: Relaxed; no other thread comes here.

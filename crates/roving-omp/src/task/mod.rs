@@ -4,7 +4,6 @@
 //! first, or by another one that has nothing to do. All that a task spawns stands above it on the
 //! stack of the thread that runs it, so to wait is to take off all that stands above; there is no
 //! count of children. A thief has run what its task has spawned before the task counts as ended.
-
 //!
 //! Here is the state of tasks; it knows no threads and no teams. How threads run tasks is told in
 //! `team`, and how tasks come to be in `constructs`.

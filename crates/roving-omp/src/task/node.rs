@@ -52,14 +52,18 @@ pub(crate) struct LinkedTask {
     counted: AtomicBool,
 }
 
-// SAFETY: heritage, mail and meeting stay until the region has ended, which waits for the node.
+// SAFETY: heritage, mail and meeting stay until the node has ended, as who made it has promised.
 unsafe impl Send for LinkedTask {}
 // SAFETY: all that changes is behind locks and atomics; heritage, mail and meeting stay.
 unsafe impl Sync for LinkedTask {}
 
 impl LinkedTask {
     /// One with this heritage, of a parent with that family, in a team with this mail and meeting.
-    pub(crate) fn new(
+    ///
+    /// # Safety
+    /// Heritage, mail and meeting stay until the node has ended, as those of a task do, for whose
+    /// children its group and its region wait.
+    pub(crate) unsafe fn new(
         heritage: *const Heritage,
         family: &Arc<OpenCount>,
         (mail, meeting): (&Mail<Arc<LinkedTask>>, &Rendezvous),
@@ -191,7 +195,7 @@ impl LinkedTask {
     }
 
     /// Whether its code has run, and its event has not come.
-    pub(crate) fn lacks_event_alone(&self) -> bool {
+    pub(super) fn lacks_event_alone(&self) -> bool {
         self.missing.is_only(Awaited::Event as u8)
     }
 
@@ -207,8 +211,11 @@ impl LinkedTask {
     }
 
     /// Leaves it to those of its team's threads that wait.
-    pub(crate) fn post(self: Arc<LinkedTask>) {
-        // SAFETY: see `Send`. Whoever posts it sees to it that the team stays meanwhile.
+    ///
+    /// # Safety
+    /// The team stays until this returns: the node may have ended by then.
+    pub(crate) unsafe fn post(self: Arc<LinkedTask>) {
+        // SAFETY: they are there now, see `Send`, and stay meanwhile by the caller's promise.
         let (mail, meeting) = unsafe { (&*self.mail, &*self.meeting) };
         mail.post(self);
         meeting.wake_sleepers(&meeting.barrier);

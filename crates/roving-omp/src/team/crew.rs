@@ -1,6 +1,6 @@
 //! A crew: the threads that a thread keeps for its regions, be it one of the program's or, where
-//! regions are nested, of a crew. They are the workers
-//! of a Roving pool; between regions each sits at its *dock*, looks around for a while, and sleeps.
+//! regions are nested, of a crew. They are the workers of a Roving pool; between regions each sits
+//! at its *dock*, looks around for a while, and sleeps.
 
 use std::cell::{Cell, RefCell};
 use std::ptr;

@@ -38,7 +38,7 @@ impl Thread {
     #[inline]
     pub(crate) fn current() -> &'static Thread {
         let thread = Thread::of_any();
-        if thread.task.get().is_null() {
+        if thread.is_new() {
             begin(thread);
         }
         thread

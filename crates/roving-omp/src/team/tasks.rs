@@ -82,8 +82,9 @@ pub(crate) fn end_part(node: &LinkedTask, part: Awaited) {
     for next in successors {
         if next.is_met() {
             match next.is_counted() {
-                // The team stays meanwhile: this one is counted as well, or stands on a stack.
-                true => next.post(),
+                // SAFETY: the team stays meanwhile: this one is counted as well, or stands on a
+                // stack.
+                true => unsafe { next.post() },
                 false => push(next),
             }
         }

@@ -45,7 +45,7 @@ pub(crate) struct Thread {
     team: Cell<*const Team>,
     num: Cell<u32>,
     /// Null: it has not been one of OpenMP's.
-    pub(super) task: Cell<*const RunningTask>,
+    task: Cell<*const RunningTask>,
     pub(crate) progress: Cell<Progress>,
     pub(crate) league: Cell<League>,
     /// `None`: it is not bound, or not yet.
@@ -73,6 +73,12 @@ impl Thread {
         // SAFETY: it is no longer used than the thread lives: all uses are calls of C's on it, or
         // regions that it runs.
         THREAD.with(|thread| unsafe { &*ptr::from_ref(thread) })
+    }
+
+    /// Whether it has not been one of OpenMP's, and is in no team.
+    #[inline]
+    pub(super) fn is_new(&self) -> bool {
+        self.task.get().is_null()
     }
 
     /// The number of the thread in its team.
