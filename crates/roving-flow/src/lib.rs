@@ -64,7 +64,8 @@
 // |---|---|
 // | `machine::prim` | one processor instruction |
 // | `state::process_waker` | a waker in one word |
-// | `channel` | the memory that producer and consumer share; a pointer to a channel, in a word that also holds other things |
+// | `state::process_word` | a pointer to a channel, in a word that also holds other things |
+// | `channel` | the memory that producer and consumer share; operations that wait, in one pointer |
 // | `process` | polls its body in place, and times that; lends a waker, and finds the poll that a thread is in |
 // | `port::ports` | each port is the only one at its end |
 // | `port::loom_tests` | wakers and ports of its own |

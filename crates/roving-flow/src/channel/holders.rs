@@ -51,7 +51,9 @@ pub(super) struct VTable {
 }
 
 impl Meta {
-    /// Of a channel with three references: its two ports and the network.
+    /// Of a channel with three references: its two ports and the network. Part of [`super::open`],
+    /// which is built with the program that opens the channel.
+    #[inline]
     pub(super) fn new(shared: &Arc<Shared>, vtable: &'static VTable, index: u32) -> Meta {
         Meta {
             shared: Arc::clone(shared),

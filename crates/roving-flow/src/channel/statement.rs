@@ -48,7 +48,7 @@ impl AtomicWord {
             ENDED => Statement::Ended,
             OUTSIDE => Statement::Outside,
             MANY => Statement::Many,
-            // SAFETY: words are stored here alone; anything else was packed from an operation,
+            // SAFETY: what is stored was packed by a statement, so anything else is an operation,
             // whose network runs while its processes' words are looked at.
             _ => Statement::One(unsafe { Op::unpack(word.cast()) }),
         }
@@ -57,6 +57,7 @@ impl AtomicWord {
     /// By the process alone.
     #[inline(always)]
     pub(crate) fn set(&self, statement: Statement) {
-        self.store(statement.pack());
+        // SAFETY: just packed.
+        unsafe { self.store(statement.pack()) };
     }
 }

@@ -202,7 +202,7 @@ impl<'p> ProcessTurn<'p> {
     /// Something was done in a channel of which whoever waits at `end` may have to hear, and there
     /// was no fence after it.
     #[inline(always)]
-    pub(crate) fn owe(words: &Words, end: ChannelEnd) {
+    fn owe(words: &Words, end: ChannelEnd) {
         ProcessTurn::with_current(|turn| {
             let Some(turn) = turn else {
                 pay(words, end);

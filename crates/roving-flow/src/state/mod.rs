@@ -8,6 +8,7 @@ pub(crate) mod meter;
 pub(crate) mod names;
 #[allow(unsafe_code)]
 pub(crate) mod process_waker;
+#[allow(unsafe_code)]
 pub(crate) mod process_word;
 pub(crate) mod thread_counts;
 

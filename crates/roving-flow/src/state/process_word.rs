@@ -14,15 +14,19 @@ impl AtomicWord {
         AtomicWord(AtomicPtr::new(ptr::null_mut()))
     }
 
+    #[inline]
     pub(crate) fn load(&self) -> *mut () {
         // Ordering: Acquire. Pairs with [wait], a fence before the word says that a process waits
         // for any of several: all those waits are seen.
         self.0.load(ord("see_word", Ordering::Acquire))
     }
 
-    /// By the process alone, and nothing but a packed statement.
+    /// By the process alone.
+    ///
+    /// # Safety
+    /// It is a packed statement: who reads the word takes it for one.
     #[inline(always)]
-    pub(crate) fn store(&self, statement: *mut ()) {
+    pub(crate) unsafe fn store(&self, statement: *mut ()) {
         // Ordering: Relaxed; only the process writes it.
         if self.0.load(Ordering::Relaxed) != statement {
             // Ordering: Relaxed; between this and what it is about there is a fence, or [wait] or
