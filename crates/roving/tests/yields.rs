@@ -1,6 +1,6 @@
-//! A thread that gives its core away between two looks is charged for it: beside programs that
-//! compute it gets cores milliseconds late, also when it is woken from its next park. So workers
-//! look around, and wait, without that, unless they share cores with nobody but each other.
+//! Workers that look around, or wait, give their cores away between two looks, unless other programs
+//! compute: there a thread is charged for it, and gets cores milliseconds late, also when it is
+//! woken from its next park.
 //! Counted, never timed.
 #![cfg(all(target_os = "linux", not(miri)))]
 
@@ -43,10 +43,13 @@ fn counting(test: impl FnOnce() + Send + 'static) {
     });
 }
 
-/// Of four workers that share one core, as far as they know.
-fn crowded_pool() -> Pool {
-    let builder = Pool::builder().workers(4).assume_cores(1);
-    builder.build().unwrap()
+/// One of four workers that share one core, as far as they know, and one with a core for each.
+fn pools() -> [Pool; 2] {
+    let cores = thread::available_parallelism().map_or(1, |n| n.get());
+    [(4, 1), (cores.clamp(2, 4), cores)].map(|(workers, cores)| {
+        let builder = Pool::builder().workers(workers).assume_cores(cores);
+        builder.build().unwrap()
+    })
 }
 
 /// A worker waits for a stolen task that is under way for long, the others and the thread in its
@@ -57,72 +60,31 @@ fn wait_and_look(pool: &Pool) {
 }
 
 #[test]
-fn workers_with_a_core_each_give_none_away() {
+fn workers_give_their_cores_away() {
     counting(|| {
-        let cores = thread::available_parallelism().map_or(1, |n| n.get());
-        let workers = cores.min(4);
-        let builder = Pool::builder().workers(workers).assume_cores(cores);
-        let pool = builder.build().unwrap();
-        let round = match workers {
-            // Nobody steals from it: it only looks for work.
-            1 => |pool: &Pool| drop(pool.spawn(|| ()).join()),
-            _ => wait_and_look,
-        };
-        let parks = || pool.profile().total().counters.parks;
-        let mut rounds = 0;
-        // Who has lost its core for long may find what it waits for, and need not park.
-        while rounds < tries(100) || parks() < tries(100) as u64 {
-            round(&pool);
-            rounds += 1;
-        }
-        let (parks, yields) = (parks(), YIELDS.load(SeqCst));
-        assert_eq!(yields, 0, "given away in {rounds} rounds, {parks} parks");
-    });
-}
-
-/// Of four workers one is left, where there is one core.
-#[test]
-fn workers_that_are_left_with_a_core_each_give_none_away() {
-    counting(|| {
-        let pool = crowded_pool();
-        pool.resize(1).unwrap();
-        // The others may be looking around until they have run something, or parked.
-        let round = |_| drop(pool.spawn(|| ()).join());
-        (0..tries(100)).for_each(round);
-        thread::sleep(Duration::from_millis(5));
-        YIELDS.store(0, SeqCst);
-        (0..tries(100)).for_each(round);
-        assert_eq!(YIELDS.load(SeqCst), 0);
-        pool.resize(4).unwrap();
-        while YIELDS.load(SeqCst) == 0 {
-            wait_and_look(&pool);
-        }
-    });
-}
-
-#[test]
-fn workers_that_share_cores_give_them_to_each_other() {
-    counting(|| {
-        let pool = crowded_pool();
-        while YIELDS.load(SeqCst) == 0 {
-            wait_and_look(&pool);
+        for pool in pools() {
+            YIELDS.store(0, SeqCst);
+            while YIELDS.load(SeqCst) == 0 {
+                wait_and_look(&pool);
+            }
         }
     });
 }
 
 /// As soon as they have found that others compute, which takes two yields; for a second then.
 #[test]
-fn workers_that_share_cores_with_other_programs_keep_them() {
+fn workers_beside_other_programs_keep_their_cores() {
     counting(|| {
-        let pool = crowded_pool();
-        IS_BUSY.store(true, SeqCst);
-        let (mut quiet, mut before) = (0, 0);
-        while quiet < tries(100) {
-            wait_and_look(&pool);
-            let now = YIELDS.load(SeqCst);
-            quiet = if now == before { quiet + 1 } else { 0 };
-            before = now;
+        for pool in pools() {
+            IS_BUSY.store(true, SeqCst);
+            let (mut quiet, mut before) = (0, 0);
+            while quiet < tries(100) {
+                wait_and_look(&pool);
+                let now = YIELDS.load(SeqCst);
+                quiet = if now == before { quiet + 1 } else { 0 };
+                before = now;
+            }
+            IS_BUSY.store(false, SeqCst);
         }
-        IS_BUSY.store(false, SeqCst);
     });
 }

@@ -408,22 +408,30 @@ mod tests {
 
     /// Also where it is told of more cores: to look around takes one that is there.
     #[test]
-    fn workers_that_share_cores_yield_and_park_sooner() {
+    fn workers_that_share_cores_park_sooner() {
         let allowed = os::allowed_processors().len();
-        let patience = |workers, cores| {
-            let pool = Pool::builder().workers(workers).assume_cores(cores).build();
-            let pool = pool.unwrap();
+        let patience_of = |pool: &Pool| {
             let cores = pool.registry.settings.cores.expect("it is no replay");
             let manner = Manner::of(pool.workers(), cores);
             (manner.limit, manner.shared)
         };
+        let patience = |workers, cores| {
+            let pool = Pool::builder().workers(workers).assume_cores(cores).build();
+            patience_of(&pool.unwrap())
+        };
         assert_eq!(patience(2, 1), (PATIENCE_CROWDED, Some(1)));
-        assert_eq!(patience(1, 1), (PATIENCE, None));
+        assert_eq!(patience(1, 1), (PATIENCE, Some(1)));
         if allowed > 0 {
             let more = allowed + 1;
             assert_eq!(patience(more, more), (PATIENCE_CROWDED, Some(allowed)));
-            assert_eq!(patience(allowed, more), (PATIENCE, None));
+            assert_eq!(patience(allowed, more), (PATIENCE, Some(allowed)));
         }
+        // Those that work at present count, not those that the pool may have.
+        let pool = Pool::builder().workers(2).assume_cores(1).build().unwrap();
+        pool.resize(1).unwrap();
+        assert_eq!(patience_of(&pool).0, PATIENCE);
+        pool.resize(2).unwrap();
+        assert_eq!(patience_of(&pool).0, PATIENCE_CROWDED);
     }
 
     /// As on a machine with two caches; also while the pool is made smaller and larger, when those

@@ -53,7 +53,8 @@ impl Thief<'_> {
         let registry = self.0.registry();
         let workers = registry.size.roster.size();
         let cores = registry.settings.cores;
-        cores.map_or(Manner::default(), |cores| Manner::of(workers, cores))
+        let alone = cores.map_or(Manner::default(), |cores| Manner::of(workers, cores));
+        alone.beside(&registry.others)
     }
 
     /// Lets some time pass before the next look around.

@@ -1,26 +1,28 @@
 //! How long a worker that finds nothing looks around, and what it does between two looks.
 //!
-//! It keeps its core meanwhile, where there is one for each worker. To yield looks kinder, and is
-//! not, where other programs compute: the system charges the time slice that was given away to the
-//! thread that gave it. So not only does the core come back milliseconds later; the thread is late
-//! again when it is woken from its next park. One that parks is charged nothing, and gets a core at
-//! once when it is woken. As workers are woken by one another, such delays add up.
+//! It yields, for the core may be wanted: where there are fewer cores than workers, by one that has
+//! work; where there is one for each, by a thread outside that the pool has just answered, or by
+//! the worker that woke it, as the system may let it run on the core of that one. To wake from a
+//! park is a system call of who has work; so it looks around for some time, and less where workers
+//! share the cores.
 //!
-//! A pool with more workers than cores yields, as long as they are its own. What wants the core is
-//! a worker that has work then, and to wake one that has parked is a system call of such a worker:
-//! more calls than there are cores for what they call. Whether other programs compute shows where a
-//! worker got its core back late, and again soon: this process has used less than a third of the
-//! cores meanwhile. Then all workers of the pool keep their cores for a while: each of them would
-//! pay for what one has found out.
+//! Where other programs compute, yields are no kindness: the system charges the time slice that was
+//! given away to the thread that gave it. So not only does the core come back milliseconds later;
+//! the thread is late again when it is woken from its next park. One that parks is charged nothing,
+//! and gets a core at once when it is woken. As workers are woken by one another, such delays add
+//! up. So there a worker keeps its core between two looks, and parks soon.
+//!
+//! Whether other programs compute shows where a worker got its core back late, and again soon: this
+//! process has used less than a third of the cores meanwhile. Then all workers of the pool keep
+//! their cores for a while: each of them would pay for what one has found out.
 //!
 //! The pools of a process are no other programs to each other: the system counts the time of all
 //! threads of the process, so a pool that has lost cores to another finds them in that sum. Each
 //! pool finds out for itself, and tells its own workers alone, because the next may run on other
-//! cores, or on one for each of its workers. Three limits of this are known; they cost time, and
-//! nothing else:
+//! cores. Three limits of this are known; they cost time, and nothing else:
 //!
 //! * Workers are compared with cores pool by pool. Two pools that each have a core for each worker
-//!   do not yield to each other.
+//!   yield to each other, but look around for as long as if they had them alone.
 //! * A pool on cores that another pool may not use hides other programs from that one: the process
 //!   has used much meanwhile.
 //! * Where the system does not tell the time of the process, each core that is late counts for
@@ -41,8 +43,9 @@ const PAUSE_BITS_MAX: usize = 5;
 /// How long a worker looks around in vain before it parks: a few times what a wake-up costs. Miri
 /// has less of it, since it follows each look for long.
 pub const PATIENCE: Duration = Duration::from_micros(if cfg!(miri) { 2 } else { 40 });
-/// Patience where there are fewer cores than workers: an idle worker makes room soon. Where tasks
-/// block, the cores are free only as long as those that look for work leave them so.
+/// Patience where there are fewer cores than workers, or other programs want them: an idle worker
+/// makes room soon. Where tasks block, the cores are free only as long as those that look for work
+/// leave them so.
 pub(crate) const PATIENCE_CROWDED: Duration =
     Duration::from_micros(if cfg!(miri) { 1 } else { 10 });
 
@@ -63,17 +66,27 @@ const KEEPS: Duration = Duration::from_secs(1);
 pub(crate) struct Manner {
     /// How long, before they park.
     pub(crate) limit: Duration,
-    /// The cores that they share; none where there is one for each.
+    /// Of how many cores each gives its own away between two looks, if it does.
     pub(crate) shared: Option<usize>,
 }
 
 impl Manner {
     /// Of so many workers that work, where that many cores are there for them.
     pub(crate) fn of(workers: usize, cores: usize) -> Manner {
-        let (limit, shared) = match workers > cores {
-            true => (PATIENCE_CROWDED, Some(cores)),
-            false => (PATIENCE, None),
+        let limit = match workers > cores {
+            true => PATIENCE_CROWDED,
+            false => PATIENCE,
         };
+        let shared = Some(cores);
+        Manner { limit, shared }
+    }
+
+    /// The same beside other programs, if those compute.
+    pub(crate) fn beside(self, others: &Others) -> Manner {
+        if !others.compute() {
+            return self;
+        }
+        let (limit, shared) = (self.limit.min(PATIENCE_CROWDED), None);
         Manner { limit, shared }
     }
 }
@@ -100,7 +113,7 @@ fn leaves_cores_to_others(time: Duration, used: Duration, cores: usize) -> bool 
     time <= SOON && used.as_nanos() * 3 < time.as_nanos() * cores as u128
 }
 
-/// The findings of a pool's workers, which share cores, about other programs.
+/// The findings of a pool's workers about other programs.
 pub(crate) struct Others {
     began: Instant,
     /// Until when workers keep their cores, in nanoseconds since then; zero when they do not.
@@ -120,7 +133,7 @@ impl Others {
         u64::try_from(nanos).unwrap_or(u64::MAX)
     }
 
-    /// Whether workers keep their cores at present, although they share them.
+    /// Whether workers keep their cores at present.
     fn compute(&self) -> bool {
         // Ordering: Relaxed; a hint.
         let until = self.keeps.load(Ordering::Relaxed);
@@ -172,8 +185,8 @@ impl Patience {
         }
         meet(At::Poll);
         match manner.shared {
-            Some(cores) if !others.compute() => self.give_way(cores, others),
-            _ => spin(round),
+            Some(cores) => self.give_way(cores, others),
+            None => spin(round),
         }
     }
 
@@ -210,7 +223,9 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use super::{Manner, Others, Patience, SOON, leaves_cores_to_others};
+    use super::{
+        Manner, Others, PATIENCE, PATIENCE_CROWDED, Patience, SOON, leaves_cores_to_others,
+    };
     use crate::machine::meeting_points::now;
     use crate::machine::os::ProcessorTime;
 
@@ -234,6 +249,23 @@ mod tests {
             !patience.is_over(0, limit, false),
             "it has found something meanwhile"
         );
+    }
+
+    #[test]
+    fn beside_other_programs_workers_keep_their_cores_and_park_soon() {
+        let others = Others::new();
+        let beside = |manner: Manner| {
+            let manner = manner.beside(&others);
+            (manner.limit, manner.shared)
+        };
+        assert_eq!(beside(Manner::of(2, 2)), (PATIENCE, Some(2)));
+        assert_eq!(beside(Manner::of(3, 2)), (PATIENCE_CROWDED, Some(2)));
+        others.note(later());
+        for workers in [2, 3] {
+            let manner = beside(Manner::of(workers, 2));
+            assert_eq!(manner, (PATIENCE_CROWDED, None));
+        }
+        assert_eq!(beside(Manner::default()).0, Duration::ZERO, "in a replay");
     }
 
     #[test]
