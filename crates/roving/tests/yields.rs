@@ -1,6 +1,6 @@
-//! Workers that look around, or wait, give their cores away between two looks, unless other programs
-//! compute: there a thread is charged for it, and gets cores milliseconds late, also when it is
-//! woken from its next park.
+//! Workers that look around, or wait, give their cores away between two looks, unless other
+//! programs compute: there a thread is charged for it, and gets cores milliseconds late, also when
+//! it is woken from its next park.
 //! Counted, never timed.
 #![cfg(all(target_os = "linux", not(miri)))]
 

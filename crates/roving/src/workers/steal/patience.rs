@@ -81,7 +81,7 @@ impl Manner {
         Manner { limit, shared }
     }
 
-    /// The same beside other programs, if those compute.
+    /// Beside other programs, if those compute: it keeps its core, and parks soon.
     pub(crate) fn beside(self, others: &Others) -> Manner {
         if !others.compute() {
             return self;
