@@ -413,7 +413,7 @@ mod tests {
         let patience_of = |pool: &Pool| {
             let cores = pool.registry.settings.cores.expect("it is no replay");
             let manner = Manner::of(pool.workers(), cores);
-            (manner.limit, manner.shared)
+            (manner.limit, manner.yields_on)
         };
         let patience = |workers, cores| {
             let pool = Pool::builder().workers(workers).assume_cores(cores).build();

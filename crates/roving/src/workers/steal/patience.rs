@@ -66,8 +66,8 @@ const KEEPS: Duration = Duration::from_secs(1);
 pub(crate) struct Manner {
     /// How long, before they park.
     pub(crate) limit: Duration,
-    /// Of how many cores each gives its own away between two looks, if it does.
-    pub(crate) shared: Option<usize>,
+    /// Whether it yields between two looks: then the number of cores that are there.
+    pub(crate) yields_on: Option<usize>,
 }
 
 impl Manner {
@@ -77,8 +77,8 @@ impl Manner {
             true => PATIENCE_CROWDED,
             false => PATIENCE,
         };
-        let shared = Some(cores);
-        Manner { limit, shared }
+        let yields_on = Some(cores);
+        Manner { limit, yields_on }
     }
 
     /// Beside other programs, if those compute: it keeps its core, and parks soon.
@@ -86,8 +86,8 @@ impl Manner {
         if !others.compute() {
             return self;
         }
-        let (limit, shared) = (self.limit.min(PATIENCE_CROWDED), None);
-        Manner { limit, shared }
+        let (limit, yields_on) = (self.limit.min(PATIENCE_CROWDED), None);
+        Manner { limit, yields_on }
     }
 }
 
@@ -184,7 +184,7 @@ impl Patience {
             self.since.set(now());
         }
         meet(At::Poll);
-        match manner.shared {
+        match manner.yields_on {
             Some(cores) => self.give_way(cores, others),
             None => spin(round),
         }
@@ -234,8 +234,8 @@ mod tests {
     #[test]
     fn patience_ends_by_the_clock_and_not_by_the_number_of_looks() {
         let limit = Duration::from_millis(1);
-        let shared = None;
-        let manner = Manner { limit, shared };
+        let yields_on = None;
+        let manner = Manner { limit, yields_on };
         let (patience, others) = (Patience::default(), Others::new());
         patience.pause(0, manner, &others);
         thread::sleep(limit);
@@ -256,7 +256,7 @@ mod tests {
         let others = Others::new();
         let beside = |manner: Manner| {
             let manner = manner.beside(&others);
-            (manner.limit, manner.shared)
+            (manner.limit, manner.yields_on)
         };
         assert_eq!(beside(Manner::of(2, 2)), (PATIENCE, Some(2)));
         assert_eq!(beside(Manner::of(3, 2)), (PATIENCE_CROWDED, Some(2)));
