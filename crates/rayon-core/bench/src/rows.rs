@@ -177,3 +177,25 @@ pub(crate) fn scope(scale: Scale) -> Box<dyn Work> {
         },
     )
 }
+
+/// Turns of [`spin`] in a leaf of [`called`]: about 5 µs.
+const LEAF_TURNS: u32 = 5000;
+
+/// The results of so many leaves, by joins.
+fn leaves(depth: u32) -> u64 {
+    if depth == 0 {
+        return spin(&LEAF_TURNS);
+    }
+    let (a, b) = rayon::join(|| leaves(depth - 1), || leaves(depth - 1));
+    a.wrapping_add(b)
+}
+
+/// A serial part of so many turns of [`spin`], and then a tree of joins with 16 leaves: a program
+/// that is parallel in places.
+pub(crate) fn called(serial: u32) -> Box<dyn Work> {
+    value(
+        serial,
+        |serial| spin(serial).wrapping_add(spin(&LEAF_TURNS).wrapping_mul(16)),
+        |serial| spin(serial).wrapping_add(leaves(4)),
+    )
+}

@@ -1,6 +1,7 @@
 //! `roving bench`: every figure that the README claims, measured and written down.
 
 mod arenas;
+mod called;
 mod cycles;
 mod dist;
 pub(crate) mod drop_in;
@@ -78,7 +79,7 @@ fn profile() -> String {
 }
 
 /// All rows, in the order of the summary.
-const ROWS: [Row; 45] = [
+const ROWS: [Row; 46] = [
     row(
         "fib-1",
         "What a join costs: `fib` without a cut-off on one worker",
@@ -168,6 +169,11 @@ const ROWS: [Row; 45] = [
         "arenas",
         "What a share of an arena costs, compared with a pool that has threads",
         Measure::Table(arenas::arenas),
+    ),
+    row(
+        "called",
+        "Threads that call a pool again and again, with serial parts between, beside Rayon",
+        Measure::Table(called::called),
     ),
     row(
         "server",

@@ -20,6 +20,7 @@ mod tokio;
 
 use ::roving::policy::Amount;
 
+pub(crate) use self::rayon::RayonPool;
 pub(crate) use self::runtime::{Absent, Contender, Runtime, deepen_stacks, timed};
 use crate::forms::tasks::Form;
 use crate::job::measure;

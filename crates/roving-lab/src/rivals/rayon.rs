@@ -9,7 +9,7 @@ use crate::shapes::closures::{Pools, STACK_BYTES};
 use crate::workloads::{TimedAnswer, WorkloadJob};
 
 /// Rayon as the workloads see it; its worker is found through a thread-local.
-pub(super) struct RayonJoin;
+pub(crate) struct RayonJoin;
 
 impl ForkJoin for RayonJoin {
     #[inline(always)]
@@ -44,12 +44,22 @@ impl ForkJoin for RayonJoin {
 }
 
 /// A pool of Rayon's.
-pub(super) struct RayonPool(ThreadPool);
+pub(crate) struct RayonPool(ThreadPool);
 
 impl RayonPool {
     pub(super) fn start(job: &WorkloadJob, workers: usize) -> Result<Box<dyn Contender>, Absent> {
         let pool = RayonPool::with_stack(workers, job.stack_bytes())?;
         Ok(Box::new(pool))
+    }
+
+    /// One that is called for anything.
+    pub(crate) fn new(workers: usize) -> Result<RayonPool, Absent> {
+        RayonPool::with_stack(workers, STACK_BYTES)
+    }
+
+    /// Runs `work` on a thread of the pool.
+    pub(crate) fn install<R: Send>(&self, work: impl FnOnce(&mut RayonJoin) -> R + Send) -> R {
+        self.0.install(|| work(&mut RayonJoin))
     }
 
     fn with_stack(workers: usize, stack_bytes: usize) -> Result<RayonPool, Absent> {
@@ -68,7 +78,7 @@ pub(super) struct Sleepers([RayonPool; 2]);
 
 impl Sleepers {
     pub(super) fn start(workers: usize) -> Result<Sleepers, Absent> {
-        let pool = || RayonPool::with_stack(workers, STACK_BYTES);
+        let pool = || RayonPool::new(workers);
         Ok(Sleepers([pool()?, pool()?]))
     }
 }
@@ -78,13 +88,13 @@ impl Pools for Sleepers {
     const CALLER_WORKS: bool = false;
 
     fn enter<R: Send>(&self, pool: usize, work: impl FnOnce(&mut RayonJoin) -> R + Send) -> R {
-        self.0[pool].0.install(|| work(&mut RayonJoin))
+        self.0[pool].install(work)
     }
 }
 
 impl Contender for RayonPool {
     fn run(&mut self, job: &mut WorkloadJob) -> Result<TimedAnswer, String> {
-        let time = self.0.install(|| timed(job, &mut RayonJoin));
+        let time = self.install(|cx| timed(job, cx));
         Ok(TimedAnswer {
             time,
             answer: job.answer(),

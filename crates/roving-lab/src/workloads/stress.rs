@@ -44,7 +44,8 @@ pub(crate) fn leaf(turns: u64) -> u64 {
     value
 }
 
-fn tree<C: ForkJoin>(cx: &mut C, depth: u32, turns: u64) -> u64 {
+/// A tree of joins whose leaves take so many turns.
+pub(crate) fn tree<C: ForkJoin>(cx: &mut C, depth: u32, turns: u64) -> u64 {
     if depth == 0 {
         return leaf(turns);
     }
