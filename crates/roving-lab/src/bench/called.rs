@@ -72,7 +72,7 @@ impl CalledWork {
     }
 }
 
-/// What each caller does.
+/// The calls of one caller.
 #[derive(Clone, Copy)]
 struct CallPlan {
     work: CalledWork,
@@ -80,7 +80,7 @@ struct CallPlan {
     serial_us: u64,
     /// Turns of a leaf that take a microsecond.
     turns: u64,
-    /// What each call has to come to.
+    /// The result of each call.
     expected: u64,
 }
 

@@ -4,7 +4,8 @@
 //! work; where there is one for each, by a thread outside that the pool has just answered, or by
 //! the worker that woke it, as the system may let it run on the core of that one. To wake from a
 //! park is a system call of who has work; so it looks around for some time, and less where workers
-//! share the cores.
+//! share the cores. That is time of its own: what passes in a yield belongs to those that have the
+//! core then, however many they are.
 //!
 //! Where other programs compute, yields are no kindness: the system charges the time slice that was
 //! given away to the thread that gave it. So not only does the core come back milliseconds later;
@@ -12,9 +13,9 @@
 //! and gets a core at once when it is woken. As workers are woken by one another, such delays add
 //! up. So there a worker keeps its core between two looks, and parks soon.
 //!
-//! Whether other programs compute shows where a worker got its core back late, and again soon: this
-//! process has used less than a third of the cores meanwhile. Then all workers of the pool keep
-//! their cores for a while: each of them would pay for what one has found out.
+//! Whether other programs compute shows where a worker gets its core back late again and again:
+//! this process has used less than a third of the cores meanwhile. Then all workers of the pool
+//! keep their cores for a while: each of them would pay for what one has found out.
 //!
 //! The pools of a process are no other programs to each other: the system counts the time of all
 //! threads of the process, so a pool that has lost cores to another finds them in that sum. Each
@@ -54,10 +55,17 @@ pub fn patience(workers: usize, cores: usize) -> Duration {
     Manner::of(workers, cores).limit
 }
 
-/// After a yield that took longer than this a core has come back late.
+/// The cost of a yield, about. If it takes longer others have the core, and that is no cost.
+const YIELD: Duration = Duration::from_micros(1);
+/// After a yield that took longer than this a core has come back late: somebody computes there, and
+/// a thread that is woken from its park gets a core sooner.
 const LATE: Duration = Duration::from_millis(1);
-/// Two such yields tell of what went on between them if they are no farther apart.
+/// A worker that yields again so soon after such a yield has had nothing to do in between.
 const SOON: Duration = Duration::from_millis(10);
+/// For how long cores have to come back late before it is known whose doing that is. Linux adds the
+/// time of a thread that runs on another core to that of the process at its ticks alone, which are
+/// 10 ms apart at most: over a time of three ticks that is no third of the cores.
+const TELLS: Duration = Duration::from_millis(30);
 /// How long workers keep their cores if other programs compute.
 const KEEPS: Duration = Duration::from_secs(1);
 
@@ -91,18 +99,30 @@ impl Manner {
     }
 }
 
-/// When a core came back late, and for how long this process had had cores by then.
+/// A yield, after which the core came back late.
 #[derive(Clone, Copy)]
-struct Return {
-    at: Instant,
-    used: ProcessorTime,
+struct LateYield {
+    gave: Instant,
+    back: Instant,
 }
 
-impl Return {
-    /// Whether other programs have had cores since `before`, of that many.
-    fn shows_others(self, before: Return, cores: usize) -> bool {
-        let time = self.at.saturating_duration_since(before.at);
-        leaves_cores_to_others(time, self.used.since(before.used), cores)
+/// Late yields, each soon after the last one.
+#[derive(Clone, Copy)]
+struct LateRow {
+    /// When the first one's core came back, and for how long this process had had cores by then.
+    since: Instant,
+    used: ProcessorTime,
+    /// When the last one's did.
+    last: Instant,
+}
+
+impl LateRow {
+    fn new(at: Instant, used: ProcessorTime) -> LateRow {
+        LateRow {
+            since: at,
+            used,
+            last: at,
+        }
     }
 }
 
@@ -110,7 +130,7 @@ impl Return {
 /// not had them because others have: it had less than a third of them. (Half of two cores is what a
 /// part of it takes that only one thread can run.)
 fn leaves_cores_to_others(time: Duration, used: Duration, cores: usize) -> bool {
-    time <= SOON && used.as_nanos() * 3 < time.as_nanos() * cores as u128
+    used.as_nanos() * 3 < time.as_nanos() * cores as u128
 }
 
 /// The findings of a pool's workers about other programs.
@@ -157,16 +177,23 @@ impl Others {
 
 /// A worker's memory of its looks around.
 pub(crate) struct Patience {
-    /// When it last began to look around in vain.
+    /// When it last began to look around in vain, or had its core back from a yield.
     since: Cell<Instant>,
-    /// When it last got its core back late.
-    late: Cell<Option<Return>>,
+    /// How long it had looked around in vain before that yield.
+    before: Cell<Duration>,
+    /// The cores that it last got back late.
+    late: Cell<Option<LateRow>>,
 }
 
 impl Default for Patience {
     fn default() -> Patience {
         let (since, late) = (Cell::new(now()), Cell::new(None));
-        Patience { since, late }
+        let before = Cell::default();
+        Patience {
+            since,
+            before,
+            late,
+        }
     }
 }
 
@@ -175,13 +202,19 @@ impl Patience {
     /// decides and not the number of rounds: the system may take the core away in any of them.
     pub(crate) fn is_over(&self, round: usize, limit: Duration, is_closing: bool) -> bool {
         // Who drops a pool that has nothing to do need not wait for its workers' patience.
-        round > 0 && (is_closing || now().saturating_duration_since(self.since.get()) >= limit)
+        round > 0 && (is_closing || self.looked(now()) >= limit)
+    }
+
+    /// How long it has looked around in vain by then.
+    fn looked(&self, by: Instant) -> Duration {
+        self.before.get() + by.saturating_duration_since(self.since.get())
     }
 
     /// Between two looks around.
     pub(crate) fn pause(&self, round: usize, manner: Manner, others: &Others) {
         if round == 0 {
             self.since.set(now());
+            self.before.set(Duration::ZERO);
         }
         meet(At::Poll);
         match manner.yields_on {
@@ -193,20 +226,49 @@ impl Patience {
     fn give_way(&self, cores: usize, others: &Others) {
         let gave = now();
         thread::yield_now();
-        let at = now();
-        if at.saturating_duration_since(gave) > LATE {
-            self.came_late(at, ProcessorTime::now(), cores, others);
+        let back = now();
+        self.was_away(gave, back);
+        if back.saturating_duration_since(gave) > LATE {
+            let late = LateYield { gave, back };
+            self.came_late(late, ProcessorTime::now(), cores, others);
         }
     }
 
+    /// Others had the core between these two moments, if it was for longer than a yield takes.
+    fn was_away(&self, gave: Instant, back: Instant) {
+        let away = back.saturating_duration_since(gave);
+        let counts = if away > LATE { away } else { away.min(YIELD) };
+        self.before.set(self.looked(gave) + counts);
+        self.since.set(back);
+    }
+
     /// The core came back late, and all threads of the process had had cores for `used` by then:
-    /// tells the pool if that was not this program's doing.
+    /// tells the pool if that has gone on for long, and was not this program's doing.
     #[cold]
-    fn came_late(&self, at: Instant, used: Option<ProcessorTime>, cores: usize, others: &Others) {
-        let back = used.map(|used| Return { at, used });
-        let before = self.late.replace(back);
-        if back.is_none_or(|back| before.is_some_and(|one| back.shows_others(one, cores))) {
-            others.note(at);
+    fn came_late(
+        &self,
+        late: LateYield,
+        used: Option<ProcessorTime>,
+        cores: usize,
+        others: &Others,
+    ) {
+        let Some(used) = used else {
+            return others.note(late.back);
+        };
+        let is_soon = |row: &LateRow| late.gave.saturating_duration_since(row.last) <= SOON;
+        let before = self.late.get().filter(is_soon);
+        let row = before.unwrap_or(LateRow::new(late.back, used));
+        let time = late.back.saturating_duration_since(row.since);
+        let next = match time < TELLS {
+            true => LateRow {
+                last: late.back,
+                ..row
+            },
+            false => LateRow::new(late.back, used),
+        };
+        self.late.set(Some(next));
+        if time >= TELLS && leaves_cores_to_others(time, used.since(row.used), cores) {
+            others.note(late.back);
         }
     }
 }
@@ -224,7 +286,8 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::{
-        Manner, Others, PATIENCE, PATIENCE_CROWDED, Patience, SOON, leaves_cores_to_others,
+        LATE, LateYield, Manner, Others, PATIENCE, PATIENCE_CROWDED, Patience, SOON, TELLS, YIELD,
+        leaves_cores_to_others,
     };
     use crate::machine::meeting_points::now;
     use crate::machine::os::ProcessorTime;
@@ -251,6 +314,36 @@ mod tests {
         );
     }
 
+    /// Where eight workers share two cores, each has its own back after three others had it; it
+    /// would park after a look or two, and be woken by a system call for the next loop.
+    #[test]
+    fn the_time_of_those_to_whom_a_core_is_given_is_not_counted() {
+        let (limit, away) = (20 * YIELD, LATE / 2);
+        let (patience, mut at) = (Patience::default(), later());
+        patience.since.set(at);
+        for look in 1..=10 {
+            assert!(!patience.is_over(look, limit, false), "at look {look}");
+            at += limit / 10 - YIELD;
+            patience.was_away(at, at + away);
+            at += away;
+        }
+        assert!(patience.is_over(11, limit, false));
+        patience.pause(0, Manner::default(), &Others::new());
+        let search = patience.looked(later());
+        assert!(search >= away, "a new search has a time of its own");
+        assert!(!patience.is_over(1, Duration::from_secs(1000), false));
+    }
+
+    /// Else a worker that waits would keep its place, in which another thread could run tasks, for
+    /// as many milliseconds as it has looks.
+    #[test]
+    fn a_core_that_comes_back_late_ends_patience() {
+        let (patience, gave) = (Patience::default(), later());
+        patience.since.set(gave);
+        patience.was_away(gave, gave + 2 * LATE);
+        assert!(patience.is_over(1, PATIENCE.max(LATE), false));
+    }
+
     #[test]
     fn beside_other_programs_workers_keep_their_cores_and_park_soon() {
         let others = Others::new();
@@ -270,13 +363,8 @@ mod tests {
 
     #[test]
     fn others_compute_if_two_thirds_of_the_cores_were_theirs() {
-        let (time, cores) = (SOON / 2, 4);
-        assert!(leaves_cores_to_others(time, time, cores));
-        assert!(!leaves_cores_to_others(time, time * 3 / 2, cores));
-        assert!(
-            !leaves_cores_to_others(SOON * 2, time, cores),
-            "this process may have had nothing to do meanwhile"
-        );
+        assert!(leaves_cores_to_others(TELLS, TELLS, 4));
+        assert!(!leaves_cores_to_others(TELLS, TELLS * 3 / 2, 4));
     }
 
     /// An hour from now, so that what is found out then is not over when it is asked for.
@@ -284,7 +372,7 @@ mod tests {
         now() + Duration::from_secs(3600)
     }
 
-    /// A pool of which one worker is late, by clocks that are given.
+    /// A pool of which one worker gets its core back late, by clocks that are given.
     struct LatePool {
         cores: usize,
         worker: Patience,
@@ -301,29 +389,46 @@ mod tests {
             }
         }
 
-        /// The worker is late for the first time at `at`, and again `between` later. Meanwhile the
-        /// pools of the process have had cores for `used`, each for its part.
-        fn is_late_twice(&self, at: Instant, between: Duration, used: &[Duration]) {
-            let process = |used| Some(ProcessorTime::of(used));
-            let (cores, others) = (self.cores, &self.others);
-            self.worker
-                .came_late(at, process(Duration::ZERO), cores, others);
-            assert!(!others.compute(), "once is not enough");
-            let used = process(used.iter().sum());
-            self.worker.came_late(at + between, used, cores, others);
+        /// From `first` on the worker yields for `away` each time, and again `between` later, until
+        /// that has gone on for long enough. Meanwhile the pools of the process have had cores for
+        /// `used` in all, each for its part.
+        fn is_late(
+            &self,
+            first: Instant,
+            (away, between): (Duration, Duration),
+            used: &[Duration],
+        ) {
+            let (mut gave, used) = (first, used.iter().sum());
+            loop {
+                let back = gave + away;
+                let ends = back >= first + away + TELLS;
+                let used = if ends { used } else { Duration::ZERO };
+                let (late, used) = (LateYield { gave, back }, ProcessorTime::of(used));
+                self.worker
+                    .came_late(late, Some(used), self.cores, &self.others);
+                if ends {
+                    break;
+                }
+                assert!(!self.others.compute(), "not for long enough yet");
+                gave = back + between;
+            }
         }
     }
 
-    /// A core that comes back late twice, soon after each other, tells all workers of the pool, for
-    /// a while.
+    /// A yield that is just late, and a short look around.
+    const OFTEN: (Duration, Duration) = (LATE, Duration::from_micros(500));
+
+    /// Cores that come back late for a while, each soon after the last one, tell all workers of the
+    /// pool, for a while.
     #[test]
     fn what_one_worker_finds_out_the_others_know() {
-        let shows = |between: Duration| {
+        let shows = |away: Duration, between: Duration| {
             let pool = LatePool::new(4);
-            pool.is_late_twice(later(), between, &[]);
+            pool.is_late(later(), (away, between), &[]);
             pool.others.compute()
         };
-        assert!(shows(SOON / 2) && !shows(SOON * 2));
+        assert!(shows(LATE, SOON) && shows(TELLS, SOON));
+        assert!(!shows(LATE, SOON * 2), "it may have had nothing to do");
         let others = Others::new();
         others.note(later());
         assert!(others.compute());
@@ -331,23 +436,37 @@ mod tests {
         assert!(!others.compute(), "it is over");
     }
 
+    /// The system may have counted a thread on another core last one tick ago, which is 10 ms where
+    /// ticks are rarest.
+    #[test]
+    fn a_thread_whose_last_tick_is_not_yet_counted_is_no_other_program() {
+        let tick = Duration::from_millis(10);
+        for cores in [1, 2, 4, 64] {
+            let pool = LatePool::new(cores);
+            // The core of this thread is counted to the end.
+            let seen = TELLS * cores as u32 - tick * (cores as u32 - 1);
+            pool.is_late(later(), OFTEN, &[seen]);
+            assert!(!pool.others.compute(), "{cores} cores");
+        }
+    }
+
     /// A pool lays lost cores to this process, whichever of its pools has them, as long as they
     /// have a third of the cores together.
     #[test]
     fn the_pools_of_a_process_are_no_other_programs_to_each_other() {
-        let (time, cores) = (SOON * 3 / 5, 4);
-        let all = time * cores;
+        let cores = 4;
+        let all = TELLS * cores;
         let blames = |own: Duration, second: Duration| {
             let pool = LatePool::new(cores as usize);
-            pool.is_late_twice(later(), time, &[own, second]);
+            pool.is_late(later(), OFTEN, &[own, second]);
             pool.others.compute()
         };
         assert!(!blames(Duration::ZERO, all), "the second one had all cores");
         assert!(!blames(all / 2, all / 2) && !blames(all, Duration::ZERO));
-        assert!(!blames(all / 6, all / 6), "a third is theirs");
+        assert!(!blames(all / 5, all / 5), "a third is theirs");
         assert!(blames(all / 8, all / 8), "but no quarter");
         let elsewhere = LatePool::new(1);
-        elsewhere.is_late_twice(later(), time, &[Duration::ZERO, time]);
+        elsewhere.is_late(later(), OFTEN, &[Duration::ZERO, TELLS]);
         let hides = !elsewhere.others.compute();
         assert!(hides, "the time of a pool on other cores counts as well");
     }
@@ -356,21 +475,22 @@ mod tests {
     #[test]
     fn each_pool_of_a_process_finds_out_for_itself_whether_others_compute() {
         let (first, second) = (LatePool::new(4), LatePool::new(4));
-        first.is_late_twice(later(), SOON / 2, &[]);
+        first.is_late(later(), OFTEN, &[]);
         assert!(first.others.compute() && !second.others.compute());
         // What the first pool uses, now that its workers keep their cores, is the process's still.
-        let uses = SOON / 2 * 4;
-        second.is_late_twice(later(), SOON / 2, &[uses, Duration::ZERO]);
+        second.is_late(later(), OFTEN, &[TELLS * 4, Duration::ZERO]);
         assert!(!second.others.compute());
-        second.is_late_twice(later() + SOON * 2, SOON / 2, &[]);
+        second.is_late(later() + TELLS * 4, OFTEN, &[]);
         assert!(second.others.compute());
     }
 
     /// Where the system does not count the time of the process, nobody can tell whose doing it was.
     #[test]
     fn a_core_that_is_late_is_laid_to_others_where_the_system_does_not_count() {
-        let pool = LatePool::new(4);
-        pool.worker.came_late(later(), None, 4, &pool.others);
+        let (pool, gave) = (LatePool::new(4), later());
+        let back = gave + LATE;
+        pool.worker
+            .came_late(LateYield { gave, back }, None, 4, &pool.others);
         assert!(pool.others.compute());
     }
 }
