@@ -1,5 +1,5 @@
-//! Called by the coroutines of `roving.hpp`: trees of them, and the slow halves of a fork and of
-//! its end.
+//! Called by the coroutines of `roving_task.hpp`: trees of them, and the slow halves of a fork and
+//! of its end.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{LARGE, TREE, empty, mpi_place, search_of, text};
@@ -71,13 +71,18 @@ impl Drop for Machines {
     }
 }
 
-/// Waits for a checkpoint.
-fn wait_for_checkpoint(directory: &str) {
+/// Waits for a checkpoint of a program that runs. False if that has ended without one.
+fn wait_for_checkpoint(directory: &str, child: &mut Child) -> bool {
     let begun = Instant::now();
-    while !std::path::Path::new(directory).join("latest").exists() {
+    let is_there = || std::path::Path::new(directory).join("latest").exists();
+    while !is_there() {
+        if child.try_wait().expect("it is a child").is_some() {
+            return is_there();
+        }
         assert!(begun.elapsed() < Duration::from_secs(300), "no checkpoint");
         std::thread::sleep(Duration::from_millis(1));
     }
+    true
 }
 
 /// Over TCP, with a machine that is unplugged for two seconds, and one that is for good.
@@ -111,14 +116,16 @@ fn a_machine_that_is_cut_off_is_waited_for_and_then_given_up() {
             .stderr(made("warned"))
             .spawn()
             .expect("the script starts");
-        wait_for_checkpoint(&directory);
+        let read = |name: &str| std::fs::read_to_string(file(name)).expect("it is there");
+        if !wait_for_checkpoint(&directory, &mut child) {
+            panic!("it ended without one: {}{}", read("said"), read("warned"));
+        }
         Machines::call("cut", &[&machines.0, "2"]).expect("it is cut");
         if is_mended {
             std::thread::sleep(Duration::from_secs(2));
             Machines::call("mend", &[&machines.0, "2"]).expect("it is mended");
         }
         let status = child.wait().expect("it ends");
-        let read = |name: &str| std::fs::read_to_string(file(name)).expect("it is there");
         let (said, warned) = (read("said"), read("warned"));
         assert!(status.success(), "{said}{warned}");
         assert!(said.contains(LARGE.1), "{said}{warned}");

@@ -6,7 +6,7 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use roving::Pool;
 
 /// One test at a time counts.
 static COUNTS: Mutex<()> = Mutex::new(());
-/// Another program has the core for a while when one is given away.
-static IS_BUSY: AtomicBool = AtomicBool::new(false);
+/// For how long others have a core that is given away, at least, in microseconds.
+static AWAY_US: AtomicU64 = AtomicU64::new(0);
 /// Calls of [`sched_yield`] in this program.
 static YIELDS: AtomicUsize = AtomicUsize::new(0);
 
@@ -27,8 +27,9 @@ static YIELDS: AtomicUsize = AtomicUsize::new(0);
 #[unsafe(no_mangle)]
 extern "C" fn sched_yield() -> i32 {
     YIELDS.fetch_add(1, SeqCst);
-    if IS_BUSY.load(SeqCst) {
-        thread::sleep(Duration::from_millis(2));
+    match AWAY_US.load(SeqCst) {
+        0 => (),
+        away => thread::sleep(Duration::from_micros(away)),
     }
     0
 }
@@ -71,12 +72,37 @@ fn workers_give_their_cores_away() {
     });
 }
 
-/// As soon as they have found that others compute, which takes two yields; for a second then.
+/// The time of others does not count, so a worker does not park after the first yield.
+#[test]
+fn a_worker_whose_core_others_use_for_a_moment_looks_again() {
+    counting(|| {
+        let pool = Pool::builder().workers(1).assume_cores(1).build().unwrap();
+        // Linux adds 50 to it, so that one yield takes longer than a worker looks around.
+        AWAY_US.store(10, SeqCst);
+        loop {
+            YIELDS.store(0, SeqCst);
+            pool.install(|| ());
+            // Until it has parked.
+            let mut seen = usize::MAX;
+            while seen != YIELDS.load(SeqCst) {
+                seen = YIELDS.load(SeqCst);
+                thread::sleep(Duration::from_millis(10));
+            }
+            if seen > 6 {
+                break;
+            }
+        }
+        AWAY_US.store(0, SeqCst);
+    });
+}
+
+/// As soon as they have found that others compute, which takes 30 ms of late yields; for a second
+/// then.
 #[test]
 fn workers_beside_other_programs_keep_their_cores() {
     counting(|| {
         for pool in pools() {
-            IS_BUSY.store(true, SeqCst);
+            AWAY_US.store(2000, SeqCst);
             let (mut quiet, mut before) = (0, 0);
             while quiet < tries(100) {
                 wait_and_look(&pool);
@@ -84,7 +110,7 @@ fn workers_beside_other_programs_keep_their_cores() {
                 quiet = if now == before { quiet + 1 } else { 0 };
                 before = now;
             }
-            IS_BUSY.store(false, SeqCst);
+            AWAY_US.store(0, SeqCst);
         }
     });
 }

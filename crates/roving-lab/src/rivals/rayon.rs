@@ -52,7 +52,7 @@ impl RayonPool {
         Ok(Box::new(pool))
     }
 
-    /// One that is called for anything.
+    /// With native stacks for any workload.
     pub(crate) fn new(workers: usize) -> Result<RayonPool, Absent> {
         RayonPool::with_stack(workers, STACK_BYTES)
     }

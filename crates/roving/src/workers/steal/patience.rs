@@ -20,7 +20,7 @@
 //! The pools of a process are no other programs to each other: the system counts the time of all
 //! threads of the process, so a pool that has lost cores to another finds them in that sum. Each
 //! pool finds out for itself, and tells its own workers alone, because the next may run on other
-//! cores. Three limits of this are known; they cost time, and nothing else:
+//! cores. Five limits of this are known; they cost time, and nothing else:
 //!
 //! * Workers are compared with cores pool by pool. Two pools that each have a core for each worker
 //!   yield to each other, but look around for as long as if they had them alone.
@@ -28,6 +28,10 @@
 //!   has used much meanwhile.
 //! * Where the system does not tell the time of the process, each core that is late counts for
 //!   other programs, although another pool may have had it. It is asked on Linux alone.
+//! * Each worker has to come back late again and again by itself, so a pool that looks around once
+//!   in 10 ms or less often does not find out.
+//! * A process that has work for less than a third of its cores, but late yields all the same, is
+//!   taken for one beside others.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -41,8 +45,8 @@ const ROUNDS_PER_DOUBLING: usize = 32;
 /// The longest pause is two to the power of this many hints to the processor.
 const PAUSE_BITS_MAX: usize = 5;
 
-/// How long a worker looks around in vain before it parks: a few times what a wake-up costs. Miri
-/// has less of it, since it follows each look for long.
+/// How long a worker looks around in vain, by its own time, before it parks: a few times what a
+/// wake-up costs. Miri has less of it, since it follows each look for long.
 pub const PATIENCE: Duration = Duration::from_micros(if cfg!(miri) { 2 } else { 40 });
 /// Patience where there are fewer cores than workers, or other programs want them: an idle worker
 /// makes room soon. Where tasks block, the cores are free only as long as those that look for work
@@ -57,14 +61,18 @@ pub fn patience(workers: usize, cores: usize) -> Duration {
 
 /// The cost of a yield, about. If it takes longer others have the core, and that is no cost.
 const YIELD: Duration = Duration::from_micros(1);
-/// After a yield that took longer than this a core has come back late: somebody computes there, and
-/// a thread that is woken from its park gets a core sooner.
+/// However little of it is a worker's own time, after this long it parks: a worker that waits keeps
+/// its place meanwhile, in which another thread could run tasks.
+const LONGEST: Duration = Duration::from_millis(1);
+/// After a yield that took longer than this a core has come back late.
 const LATE: Duration = Duration::from_millis(1);
-/// A worker that yields again so soon after such a yield has had nothing to do in between.
+/// If a worker yields again later than this after such a yield, the time between says nothing: it
+/// may have been parked.
 const SOON: Duration = Duration::from_millis(10);
 /// For how long cores have to come back late before it is known whose doing that is. Linux adds the
 /// time of a thread that runs on another core to that of the process at its ticks alone, which are
-/// 10 ms apart at most: over a time of three ticks that is no third of the cores.
+/// 10 ms apart at most where they are not switched off: over a time of three ticks that is no third
+/// of the cores.
 const TELLS: Duration = Duration::from_millis(30);
 /// How long workers keep their cores if other programs compute.
 const KEEPS: Duration = Duration::from_secs(1);
@@ -177,22 +185,24 @@ impl Others {
 
 /// A worker's memory of its looks around.
 pub(crate) struct Patience {
-    /// When it last began to look around in vain, or had its core back from a yield.
+    /// When it last began to look around in vain.
+    began: Cell<Instant>,
+    /// When it did, or had its core back from a yield since.
     since: Cell<Instant>,
     /// How long it had looked around in vain before that yield.
     before: Cell<Duration>,
-    /// The cores that it last got back late.
+    /// Its last late yields.
     late: Cell<Option<LateRow>>,
 }
 
 impl Default for Patience {
     fn default() -> Patience {
-        let (since, late) = (Cell::new(now()), Cell::new(None));
-        let before = Cell::default();
+        let began = now();
         Patience {
-            since,
-            before,
-            late,
+            began: Cell::new(began),
+            since: Cell::new(began),
+            before: Cell::default(),
+            late: Cell::default(),
         }
     }
 }
@@ -202,7 +212,11 @@ impl Patience {
     /// decides and not the number of rounds: the system may take the core away in any of them.
     pub(crate) fn is_over(&self, round: usize, limit: Duration, is_closing: bool) -> bool {
         // Who drops a pool that has nothing to do need not wait for its workers' patience.
-        round > 0 && (is_closing || self.looked(now()) >= limit)
+        round > 0 && (is_closing || self.is_over_by(now(), limit))
+    }
+
+    fn is_over_by(&self, at: Instant, limit: Duration) -> bool {
+        self.looked(at) >= limit || at.saturating_duration_since(self.began.get()) >= LONGEST
     }
 
     /// How long it has looked around in vain by then.
@@ -210,11 +224,17 @@ impl Patience {
         self.before.get() + by.saturating_duration_since(self.since.get())
     }
 
+    /// Nothing of what it looked around before counts.
+    fn begin(&self, at: Instant) {
+        self.began.set(at);
+        self.since.set(at);
+        self.before.set(Duration::ZERO);
+    }
+
     /// Between two looks around.
     pub(crate) fn pause(&self, round: usize, manner: Manner, others: &Others) {
         if round == 0 {
-            self.since.set(now());
-            self.before.set(Duration::ZERO);
+            self.begin(now());
         }
         meet(At::Poll);
         match manner.yields_on {
@@ -236,9 +256,8 @@ impl Patience {
 
     /// Others had the core between these two moments, if it was for longer than a yield takes.
     fn was_away(&self, gave: Instant, back: Instant) {
-        let away = back.saturating_duration_since(gave);
-        let counts = if away > LATE { away } else { away.min(YIELD) };
-        self.before.set(self.looked(gave) + counts);
+        let cost = back.saturating_duration_since(gave).min(YIELD);
+        self.before.set(self.looked(gave) + cost);
         self.since.set(back);
     }
 
@@ -282,12 +301,13 @@ fn spin(round: usize) {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::thread;
     use std::time::{Duration, Instant};
 
     use super::{
-        LATE, LateYield, Manner, Others, PATIENCE, PATIENCE_CROWDED, Patience, SOON, TELLS, YIELD,
-        leaves_cores_to_others,
+        LATE, LONGEST, LateYield, Manner, Others, PATIENCE, PATIENCE_CROWDED, Patience, SOON,
+        TELLS, YIELD, leaves_cores_to_others,
     };
     use crate::machine::meeting_points::now;
     use crate::machine::os::ProcessorTime;
@@ -314,34 +334,36 @@ mod tests {
         );
     }
 
+    /// How often a worker looks around, if each time its core is away for so long.
+    fn looks(away: Duration) -> u32 {
+        let (limit, look, mut at) = (20 * YIELD, YIELD, later());
+        let patience = Patience::default();
+        patience.before.set(LONGEST);
+        patience.begin(at);
+        let mut looks = 0;
+        while !patience.is_over_by(at, limit) {
+            at += look;
+            patience.was_away(at, at + away);
+            at += away;
+            looks += 1;
+        }
+        looks
+    }
+
     /// Where eight workers share two cores, each has its own back after three others had it; it
     /// would park after a look or two, and be woken by a system call for the next loop.
     #[test]
     fn the_time_of_those_to_whom_a_core_is_given_is_not_counted() {
-        let (limit, away) = (20 * YIELD, LATE / 2);
-        let (patience, mut at) = (Patience::default(), later());
-        patience.since.set(at);
-        for look in 1..=10 {
-            assert!(!patience.is_over(look, limit, false), "at look {look}");
-            at += limit / 10 - YIELD;
-            patience.was_away(at, at + away);
-            at += away;
-        }
-        assert!(patience.is_over(11, limit, false));
-        patience.pause(0, Manner::default(), &Others::new());
-        let search = patience.looked(later());
-        assert!(search >= away, "a new search has a time of its own");
-        assert!(!patience.is_over(1, Duration::from_secs(1000), false));
+        assert_eq!((looks(YIELD), looks(YIELD * 9)), (10, 10));
+        assert_eq!(looks(Duration::ZERO), 20);
     }
 
     /// Else a worker that waits would keep its place, in which another thread could run tasks, for
     /// as many milliseconds as it has looks.
     #[test]
-    fn a_core_that_comes_back_late_ends_patience() {
-        let (patience, gave) = (Patience::default(), later());
-        patience.since.set(gave);
-        patience.was_away(gave, gave + 2 * LATE);
-        assert!(patience.is_over(1, PATIENCE.max(LATE), false));
+    fn a_core_that_stays_away_ends_patience() {
+        assert_eq!(looks(LONGEST), 1);
+        assert_eq!(looks(LONGEST * 2 / 5), 3);
     }
 
     #[test]
@@ -377,39 +399,45 @@ mod tests {
         cores: usize,
         worker: Patience,
         others: Others,
+        /// For how long the process has had cores so far.
+        used: Cell<Duration>,
     }
 
     impl LatePool {
         fn new(cores: usize) -> LatePool {
             let (worker, others) = (Patience::default(), Others::new());
+            let used = Cell::new(Duration::from_secs(5));
             LatePool {
                 cores,
                 worker,
                 others,
+                used,
             }
         }
 
         /// From `first` on the worker yields for `away` each time, and again `between` later, until
-        /// that has gone on for long enough. Meanwhile the pools of the process have had cores for
-        /// `used` in all, each for its part.
+        /// that has gone on for long enough, or others are found. Meanwhile the pools of the process
+        /// have cores for `used` in all, each for its part. Says when the last core is back.
         fn is_late(
             &self,
             first: Instant,
             (away, between): (Duration, Duration),
             used: &[Duration],
-        ) {
-            let (mut gave, used) = (first, used.iter().sum());
+        ) -> Instant {
+            let mut gave = first;
             loop {
                 let back = gave + away;
                 let ends = back >= first + away + TELLS;
-                let used = if ends { used } else { Duration::ZERO };
-                let (late, used) = (LateYield { gave, back }, ProcessorTime::of(used));
-                self.worker
-                    .came_late(late, Some(used), self.cores, &self.others);
                 if ends {
-                    break;
+                    self.used
+                        .set(self.used.get() + used.iter().sum::<Duration>());
                 }
-                assert!(!self.others.compute(), "not for long enough yet");
+                let (late, used) = (LateYield { gave, back }, self.used.get());
+                let (used, others) = (ProcessorTime::of(used), &self.others);
+                self.worker.came_late(late, Some(used), self.cores, others);
+                if ends || self.others.compute() {
+                    return back;
+                }
                 gave = back + between;
             }
         }
@@ -423,12 +451,13 @@ mod tests {
     #[test]
     fn what_one_worker_finds_out_the_others_know() {
         let shows = |away: Duration, between: Duration| {
-            let pool = LatePool::new(4);
-            pool.is_late(later(), (away, between), &[]);
+            let (pool, first) = (LatePool::new(4), later());
+            let back = pool.is_late(first, (away, between), &[]);
+            assert!(back >= first + away + TELLS, "not for long enough yet");
             pool.others.compute()
         };
         assert!(shows(LATE, SOON) && shows(TELLS, SOON));
-        assert!(!shows(LATE, SOON * 2), "it may have had nothing to do");
+        assert!(!shows(LATE, SOON * 2), "it may have been parked");
         let others = Others::new();
         others.note(later());
         assert!(others.compute());
@@ -443,11 +472,21 @@ mod tests {
         let tick = Duration::from_millis(10);
         for cores in [1, 2, 4, 64] {
             let pool = LatePool::new(cores);
-            // The core of this thread is counted to the end.
-            let seen = TELLS * cores as u32 - tick * (cores as u32 - 1);
-            pool.is_late(later(), OFTEN, &[seen]);
+            // It has two thirds of the cores, and that of this thread is counted to the end.
+            let has = TELLS * 2 * cores as u32 / 3;
+            pool.is_late(later(), OFTEN, &[has - tick * (cores as u32 - 1)]);
             assert!(!pool.others.compute(), "{cores} cores");
         }
+    }
+
+    /// What a process has used before does not count for ever.
+    #[test]
+    fn others_that_come_later_are_found_as_soon() {
+        let pool = LatePool::new(4);
+        let back = pool.is_late(later(), OFTEN, &[TELLS * 12]);
+        assert!(!pool.others.compute());
+        let found = pool.is_late(back + OFTEN.1, OFTEN, &[]);
+        assert!(pool.others.compute() && found <= back + TELLS * 2);
     }
 
     /// A pool lays lost cores to this process, whichever of its pools has them, as long as they
