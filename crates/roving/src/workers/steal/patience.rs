@@ -416,8 +416,9 @@ mod tests {
         }
 
         /// From `first` on the worker yields for `away` each time, and again `between` later, until
-        /// that has gone on for long enough, or others are found. Meanwhile the pools of the process
-        /// have cores for `used` in all, each for its part. Says when the last core is back.
+        /// that has gone on for long enough, or others are found. Meanwhile the pools of the
+        /// process have cores for `used` in all, each for its part. Says when the last core is
+        /// back.
         fn is_late(
             &self,
             first: Instant,
@@ -479,7 +480,7 @@ mod tests {
         }
     }
 
-    /// What a process has used before does not count for ever.
+    /// The processor time of a process before a row of late yields does not count.
     #[test]
     fn others_that_come_later_are_found_as_soon() {
         let pool = LatePool::new(4);
