@@ -187,21 +187,17 @@ impl Others {
 pub(crate) struct Patience {
     /// When it last began to look around in vain.
     began: Cell<Instant>,
-    /// When it did, or had its core back from a yield since.
-    since: Cell<Instant>,
-    /// How long it had looked around in vain before that yield.
-    before: Cell<Duration>,
+    /// For how long others have had its core since.
+    away: Cell<Duration>,
     /// Its last late yields.
     late: Cell<Option<LateRow>>,
 }
 
 impl Default for Patience {
     fn default() -> Patience {
-        let began = now();
         Patience {
-            began: Cell::new(began),
-            since: Cell::new(began),
-            before: Cell::default(),
+            began: Cell::new(now()),
+            away: Cell::default(),
             late: Cell::default(),
         }
     }
@@ -216,19 +212,14 @@ impl Patience {
     }
 
     fn is_over_by(&self, at: Instant, limit: Duration) -> bool {
-        self.looked(at) >= limit || at.saturating_duration_since(self.began.get()) >= LONGEST
-    }
-
-    /// How long it has looked around in vain by then.
-    fn looked(&self, by: Instant) -> Duration {
-        self.before.get() + by.saturating_duration_since(self.since.get())
+        let all = at.saturating_duration_since(self.began.get());
+        all.saturating_sub(self.away.get()) >= limit || all >= LONGEST
     }
 
     /// Nothing of what it looked around before counts.
     fn begin(&self, at: Instant) {
         self.began.set(at);
-        self.since.set(at);
-        self.before.set(Duration::ZERO);
+        self.away.set(Duration::ZERO);
     }
 
     /// Between two looks around.
@@ -256,9 +247,8 @@ impl Patience {
 
     /// Others had the core between these two moments, if it was for longer than a yield takes.
     fn was_away(&self, gave: Instant, back: Instant) {
-        let cost = back.saturating_duration_since(gave).min(YIELD);
-        self.before.set(self.looked(gave) + cost);
-        self.since.set(back);
+        let away = back.saturating_duration_since(gave).saturating_sub(YIELD);
+        self.away.set(self.away.get() + away);
     }
 
     /// The core came back late, and all threads of the process had had cores for `used` by then:
@@ -338,7 +328,7 @@ mod tests {
     fn looks(away: Duration) -> u32 {
         let (limit, look, mut at) = (20 * YIELD, YIELD, later());
         let patience = Patience::default();
-        patience.before.set(LONGEST);
+        patience.away.set(LONGEST);
         patience.begin(at);
         let mut looks = 0;
         while !patience.is_over_by(at, limit) {
