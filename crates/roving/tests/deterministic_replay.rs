@@ -5,10 +5,13 @@ mod common;
 
 use std::cell::Cell;
 use std::env;
+use std::hint;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::Output;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use common::{size, this_program, watched};
 use roving::testing::{Explored, Explorer, explore};
@@ -293,4 +296,45 @@ fn a_seed_that_is_none_is_an_error_that_says_so() {
     let error =
         "error: ROVING_SEED=\"-1\" is not a seed: say 0 to 18446744073709551615, or unset it";
     assert!(text.lines().any(|line| line == error), "{text}");
+}
+
+/// A worker that sleeps for a moment, until a thread that takes no turns has left a lock, does not
+/// block: it would lose its turn in one run of a seed and keep it in the next. The moment is long
+/// where the other thread has lost its core; here that one computes for as long. On a busy machine
+/// any run may be slow, but not all.
+#[test]
+#[cfg_attr(
+    not(target_os = "linux"),
+    ignore = "the system does not say who sleeps"
+)]
+#[cfg_attr(miri, ignore = "the system does not say who sleeps")]
+fn a_worker_keeps_its_turn_though_it_waits_for_a_thread_at_work() {
+    let keeps_its_turn = || {
+        let builder = Pool::builder().deterministic(1).workers(3);
+        let pool = builder.log_schedule(true).build().expect("it is small");
+        let (lock, is_held) = (Mutex::new(()), AtomicBool::new(false));
+        thread::scope(|s| {
+            s.spawn(|| {
+                let _held = lock.lock().unwrap();
+                is_held.store(true, Ordering::Release);
+                let began = Instant::now();
+                while began.elapsed() < Duration::from_millis(4) {
+                    hint::spin_loop();
+                }
+            });
+            watched(|| {
+                pool.install(|| {
+                    while !is_held.load(Ordering::Acquire) {
+                        thread::yield_now();
+                    }
+                    drop(lock.lock().unwrap());
+                });
+            });
+        });
+        !pool.schedule_log().contains("blocks")
+    };
+    assert!(
+        (0..10).any(|_| keeps_its_turn()),
+        "it has lost it each time"
+    );
 }

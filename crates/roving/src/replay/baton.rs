@@ -18,7 +18,9 @@
 //!
 //! A member may block on something that another member has, such as a lock that is held across a
 //! `join`. Then it sleeps, although it has the turn. Those who wait for theirs look now and then
-//! whether that is so, and take it away.
+//! whether that is so, and take it away. But it may also sleep for a moment, until a thread that
+//! takes no turns has left the allocator, say; and if that one has lost its core there, the moment
+//! is long. As long as other threads of the process are at work, they wait for longer.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,8 +36,11 @@ const MANY: u64 = 50_000;
 /// the one that has it sleeps.
 const LOOK_MIN: Duration = Duration::from_micros(250);
 const LOOK_MAX: Duration = Duration::from_millis(64);
-/// After so many looks in a row that found it asleep, and no step between them, it loses the turn.
+/// After so many looks in a row that found it asleep, and no step between them, it loses the turn
+/// if no other thread of the process is at work.
 const LOOKS: u32 = 3;
+/// And after so many in any case, 8 ms: some threads that share a core have each had it by then.
+const LOOKS_BESIDE: u32 = 5;
 
 /// The turn of a pool, and those who take part.
 pub(crate) struct Baton {
@@ -363,11 +368,16 @@ impl Baton {
             return state;
         };
         drop(state);
-        let sleeps = thread_state::sleeps(&at).unwrap_or(is_last);
+        let looks = match thread_state::sleeps(&at).unwrap_or(is_last) {
+            true => watched.looks + 1,
+            false => 0,
+        };
+        let blocks =
+            looks >= LOOKS && (looks >= LOOKS_BESIDE || !thread_state::others_are_at_work());
         state = self.state();
         if (state.turn, state.steps) == (watched.turn, watched.steps) {
-            watched.looks = if sleeps { watched.looks + 1 } else { 0 };
-            if watched.looks == LOOKS {
+            watched.looks = looks;
+            if blocks {
                 self.take_away(&mut state);
             }
         }
