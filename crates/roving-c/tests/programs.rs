@@ -192,6 +192,19 @@ fn with_each(language: Language, mut act: impl FnMut(&'static str)) {
     }
 }
 
+/// Does something with the first compiler of the language that is there and has that sanitizer, and
+/// with the other one too where `ROVING_DEEP` is set: such programs take longest to compile.
+fn with_sanitizer(language: Language, flags: &[&str], act: impl FnMut(&'static str)) {
+    let count = std::env::var_os("ROVING_DEEP").map_or(1, |_| 2);
+    let has_it = |compiler: &&str| version(compiler).is_some() && sanitizes(compiler, flags);
+    let compilers = language.compilers().into_iter().filter(has_it);
+    let tried: Vec<&str> = compilers.take(count).collect();
+    if tried.is_empty() {
+        eprintln!("skipped: no compiler here has {flags:?}");
+    }
+    tried.into_iter().for_each(act);
+}
+
 fn built(compiler: &str, language: Language, flags: &[&str], name: &str, shared: bool) -> PathBuf {
     let built = compile(compiler, language, flags, &source(name), shared);
     let told = built.told;
@@ -205,10 +218,9 @@ fn runs(language: Language, name: &str) {
         for flags in PLAIN {
             succeeds(&built(compiler, language, flags, name, flags == PLAIN[0]));
         }
-        match sanitizes(compiler, ADDRESS) {
-            true => succeeds(&built(compiler, language, ADDRESS, name, false)),
-            false => eprintln!("skipped: {compiler} has no AddressSanitizer here"),
-        }
+    });
+    with_sanitizer(language, ADDRESS, |compiler| {
+        succeeds(&built(compiler, language, ADDRESS, name, false));
     });
 }
 
@@ -221,10 +233,7 @@ fn succeeds(program: &Path) {
 
 /// The library is not instrumented: its own calls are left out, and the header tells of its edges.
 fn runs_under_thread_sanitizer(language: Language, name: &str) {
-    with_each(language, |compiler| {
-        if !sanitizes(compiler, THREAD) {
-            return eprintln!("skipped: {compiler} has no ThreadSanitizer here");
-        }
+    with_sanitizer(language, THREAD, |compiler| {
         let program = built(compiler, language, THREAD, name, true);
         let suppressions = program.with_extension("suppressions");
         std::fs::write(&suppressions, "called_from_lib:libroving_c.so\n").expect("there is room");

@@ -1,4 +1,7 @@
-//! Single cargo commands in which a warning is an error.
+//! Single cargo commands in which a warning is an error, and the lints of a build.
+
+use std::path::Path;
+use std::process::Command;
 
 use crate::Result;
 use crate::cargo::tally::is_warning;
@@ -10,6 +13,16 @@ use crate::report::CheckStep;
 pub(crate) fn lint(workspace: &Workspace, step: &mut CheckStep, of: &[&str]) -> Result<()> {
     let deny = ["--", "-D", "warnings"];
     plain(workspace, step, &[&["clippy"], of, &deny].concat())
+}
+
+/// Has clippy compile the crates of a workspace, so that a build tells the lints as well. Clippy by
+/// itself would have all other packages compiled once more, for its own use. What is built so and
+/// what is not lie in one folder side by side.
+pub(crate) fn linted(command: &mut Command) -> &mut Command {
+    let cargo = command.get_program().to_owned();
+    // A toolchain has both in one folder; those who call it by names in the path have both there.
+    let driver = Path::new(&cargo).with_file_name("clippy-driver");
+    command.env("RUSTC_WORKSPACE_WRAPPER", driver)
 }
 
 /// One cargo command that must succeed without a warning.

@@ -5,7 +5,7 @@ pub(crate) mod deep;
 mod setup;
 mod unchanged;
 
-use crate::cargo::lint::{lint, plain, rustdoc};
+use crate::cargo::lint::{plain, rustdoc};
 use crate::cargo::tally::CargoTally;
 use crate::cargo::workspace::Workspace;
 use crate::cargo::{features, tool};
@@ -24,11 +24,10 @@ type Check = (
 );
 
 /// Everything that CI requires. What takes longer is in `deep`, or the whole of it is.
-const CHECKS: [Check; 17] = [
+const CHECKS: [Check; 16] = [
     ("setup", setup::prepare),
     ("fmt", |workspace, step, _| fmt(workspace, step)),
     ("tidy", |workspace, step, _| tidy::check(workspace, step)),
-    ("clippy", |workspace, step, _| clippy(workspace, step)),
     ("test", |workspace, step, _| suite::check(workspace, step)),
     ("rustdoc", |workspace, step, _| {
         let features = features::buildable(workspace);
@@ -150,28 +149,6 @@ fn fmt(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
         plain(one, step, &["fmt", "--all", "--check"])?;
     }
     Ok(())
-}
-
-/// Lints with all features that can be built here; then, without them, the libraries and programs
-/// of the crates that have some. Their tests without them are left to `deep`.
-fn clippy(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
-    let features = features::buildable(workspace);
-    lint(
-        workspace,
-        step,
-        &["--workspace", "--all-targets", "--features", &features],
-    )?;
-    let mut bare = vec!["--lib", "--bins"];
-    let mut silent = vec!["--lib", "--no-default-features"];
-    for package in &workspace.packages {
-        if features::can_be_silent(package) {
-            silent.extend(["-p", &package.name]);
-        } else if features::optional(package).next().is_some() {
-            bare.extend(["-p", &package.name]);
-        }
-    }
-    lint(workspace, step, &bare)?;
-    lint(workspace, step, &silent)
 }
 
 fn deny(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::cargo::tally::CargoTally;
 use crate::cargo::workspace::Workspace;
-use crate::cargo::{features, tool};
+use crate::cargo::{features, lint, tool};
 use crate::report::CheckStep;
 use crate::{Result, reading};
 
@@ -98,7 +98,7 @@ fn build(workspace: &Workspace, step: &mut CheckStep) -> Result<Vec<PathBuf>> {
     let mut command = workspace.cargo(&words);
     command.args(["--features", &features::buildable(workspace)]);
     command.arg("--message-format=json-render-diagnostics");
-    let text = tool::output(&mut command)?;
+    let text = tool::output(lint::linted(&mut command))?;
     let mut found = vec![None; LIBRARIES.len()];
     for line in text.lines() {
         let Ok(value) = serde_json::from_str::<Value>(line) else {

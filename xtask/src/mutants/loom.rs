@@ -35,6 +35,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
         let mut command = Command::new(&program);
         command
             .args([PREFIX, "--nocapture", "--skip", CANARY])
+            .args(ALONE)
             .current_dir(&workspace.root);
         let seen = tool::watch(&mut command)?;
         CargoTally::read(&seen.lines).judge(&seen, step);
@@ -118,6 +119,9 @@ fn too_few(explored: &BTreeMap<String, u64>, floors: &BTreeMap<String, u64>) -> 
 /// For loom a part of each crate but `roving` is left out: that some of the rest is unused is no
 /// news. The canaries are in the same program as the tests.
 pub(crate) const FLAGS: &str = "--cfg loom --cfg roving_canary -A dead_code -A unused_imports";
+/// The model checker maps and unmaps the stacks of threads all the time: two tests of one process
+/// would wait for each other at that, and take longer than one after the other.
+pub(crate) const ALONE: [&str; 2] = ["--test-threads", "1"];
 /// The model checker, and what it calls at each step.
 const EXPLORERS: [&str; 4] = ["loom", "generator", "scoped-tls", "tracing"];
 
@@ -147,15 +151,11 @@ pub(crate) fn build(workspace: &Workspace, package: &str, step: &mut CheckStep) 
     program.ok_or_else(|| "the loom tests did not compile".into())
 }
 
-/// The command that builds the library's tests for loom, optimised, in a folder of their own.
-///
-/// Otherwise this is
-/// `RUSTFLAGS="--cfg loom" cargo test -p roving --lib --release --features loom`, without LTO
-/// and with assertions, which are what the model checker is to reach. Of the other packages only
-/// those that explore are optimised: the rest would take longer to build than it runs.
+/// The command that builds the library's tests for loom, in a folder of their own:
+/// `RUSTFLAGS="--cfg loom" cargo test -p roving --lib --features loom`. Of all packages only those
+/// that explore are optimised: the rest would take longer to build than it runs.
 pub(crate) fn command(workspace: &Workspace, package: &str) -> Command {
     let mut command = workspace.cargo(&["rustc", "-p", package, "--lib", "--profile", "test"]);
-    command.args(["--config", "profile.test.package.\"*\".opt-level=0"]);
     for explorer in EXPLORERS {
         let level = format!("profile.test.package.{explorer}.opt-level=3");
         command.args(["--config", &level]);
@@ -164,7 +164,6 @@ pub(crate) fn command(workspace: &Workspace, package: &str) -> Command {
         .args(["--features", "loom"])
         .env("RUSTFLAGS", FLAGS)
         .env("CARGO_TARGET_DIR", workspace.target.join("loom"))
-        .env("CARGO_PROFILE_TEST_OPT_LEVEL", "3")
         .env("CARGO_PROFILE_TEST_DEBUG", "none");
     command
 }

@@ -173,7 +173,7 @@ fn resolve(name: &str, tests: &[String]) -> Result<String> {
 
 fn run(program: &Path, test: &str, mutant: Option<&str>) -> Result<ProgramEnd> {
     let mut command = Command::new(program);
-    command.args(["--exact", test, "--test-threads", "1"]);
+    command.args(["--exact", test]).args(loom::ALONE);
     match mutant {
         Some(name) => command.env(VARIABLE, name),
         None => command.env_remove(VARIABLE),

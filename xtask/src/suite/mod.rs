@@ -1,5 +1,5 @@
-//! The tests of the workspace: built once, with every optional feature that can be built here;
-//! then, without them, those that are about their absence.
+//! The tests of the workspace: built and linted once, with every optional feature that can be built
+//! here; then, without them, those that are about their absence.
 //!
 //! Test programs run some at a time, since many of them wait for most of their time: for ranks, for
 //! child processes, for threads that are to fall asleep.
@@ -10,8 +10,8 @@ pub(crate) mod torture;
 
 use std::collections::VecDeque;
 use std::fs;
+use std::num::NonZero;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -57,10 +57,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     }
     let with = features::buildable(workspace);
     let all = ["test", "--workspace", "--features", &with];
-    run(workspace, step, &mut workspace.cargo(&all), &[])?;
-    let mut docs = workspace.cargo(&all);
-    let seen = tool::watch(docs.args(["--doc", "--no-fail-fast"]))?;
-    CargoTally::read(&seen.lines).judge(&seen, step);
+    tests_and_docs(workspace, step, &all)?;
     absence(workspace, step)
 }
 
@@ -70,21 +67,25 @@ const ALL_CASES: &str = "ROVING_DEEP";
 /// All tests with all features and with all their cases.
 pub(crate) fn all_cases(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     let with = features::buildable(workspace);
-    let mut command = workspace.cargo(&["test", "--workspace", "--features", &with]);
-    run(workspace, step, &mut command, &[(ALL_CASES, "1")])
+    let all = ["test", "--workspace", "--features", &with];
+    run(workspace, step, &all, &[(ALL_CASES, "1")])
 }
 
-/// Lints and tests without any optional feature, and those of the whole lab without devices and
-/// ranks.
+/// Tests without any optional feature, and those of the whole lab without devices and ranks.
 pub(crate) fn plain(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
-    lint::lint(workspace, step, &["--workspace", "--all-targets"])?;
-    let all = ["test", "--workspace"];
-    run(workspace, step, &mut workspace.cargo(&all), &[])?;
-    let mut docs = workspace.cargo(&all);
-    let seen = tool::watch(docs.args(["--doc", "--no-fail-fast"]))?;
-    CargoTally::read(&seen.lines).judge(&seen, step);
+    tests_and_docs(workspace, step, &["test", "--workspace"])?;
     let lab = ["test", "-p", "roving-lab", "--features", features::LAB];
-    run(workspace, step, &mut workspace.cargo(&lab), &[])
+    run(workspace, step, &lab, &[])
+}
+
+/// The tests of that call of cargo, and then those in the documentation.
+fn tests_and_docs(workspace: &Workspace, step: &mut CheckStep, words: &[&str]) -> Result<()> {
+    run(workspace, step, words, &[])?;
+    let mut docs = workspace.cargo(words);
+    docs.args(["--doc", "--no-fail-fast"]);
+    let seen = tool::watch(lint::linted(&mut docs))?;
+    CargoTally::read(&seen.lines).judge(&seen, step);
+    Ok(())
 }
 
 /// A program of ours as the tests have built it: with the same features, and with a small test
@@ -102,7 +103,8 @@ pub(crate) fn binary(workspace: &Workspace, name: &str) -> Result<PathBuf> {
         &with,
     ];
     let mut command = workspace.cargo(&words);
-    let text = tool::output(command.arg("--message-format=json-render-diagnostics"))?;
+    command.arg("--message-format=json-render-diagnostics");
+    let text = tool::output(lint::linted(&mut command))?;
     let is_it =
         |value: &Value| value["target"]["name"] == name && value["target"]["kind"][0] == "bin";
     let messages = text
@@ -118,26 +120,25 @@ pub(crate) fn binary(workspace: &Workspace, name: &str) -> Result<PathBuf> {
 fn absence(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     let mut asking = 0;
     for (silent, without) in [(false, &[][..]), (true, &["--no-default-features"])] {
-        let mut command = workspace.cargo(&["test", "--lib"]);
-        command.args(without);
+        let mut words = [&["test", "--lib"], without].concat();
         for package in &workspace.packages {
             let has_some = silent || features::optional(package).next().is_some();
             if features::can_be_silent(package) != silent || !has_some {
                 continue;
             }
-            command.args(["-p", &package.name]);
+            words.extend(["-p", &package.name]);
             for target in package
                 .targets
                 .iter()
                 .filter(|t| t.kind == "test" && !t.has_condition)
             {
                 if asks(target)? {
-                    command.args(["--test", &target.name]);
+                    words.extend(["--test", &target.name]);
                     asking += 1;
                 }
             }
         }
-        run(workspace, step, &mut command, &[])?;
+        run(workspace, step, &words, &[])?;
     }
     if asking == 0 {
         step.fail("no test asks whether a feature is on");
@@ -152,17 +153,19 @@ fn asks(target: &BuildTarget) -> Result<bool> {
     Ok(ABSENCE.iter().any(|words| text.contains(words)))
 }
 
-/// Builds the test programs of that call of cargo and runs them.
+/// Builds the test programs of that call of cargo, with the lints, and runs them.
 fn run(
     workspace: &Workspace,
     step: &mut CheckStep,
-    command: &mut Command,
+    words: &[&str],
     with: &[(&str, &str)],
 ) -> Result<()> {
-    println!("$ {}", tool::shown(command));
-    let (programs, said) = programs::build(command)?;
+    let mut command = workspace.cargo(words);
+    println!("$ {}", tool::shown(&command));
+    let (programs, said) = programs::build(lint::linted(&mut command))?;
     let warnings: Vec<&String> = said.iter().filter(|line| is_warning(line)).collect();
     if let Some(first) = warnings.first() {
+        println!("{}", said.join("\n"));
         step.fail(format!("{} warnings; the first: {first}", warnings.len()));
     }
     let number = programs.len();
@@ -183,13 +186,13 @@ fn run(
     Ok(())
 }
 
-/// Runs the programs, as many at a time as there are processors.
+/// Runs the programs, one more at a time than there are processors.
 fn in_lanes(
     workspace: &Workspace,
     programs: Vec<TestProgram>,
     with: &[(&str, &str)],
 ) -> Vec<RanProgram> {
-    let lanes = thread::available_parallelism().map_or(2, |lanes| lanes.get().max(2));
+    let lanes = 1 + thread::available_parallelism().map_or(1, NonZero::get);
     let (queue, all) = (Mutex::new(VecDeque::from(programs)), Mutex::new(Vec::new()));
     let next = || {
         let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
