@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,8 @@ use serde_json::Value;
 
 /// Whoever waits for longer waits in vain.
 const PATIENCE: Duration = Duration::from_secs(300);
+/// How long who waits for processes or files does not look: to look costs milliseconds.
+const BETWEEN: Duration = Duration::from_millis(10);
 
 /// Starts ranks that print to pipes; `None` where there is no `mpirun`.
 fn start(command: &mut Command) -> Option<Child> {
@@ -236,8 +239,15 @@ fn send(signal: &str, process: u32) {
     assert!(sent.expect("kill starts").success());
 }
 
-/// Sends a signal to one of so many ranks, when there is a checkpoint; all of them, and that one.
-fn signal(directory: &str, ranks: usize, which: usize, signal: &str) -> (Vec<u32>, u32) {
+/// Sends a signal to one of so many ranks of a program, when there is a checkpoint. Returns all of
+/// them, and that one.
+fn signal(
+    program: &mut Child,
+    directory: &str,
+    ranks: usize,
+    which: usize,
+    signal: &str,
+) -> (Vec<u32>, u32) {
     let latest = std::path::Path::new(directory).join("latest");
     let begun = Instant::now();
     let mut before = None;
@@ -258,12 +268,21 @@ fn signal(directory: &str, ranks: usize, which: usize, signal: &str) -> (Vec<u32
         if found.len() == ranks && before.is_none() {
             before = Some(written);
         }
-        assert!(
-            begun.elapsed() < PATIENCE,
-            "{} ranks, {written:?}",
-            found.len()
-        );
-        std::thread::sleep(Duration::from_millis(1));
+        let found = found.len();
+        assert!(begun.elapsed() < PATIENCE, "{found} ranks, {written:?}");
+        assert_runs(program);
+        std::thread::sleep(BETWEEN);
+    }
+}
+
+/// Who waits for something that the program does waits in vain when that has ended.
+fn assert_runs(program: &mut Child) {
+    if let Some(status) = program.try_wait().expect("it is a child") {
+        let mut warned = String::new();
+        if let Some(pipe) = &mut program.stderr {
+            let _ = pipe.read_to_string(&mut warned);
+        }
+        panic!("it has ended meanwhile, {status}: {warned}");
     }
 }
 
@@ -276,11 +295,11 @@ fn a_search_resumes_on_as_many_ranks_or_on_others() {
             _ if cfg!(feature = "mpi") => mpirun(count, env!("CARGO_BIN_EXE_roving")),
             _ => return,
         };
-        let Some(child) = start(child.args(search_of(&directory))) else {
+        let Some(mut child) = start(child.args(search_of(&directory))) else {
             return;
         };
         if count != 2 {
-            signal(&directory, count, 0, "-9");
+            signal(&mut child, &directory, count, 0, "-9");
         }
         let output = child.wait_with_output().unwrap();
         let (said, warned) = (text(&output.stdout), text(&output.stderr));
@@ -311,9 +330,9 @@ fn a_killed_rank_is_noticed_and_the_search_goes_on_to_the_exact_count() {
     let Some(mut command) = launch(&words, &program) else {
         return;
     };
-    let child = command.spawn().expect("the command starts");
+    let mut child = command.spawn().expect("the command starts");
     for (ranks, which) in [(3, 1), (2, 0)] {
-        signal(&directory, ranks, which, "-9");
+        signal(&mut child, &directory, ranks, which, "-9");
     }
     let output = child.wait_with_output().unwrap();
     let (said, warned) = (text(&output.stdout), text(&output.stderr));
@@ -341,9 +360,9 @@ fn a_network_whose_ranks_are_killed_goes_on_to_the_same_answer() {
     let Some(mut command) = launch(&words, &program) else {
         return;
     };
-    let child = command.spawn().expect("the command starts");
+    let mut child = command.spawn().expect("the command starts");
     for (ranks, which) in [(3, 1), (2, 0)] {
-        signal(&directory, ranks, which, "-9");
+        signal(&mut child, &directory, ranks, which, "-9");
     }
     let output = child.wait_with_output().unwrap();
     let (said, warned) = (text(&output.stdout), text(&output.stderr));
@@ -364,11 +383,11 @@ fn a_stopped_rank_is_given_up_and_the_search_goes_on_to_the_exact_count() {
     let Some(mut command) = launch(&["-n", "2", "--restart", "5"], &program) else {
         return;
     };
-    let child = command
+    let mut child = command
         .env("ROVING_DIST_SILENCE_S", "2")
         .spawn()
         .expect("the command starts");
-    signal(&directory, 2, 1, "-STOP");
+    signal(&mut child, &directory, 2, 1, "-STOP");
     let output = child.wait_with_output().unwrap();
     let (said, warned) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{said}{warned}");
@@ -390,8 +409,8 @@ fn a_stopped_rank_that_goes_on_in_time_is_not_given_up() {
     };
     // Much longer, for ranks are silent as well where the machine has no time for them.
     let child = command.env("ROVING_DIST_SILENCE_S", "60").spawn();
-    let child = child.expect("the command starts");
-    let (_, stopped) = signal(&directory, 2, 1, "-STOP");
+    let mut child = child.expect("the command starts");
+    let (_, stopped) = signal(&mut child, &directory, 2, 1, "-STOP");
     std::thread::sleep(Duration::from_secs(4));
     send("-CONT", stopped);
     let output = child.wait_with_output().unwrap();
@@ -410,10 +429,10 @@ fn ranks_that_come_back_to_a_search_that_was_resumed_change_nothing() {
     }
     let directory = empty("come-back");
     let mut older = mpirun(2, env!("CARGO_BIN_EXE_roving"));
-    let Some(older) = start(older.args(search_of(&directory))) else {
+    let Some(mut older) = start(older.args(search_of(&directory))) else {
         return;
     };
-    let (stopped, first) = signal(&directory, 2, 0, "-STOP");
+    let (stopped, first) = signal(&mut older, &directory, 2, 0, "-STOP");
     let others = || stopped.iter().filter(|process| **process != first);
     others().for_each(|process| send("-STOP", *process));
     let latest = std::path::Path::new(&directory).join("latest");
@@ -428,7 +447,7 @@ fn ranks_that_come_back_to_a_search_that_was_resumed_change_nothing() {
     let begun = Instant::now();
     while std::fs::read(&latest).ok().as_ref() == Some(&before) {
         assert!(begun.elapsed() < PATIENCE, "no checkpoint");
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::sleep(BETWEEN);
     }
     stopped.iter().for_each(|process| send("-CONT", *process));
     let output = older.wait_with_output().unwrap();
@@ -457,22 +476,23 @@ fn a_launch_that_is_told_to_end_ends_its_ranks() {
     let Some(mut command) = launch(&["-n", "2", "--restart", "5"], &program) else {
         return;
     };
-    let child = command.spawn().expect("the command starts");
+    let mut child = command.spawn().expect("the command starts");
     let begun = Instant::now();
-    let wait_for = |ranks: usize| {
+    let wait_for = |ranks: usize, meanwhile: &mut dyn FnMut()| {
         while ranks_of(&directory).len() != ranks {
             assert!(begun.elapsed() < PATIENCE, "{ranks} ranks");
-            std::thread::sleep(Duration::from_millis(1));
+            meanwhile();
+            std::thread::sleep(BETWEEN);
         }
     };
-    wait_for(2);
+    wait_for(2, &mut || assert_runs(&mut child));
     send("-TERM", child.id());
     let output = child.wait_with_output().unwrap();
     let warned = text(&output.stderr);
     assert_eq!(output.status.signal(), Some(15), "{warned}");
     assert!(!warned.contains("starting again"), "{warned}");
     assert!(warned.contains("roving launch: told to end"), "{warned}");
-    wait_for(0);
+    wait_for(0, &mut || ());
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod examples;
 mod figures;
 mod finding;
 mod glossary;
+mod held;
 mod house;
 mod imports;
 mod items;
@@ -122,6 +123,7 @@ pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
         found.extend(pages::check_page(path, &text, &known));
     }
     found.extend(check_shared(workspace, &known)?);
+    found.extend(check_regressions(workspace, &sources)?);
     found.extend(check_glossary(workspace)?);
     let path = workspace.root.join("ARCHITECTURE.md");
     found.extend(crates::check(workspace, &path, &read(&path)?));
@@ -152,6 +154,17 @@ pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
         pages.len()
     );
     Ok(())
+}
+
+/// The tests that the page about regressions names.
+fn check_regressions(workspace: &Workspace, sources: &[RustFile]) -> Result<Vec<Finding>> {
+    let of_c: Result<Vec<String>> = files(&workspace.root, &["c"])
+        .iter()
+        .map(|path| read(path))
+        .collect();
+    let path = workspace.root.join("docs/regressions.md");
+    let functions = held::functions(sources, &of_c?);
+    Ok(held::check(&path, &read(&path)?, &functions))
 }
 
 /// The figures of README.md as other processors have them.
