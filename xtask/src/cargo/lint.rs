@@ -88,4 +88,25 @@ mod tests {
             "warning: `roving` (lib doc) generated 6 warnings"
         ));
     }
+
+    /// If cargo took no notice of the other compiler, no lint would be told, and no check would
+    /// fail.
+    #[test]
+    fn a_build_tells_lints() {
+        let folder = std::env::temp_dir().join(format!("roving-lint-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("there is room");
+        let source = "pub fn is_none(of: &str) -> bool { of.len() == 0 }\n";
+        let manifest =
+            "[package]\nname = \"linted\"\nedition = \"2024\"\n[lib]\npath = \"lib.rs\"\n";
+        for (name, text) in [("lib.rs", source), ("Cargo.toml", manifest)] {
+            std::fs::write(folder.join(name), text).expect("there is room");
+        }
+        let mut command = Workspace::find().expect("we are in it").cargo(&["build"]);
+        command.current_dir(&folder);
+        command.env("CARGO_TARGET_DIR", folder.join("target"));
+        let seen = tool::quiet(linted(&mut command)).expect("cargo starts");
+        let _ = std::fs::remove_dir_all(&folder);
+        let told = seen.lines.iter().any(|line| line.contains("len_zero"));
+        assert!(seen.ok && told, "{:?}", seen.lines);
+    }
 }
