@@ -10,7 +10,6 @@ mod examples;
 mod figures;
 mod finding;
 mod glossary;
-mod held;
 mod house;
 mod imports;
 mod items;
@@ -123,7 +122,6 @@ pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
         found.extend(pages::check_page(path, &text, &known));
     }
     found.extend(check_shared(workspace, &known)?);
-    found.extend(check_regressions(workspace, &sources)?);
     found.extend(check_glossary(workspace)?);
     let path = workspace.root.join("ARCHITECTURE.md");
     found.extend(crates::check(workspace, &path, &read(&path)?));
@@ -154,17 +152,6 @@ pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
         pages.len()
     );
     Ok(())
-}
-
-/// The tests that the page about regressions names.
-fn check_regressions(workspace: &Workspace, sources: &[RustFile]) -> Result<Vec<Finding>> {
-    let of_c: Result<Vec<String>> = files(&workspace.root, &["c"])
-        .iter()
-        .map(|path| read(path))
-        .collect();
-    let path = workspace.root.join("docs/regressions.md");
-    let functions = held::functions(sources, &of_c?);
-    Ok(held::check(&path, &read(&path)?, &functions))
 }
 
 /// The figures of README.md as other processors have them.
@@ -408,6 +395,14 @@ fn known(workspace: &Workspace) -> Result<pages::Known> {
                     .take_while(|c| c.is_alphanumeric() || *c == '_');
                 functions.insert(name.collect());
             }
+        }
+    }
+    for path in files(&workspace.root, &["c"]) {
+        let text = read(&path)?;
+        // Before each bracket, a name or nothing.
+        for before in text.split('(').rev().skip(1) {
+            let name = before.rsplit(|c: char| !c.is_alphanumeric() && c != '_');
+            functions.extend(name.take(1).map(str::to_owned));
         }
     }
     let verbs = crate::CommandLine::command();

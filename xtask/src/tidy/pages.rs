@@ -15,6 +15,9 @@ const NO_CRATES: [&str; 4] = [
     "roving-branch",
 ];
 
+/// How the head of a table ends whose last column names tests.
+const HELD: &str = "| held by |";
+
 /// Everything that a page may name.
 #[derive(Default)]
 pub(crate) struct Known {
@@ -22,7 +25,7 @@ pub(crate) struct Known {
     pub(crate) crates: BTreeSet<String>,
     /// Every file and folder, from the root, with `/`.
     pub(crate) paths: BTreeSet<String>,
-    /// Every function in the Rust files.
+    /// Every function in the files of Rust, and each that those of C define or call.
     pub(crate) functions: BTreeSet<String>,
     /// Every verb of xtask.
     pub(crate) verbs: BTreeSet<String>,
@@ -39,9 +42,14 @@ pub(crate) fn check_page(path: &Path, text: &str, known: &Known) -> Vec<Finding>
     if path.ends_with("docs/faq.md") {
         found.extend(answers(path, text));
     }
+    if path.ends_with("docs/regressions.md") && !text.contains(HELD) {
+        let text = format!("no table here ends with a column `{HELD}`");
+        found.push(Finding::new(path, 1, text));
+    }
     for fence in &fences {
         found.extend(code(path, fence, known));
     }
+    let mut of_tests = false;
     let inside = |line: usize| {
         fences
             .iter()
@@ -58,23 +66,30 @@ pub(crate) fn check_page(path: &Path, text: &str, known: &Known) -> Vec<Finding>
         for link in links(text) {
             found.extend(link_known(path, line, &link, known));
         }
-        if let Some((_, names)) = text.split_once("Held by") {
-            for name in names.split('`').skip(1).step_by(2) {
-                if name.starts_with("cargo ") {
-                    continue; // a verb is looked up like any other
-                }
-                let last = name.rsplit("::").next().unwrap_or(name);
-                if !known.functions.contains(last) && !known.paths.contains(name) {
-                    found.push(Finding::new(
-                        path,
-                        line,
-                        format!("held by `{name}`: no such test"),
-                    ));
-                }
-            }
+        of_tests = text.starts_with('|') && (of_tests || text.ends_with(HELD));
+        let cell = || text.rsplit_once(" | ").filter(|_| of_tests);
+        if let Some((_, names)) = text.split_once("Held by").or_else(cell) {
+            found.extend(held_known(path, line, names, known));
         }
     }
     found
+}
+
+/// The tests that hold what a line claims, but commands and crates, which are looked up like any
+/// other.
+fn held_known(path: &Path, line: usize, names: &str, known: &Known) -> Vec<Finding> {
+    let names = names.split('`').skip(1).step_by(2);
+    let is_known = |name: &str| {
+        let last = name.rsplit("::").next().unwrap_or(name);
+        let is_command = name.starts_with("cargo ") || name.starts_with("torture ");
+        is_command
+            || known.crates.contains(name)
+            || known.functions.contains(last)
+            || known.paths.contains(name)
+    };
+    let unknown = names.filter(|name| !is_known(name));
+    let told = |name: &str| Finding::new(path, line, format!("held by `{name}`: no such test"));
+    unknown.map(told).collect()
 }
 
 /// The questions whose answer links nothing that confirms it: a page, an item, or the limits.
@@ -343,6 +358,27 @@ mod tests {
         ] {
             assert_eq!(page(bad).len(), 1, "{bad}");
         }
+    }
+
+    #[test]
+    fn tests_that_a_table_names_are_there() {
+        let table = |cell: &str| format!("| what | held by |\n|---|---|\n| `b` | {cell} |\n");
+        let good = "`contract_1`; `cargo xtask tidy`, `A::contract_1` of `roving-lab`";
+        let good = table(good) + "\n| what | else |\n|---|---|\n| a | `gone` |\n";
+        assert!(page(&good).is_empty(), "{:?}", page(&good));
+        let bad = check_page(
+            Path::new("/w/docs/b.md"),
+            &table("`contract_1`, `gone`"),
+            &known(),
+        );
+        assert_eq!(bad.len(), 1, "{bad:?}");
+        assert_eq!(
+            (bad[0].line, &*bad[0].text),
+            (3, "held by `gone`: no such test")
+        );
+        let regressions = |text| check_page(Path::new("/w/docs/regressions.md"), text, &known());
+        assert_eq!(regressions("# A page without a table\n").len(), 1);
+        assert!(regressions(&table("`contract_1`")).is_empty());
     }
 
     #[test]
