@@ -58,12 +58,7 @@ fn sleepers_are_compared_with_rivals_and_bounds() {
         "--out",
         &path,
     ];
-    let shapes = [
-        "--shapes",
-        "flat-even,two-pools,callers,start-tree",
-        "--load",
-        "1",
-    ];
+    let shapes = ["--shapes", "flat-even,two-pools,callers", "--load", "1"];
     let forms = [
         "--forms",
         "rayon,tokio,chili,forte,roving-fork,roving-spawn",
@@ -82,7 +77,7 @@ fn sleepers_are_compared_with_rivals_and_bounds() {
     }
     let csv = std::fs::read_to_string(out.join("compare-sleepers.csv")).expect("the CSV");
     // Not all have a second pool, or callers that are no workers.
-    assert_eq!(csv.lines().count(), 1 + 2 * (2 + 5 + 6 + 6) + 2, "{csv}");
+    assert_eq!(csv.lines().count(), 1 + 2 * (2 + 5 + 6) + 1, "{csv}");
     assert!(csv.contains("--load 1 --spin 0"), "{csv}");
     let svg = std::fs::read_to_string(out.join("compare-sleepers.svg")).expect("the plot");
     assert!(

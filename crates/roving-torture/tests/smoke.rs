@@ -26,7 +26,7 @@ fn all_rows_hold_and_are_written_down() {
         "all",
         "--quick",
         "--minutes",
-        "0.1",
+        "0.05",
         "--seed",
         "7",
         "--out",

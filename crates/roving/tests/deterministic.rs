@@ -9,7 +9,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::{size, watched, yield_now};
+use common::{seeds, size, watched, yield_now};
 use roving::task::{Task, block_on, branch, call, fork, spawn};
 use roving::{Pool, WorkerLocal};
 
@@ -98,18 +98,18 @@ fn one_seed_is_one_schedule_and_most_others_are_others() {
     };
     let mut logs = HashSet::new();
     let mut traces = HashSet::new();
-    for seed in 0..size(200, 1) {
+    let seeds = size(seeds(200), 1);
+    for seed in 0..seeds {
         let (trace, log) = run(seed);
         assert!(!log.is_empty());
         assert_eq!(run(seed), (trace.clone(), log.clone()), "seed {seed}");
         logs.insert(log);
         traces.insert(trace);
     }
-    let seeds = size(200, 1);
-    assert_eq!(logs.len(), seeds, "no two seeds draw one schedule");
+    let (logs, orders) = (logs.len() as u64, traces.len() as u64);
+    assert_eq!(logs, seeds, "no two seeds draw one schedule");
     // Where hardly any thread gives its turn up, the program sees the same: 195 of 200 orders
     // differ, the same on every machine, and about as many in a thousand.
-    let orders = traces.len();
     assert!(
         orders >= seeds - seeds / 20,
         "{orders} of {seeds} orders differ"
@@ -158,7 +158,7 @@ fn a_join_runs_its_closures_in_both_orders_here_and_elsewhere() {
 /// these three, and after that anything goes.
 #[test]
 fn tasks_of_a_scope_run_in_every_order_that_can_be() {
-    let orders = under_seeds(2000, || {
+    let orders = under_seeds(seeds(2000), || {
         let order = Mutex::new(Vec::new());
         roving::scope(|s| {
             for n in 0..4 {
@@ -206,7 +206,7 @@ fn a_lock_can_be_held_across_everything_that_waits() {
             roving::scope(|s| (0..2).for_each(|_| s.spawn(|_| under(lock, 0))));
         }
     }
-    under_seeds(200, || {
+    under_seeds(seeds(200), || {
         let lock = Mutex::new(0);
         under(&lock, size(2, 1));
         assert_eq!(*lock.lock().unwrap(), size(7 + 2 * 3, 3 + 2));
@@ -498,7 +498,7 @@ fn pools_within_each_other_come_to_their_end() {
         });
         assert_eq!(sum.into_inner(), 4 * size(50, 4));
     };
-    (0..size(40, 1)).for_each(|seed| watched(|| run(seed)));
+    (0..size(seeds(40), 1)).for_each(|seed| watched(|| run(seed)));
 }
 
 #[test]
@@ -555,7 +555,7 @@ fn chains_of_tasks_take_little_native_stack() {
             }
         }
     }
-    under_seeds(8, || {
+    under_seeds(seeds(8), || {
         let count = AtomicUsize::new(0);
         roving::scope(|s| link(s, LENGTH, &count));
         assert_eq!(count.into_inner(), LENGTH);

@@ -460,13 +460,15 @@ mod tests {
             let mut runtimes = Runtime::OURS.to_vec();
             runtimes.extend(Runtime::RIVALS);
             let job = WorkloadJob::parse(workload, Some(input)).unwrap();
-            let compared = compare(&Field::new(job).unwrap(), &runtimes, &[1, 2], 1);
+            // Alone, and with another: once is enough.
+            let workers = if workload == "fib" { &[1, 2][..] } else { &[2] };
+            let compared = compare(&Field::new(job).unwrap(), &runtimes, workers, 1);
             let Ok(compared) = compared else {
                 panic!("{workload} {input}: {compared:?}")
             };
             assert_eq!(
-                compared.series.len() + 2 * compared.absent.len(),
-                1 + 2 * runtimes.len()
+                compared.series.len() + workers.len() * compared.absent.len(),
+                1 + workers.len() * runtimes.len()
             );
             let absent: Vec<_> = compared.absent.iter().map(|(who, _)| *who).collect();
             for (who, why) in &compared.absent {

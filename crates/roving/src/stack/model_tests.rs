@@ -512,9 +512,18 @@ fn run_program(showing: Showing, steps: &[Step]) {
     set_current_line(&raw const ALARM);
 }
 
+/// Random programs in a run of the tests; more where the variable `ROVING_DEEP` is set.
+fn cases() -> u32 {
+    match std::env::var_os("ROVING_DEEP") {
+        _ if cfg!(miri) => 2,
+        Some(_) => 2000,
+        None => 500,
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 2 } else { 2000 },
+        cases: cases(),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

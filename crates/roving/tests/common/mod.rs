@@ -159,6 +159,13 @@ pub(crate) const fn size<T: Copy>(native: T, miri: T) -> T {
     if cfg!(miri) { miri } else { native }
 }
 
+/// How many of so many seeds a test tries that does not need them all: where the variable
+/// `ROVING_DEEP` is set all the same, by itself every fourth.
+pub(crate) fn seeds(all: u64) -> u64 {
+    let part = std::env::var_os("ROVING_DEEP").map_or(4, |_| 1);
+    all.div_ceil(part)
+}
+
 /// A number of tries that is smaller where each costs a multiple.
 pub(crate) fn tries(count: usize) -> usize {
     if cfg!(miri) {
