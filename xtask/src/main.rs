@@ -75,7 +75,7 @@ enum Verb {
     Docs,
     /// The model-checked tests, and the canary that must fail
     Loom,
-    /// Weaken one ordering at a time; the named loom test must fail
+    /// The model-checked tests; then weaken one ordering at a time: the named test must fail
     Mutants,
     /// Change one line of code at a time; a test must fail. Names the survivors
     CodeMutants(code::SamplePlan),
@@ -94,9 +94,6 @@ enum Verb {
     /// Programs that attack the runtime for an hour; writes docs/results/torture.csv and its
     /// table
     Torture {
-        /// As in `test`: random programs for 15 seconds, not optimised; writes below target
-        #[arg(long, conflicts_with = "minutes")]
-        quick: bool,
         /// How long the programs run
         #[arg(long, default_value_t = 60.0)]
         minutes: f64,
@@ -212,7 +209,7 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
             report.step("commands", |step| docs::commands(workspace, step));
         }
         Verb::Loom => report.step("loom", |step| loom::check(workspace, step)),
-        Verb::Mutants => report.step("mutants", |step| orderings::check(workspace, step)),
+        Verb::Mutants => orderings::verb(workspace, &mut report),
         Verb::CodeMutants(plan) => code::verb(workspace, &mut report, plan),
         Verb::Tsan { packages } => report.step("tsan", |step| {
             nightly::sanitize(workspace, step, &nightly::THREAD, &packages)
@@ -220,10 +217,9 @@ fn act(workspace: &Workspace, verb: Verb) -> Result<bool> {
         Verb::Asan { packages } => report.step("asan", |step| {
             nightly::sanitize(workspace, step, &nightly::ADDRESS, &packages)
         }),
-        Verb::Torture { quick, minutes } => report.step("torture", |step| match quick {
-            true => torture::quick(workspace, step),
-            false => torture::long(workspace, step, minutes),
-        }),
+        Verb::Torture { minutes } => {
+            report.step("torture", |step| torture::check(workspace, step, minutes))
+        }
         Verb::Deep { only } => deep::all(workspace, &mut report, only.as_deref())?,
         Verb::Fuzz { inputs } => report.step("fuzz", |step| fuzz::check(workspace, step, inputs)),
         Verb::Valgrind => report.step("valgrind", |step| valgrind::check(workspace, step)),

@@ -22,12 +22,17 @@ const LOOM: &str = "loom";
 /// All features that this machine can build, as the word after `--features`. Back-ends of devices
 /// build anywhere; drivers are looked for when the program runs.
 pub(crate) fn buildable(workspace: &Workspace) -> String {
-    join_those(workspace, has_mpi())
+    buildable_of(&workspace.packages)
 }
 
-fn join_those(workspace: &Workspace, with_mpi: bool) -> String {
+/// All features of these packages that this machine can build.
+pub(crate) fn buildable_of<'p>(packages: impl IntoIterator<Item = &'p Package>) -> String {
+    join_those(packages, has_mpi())
+}
+
+fn join_those<'p>(packages: impl IntoIterator<Item = &'p Package>, with_mpi: bool) -> String {
     let mut all = Vec::new();
-    for package in &workspace.packages {
+    for package in packages {
         let features = optional(package).filter(|feature| with_mpi || *feature != MPI);
         all.extend(features.map(|feature| format!("{}/{feature}", package.name)));
     }
@@ -75,7 +80,8 @@ mod tests {
     #[test]
     fn the_features_are_those_of_the_manifests() {
         let workspace = Workspace::find().unwrap();
-        let (with, without) = (join_those(&workspace, true), join_those(&workspace, false));
+        let joined = |with_mpi| join_those(&workspace.packages, with_mpi);
+        let (with, without) = (joined(true), joined(false));
         for feature in [LAB].into_iter().chain(INTEGRATIONS) {
             assert!(without.split(',').any(|one| one == feature), "{feature}");
         }

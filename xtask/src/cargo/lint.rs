@@ -45,13 +45,10 @@ fn judge(seen: &tool::ToolOutput, step: &mut CheckStep) {
     }
 }
 
-/// The public pages without a warning; then, so that no link to a private item is stale, all pages.
-pub(crate) fn rustdoc(
-    workspace: &Workspace,
-    step: &mut CheckStep,
-    features: &[&str],
-) -> Result<()> {
-    let words = [&["doc", "--workspace", "--no-deps"][..], features].concat();
+/// The public pages of these packages without a warning; then, so that no link to a private item is
+/// stale, all their pages.
+pub(crate) fn rustdoc(workspace: &Workspace, step: &mut CheckStep, of: &[&str]) -> Result<()> {
+    let words = [&["doc", "--no-deps"][..], of].concat();
     let mut command = workspace.cargo(&words);
     command.env("RUSTDOCFLAGS", "-D warnings");
     judge(&tool::watch(&mut command)?, step);

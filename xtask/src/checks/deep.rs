@@ -2,6 +2,7 @@
 //! `docs/results/deep.csv` keeps what each of them came to when it was last run.
 
 use crate::cargo::workspace::Workspace;
+use crate::cargo::{features, lint};
 use crate::instruments::{emulated, miri, nightly, valgrind};
 use crate::mutants::{code, loom, orderings};
 use crate::report::{CheckReport, CheckStep};
@@ -19,9 +20,13 @@ const TORTURE_MINUTES: f64 = 60.0;
 /// Its name, and what it does.
 type Check = (&'static str, fn(&Workspace, &mut CheckStep) -> Result<()>);
 
-const CHECKS: [Check; 23] = [
+const CHECKS: [Check; 24] = [
     ("all-cases", suite::all_cases),
     ("plain", suite::plain),
+    ("rustdoc", |workspace, step| {
+        let features = features::buildable(workspace);
+        lint::rustdoc(workspace, step, &["--workspace", "--features", &features])
+    }),
     ("loom", loom::check),
     ("mutants", orderings::check),
     ("code-mutants", |workspace, step| {
@@ -63,7 +68,7 @@ const CHECKS: [Check; 23] = [
         nightly::sanitize(workspace, step, &nightly::THREAD, &[])
     }),
     ("torture", |workspace, step| {
-        torture::long(workspace, step, TORTURE_MINUTES)
+        torture::check(workspace, step, TORTURE_MINUTES)
     }),
     ("package", publish::check),
     ("semver", semver::check),

@@ -7,13 +7,14 @@ mod unchanged;
 
 use crate::cargo::lint::{plain, rustdoc};
 use crate::cargo::tally::CargoTally;
-use crate::cargo::workspace::Workspace;
+use crate::cargo::workspace::{Package, Workspace};
 use crate::cargo::{features, tool};
 use crate::instruments::{ceilings, miri};
 use crate::mutants::{loom, orderings};
 use crate::report::{CheckReport, CheckStep};
+use crate::shipping::publish::PUBLISHED;
 use crate::shipping::targets::{TARGETS, targets};
-use crate::suite::{self, torture};
+use crate::suite;
 use crate::{Result, docs, rayon, results, tidy};
 use beside::{CheckOptions, SideChecks};
 
@@ -26,13 +27,11 @@ type Check = (
 /// Everything that CI requires. What takes longer is in `deep`, or the whole of it is.
 const CHECKS: [Check; 16] = [
     ("setup", setup::prepare),
+    ("build", |workspace, step, _| suite::build(workspace, step)),
     ("fmt", |workspace, step, _| fmt(workspace, step)),
     ("tidy", |workspace, step, _| tidy::check(workspace, step)),
     ("test", |workspace, step, _| suite::check(workspace, step)),
-    ("rustdoc", |workspace, step, _| {
-        let features = features::buildable(workspace);
-        rustdoc(workspace, step, &["--features", &features])
-    }),
+    ("rustdoc", |workspace, step, _| pages(workspace, step)),
     ("docs", |workspace, step, _| docs::check(workspace, step)),
     ("commands", |workspace, step, _| {
         docs::commands(workspace, step)
@@ -48,9 +47,6 @@ const CHECKS: [Check; 16] = [
     ("faults", |workspace, step, _| faults(workspace, step)),
     ("ceilings", |workspace, step, _| {
         ceilings::check(workspace, step, ceilings::Write::No)
-    }),
-    ("torture", |workspace, step, _| {
-        torture::quick(workspace, step)
     }),
     ("targets", |workspace, step, no_install| {
         targets(workspace, step, no_install, &TARGETS[..1])
@@ -104,9 +100,11 @@ pub(crate) fn all(
         }
         return;
     }
-    // The first one installs what the others need.
-    let ((first, prepare), others) = (CHECKS[0], &CHECKS[1..]);
-    run(report, first, prepare);
+    // The first one installs what the others need, and the second uses all cores by itself.
+    let (first, others) = CHECKS.split_at(2);
+    for (name, check) in first {
+        run(report, name, *check);
+    }
     let beside = SideChecks::start(workspace, &BESIDE, options);
     for (name, check) in others.iter().filter(|(name, _)| !BESIDE.contains(name)) {
         run(report, name, *check);
@@ -140,6 +138,16 @@ fn faults(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     let seen = tool::watch(&mut command)?;
     CargoTally::read(&seen.lines).judge(&seen, step);
     Ok(())
+}
+
+/// The pages of what is published. For those of all other packages, every package that these need
+/// would be compiled once more, for rustdoc: that is in `deep`.
+fn pages(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
+    let is_published = |package: &&Package| PUBLISHED.contains(&package.name.as_str());
+    let features = features::buildable_of(workspace.packages.iter().filter(is_published));
+    let packages = PUBLISHED.iter().flat_map(|name| ["-p", name]);
+    let words: Vec<&str> = packages.chain(["--features", &features]).collect();
+    rustdoc(workspace, step, &words)
 }
 
 /// The formatting of this workspace and of those beside it.

@@ -25,8 +25,9 @@ use std::time::Duration;
 use super::c;
 use crate::cargo::watchdog::{self, Limits, ProgramEnd};
 use crate::cargo::workspace::Workspace;
+use crate::cargo::{lint, tool};
 use crate::report::CheckStep;
-use crate::{Result, reading};
+use crate::{Result, reading, suite};
 
 /// The beginning of a comment that names commands to run instead.
 const RUN: &str = "run:";
@@ -133,7 +134,7 @@ fn link(_: &Path, _: &Path) -> std::io::Result<()> {
 fn run(
     workspace: &Workspace,
     folder: &Path,
-    built: &mut Option<Vec<String>>,
+    built: &mut Option<ProgramBuild>,
     command: &str,
     shown: &[String],
 ) -> Result<Option<String>> {
@@ -144,15 +145,11 @@ fn run(
         None => command.to_owned(),
         Some(Err(why)) => return Ok(Some(why)),
         Some(Ok(call)) => {
-            let words = call.build_words();
+            let build = call.build();
             // Two builds of one program with other features take each other's place.
-            if built.as_ref() != Some(&words) {
-                let words_of: Vec<&str> = words.iter().map(String::as_str).collect();
-                let status = workspace.cargo(&words_of).status();
-                if !status.is_ok_and(|status| status.success()) {
-                    return Err(format!("`cargo {}` failed", words.join(" ")));
-                }
-                *built = Some(words);
+            if built.as_ref() != Some(&build) {
+                build.run(workspace)?;
+                *built = Some(build);
             }
             call.line(&workspace.target)
         }
@@ -212,6 +209,32 @@ fn without_figures(line: &str) -> String {
         number = part;
     }
     text
+}
+
+/// How the program of a call is built.
+#[derive(Debug, PartialEq, Eq)]
+enum ProgramBuild {
+    /// By cargo, with these words: as the page has it, but for optimisation.
+    Words(&'static [&'static str]),
+    /// As the tests have built it, with all features, which costs no build. So it is not seen that
+    /// a page names the wrong feature, but it is that a page names none.
+    AsTested(String),
+}
+
+impl ProgramBuild {
+    fn run(&self, workspace: &Workspace) -> Result<()> {
+        match self {
+            ProgramBuild::AsTested(name) => suite::binary(workspace, name).map(drop),
+            ProgramBuild::Words(words) => {
+                let mut command = workspace.cargo(&["build", "-q"]);
+                let status = lint::linted(command.args(*words)).status();
+                match status.is_ok_and(|status| status.success()) {
+                    true => Ok(()),
+                    false => Err(format!("`{}` failed", tool::shown(&command))),
+                }
+            }
+        }
+    }
 }
 
 /// A call of `cargo run`, and what stands before and behind it.
@@ -281,30 +304,30 @@ impl CargoRun {
         }))
     }
 
-    /// The words for cargo that build it.
-    fn build_words(&self) -> Vec<String> {
-        let mut words = ["build", "-q", "-p", &self.package]
-            .map(str::to_owned)
-            .to_vec();
-        words.extend(self.example.as_ref().map(|_| "--examples".to_owned()));
-        // All features at once, as the check of the lab's words builds it: one build less for each
-        // set of them. So it is not seen that a page names the wrong feature, but it is that a page
-        // names none.
-        if self.features.is_some() {
-            words.extend(["--features", "full"].map(str::to_owned));
+    /// The build that makes it.
+    fn build(&self) -> ProgramBuild {
+        match (&self.example, &self.features, self.package.as_str()) {
+            (Some(_), ..) => ProgramBuild::Words(&["-p", "roving-examples", "--examples"]),
+            (None, None, "roving-lab") => ProgramBuild::Words(&["-p", "roving-lab"]),
+            _ => ProgramBuild::AsTested(self.name().to_owned()),
         }
-        words
     }
 
     /// The program, below the folder of build output.
     fn program(&self) -> String {
-        let name = match (&self.example, self.package.as_str()) {
-            (Some(example), _) => return format!("debug/examples/{example}"),
-            (None, "roving-lab") => "roving",
-            (None, "roving-torture") => "torture",
-            (None, other) => other,
-        };
-        format!("debug/{name}")
+        match &self.example {
+            Some(example) => format!("debug/examples/{example}"),
+            None => format!("debug/{}", self.name()),
+        }
+    }
+
+    /// The name of the package's program.
+    fn name(&self) -> &str {
+        match self.package.as_str() {
+            "roving-lab" => "roving",
+            "roving-torture" => "torture",
+            other => other,
+        }
     }
 
     /// The line for the shell.
@@ -521,37 +544,39 @@ mod tests {
     fn a_call_of_cargo_becomes_a_call_of_the_program() {
         let line = |command: &str| {
             let call = CargoRun::in_command(command).unwrap()?;
-            Ok::<_, String>((call.build_words().join(" "), call.line(Path::new("/t"))))
+            Ok::<_, String>((call.build(), call.line(Path::new("/t"))))
         };
-        let lab = "build -q -p roving-lab";
-        let examples = "build -q -p roving-examples --examples";
-        for (command, words, want) in [
-            ("cargo run --release", lab, "'/t/debug/roving' "),
+        let tested = |name: &str| ProgramBuild::AsTested(name.to_owned());
+        let words = ProgramBuild::Words;
+        let lab = || words(&["-p", "roving-lab"]);
+        let examples = || words(&["-p", "roving-examples", "--examples"]);
+        for (command, build, want) in [
+            ("cargo run --release", lab(), "'/t/debug/roving' "),
             (
                 "A=1 cargo run -- list -x  # all",
-                lab,
+                lab(),
                 "A=1 '/t/debug/roving' list -x",
             ),
             (
                 "cargo run --release --example nqueens -- 14",
-                examples,
+                examples(),
                 "'/t/debug/examples/nqueens' 14",
             ),
             (
                 "cargo run --profile torture -p roving-torture -- all",
-                "build -q -p roving-torture",
+                tested("torture"),
                 "'/t/debug/torture' all",
             ),
         ] {
-            assert_eq!(line(command), Ok((words.to_owned(), want.to_owned())));
+            assert_eq!(line(command), Ok((build, want.to_owned())));
         }
         assert!(
             line("cargo run --features wgpu -- run")
                 .unwrap_err()
                 .contains("wgpu")
         );
-        let (words, _) = line("cargo run --features gpu -- run").unwrap();
-        assert_eq!(words, format!("{lab} --features full"));
+        let (build, _) = line("cargo run --features gpu -- run").unwrap();
+        assert_eq!(build, tested("roving"));
         assert!(CargoRun::in_command("ls").is_none());
     }
 

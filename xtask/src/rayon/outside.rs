@@ -63,7 +63,7 @@ fn check_these(workspace: &Workspace, step: &mut CheckStep, all: &[Workspace]) -
         } else if one.root == core {
             own.fail("has no test");
         }
-        lint::rustdoc(one, &mut own, &["--all-features"])?;
+        lint::rustdoc(one, &mut own, &["--workspace", "--all-features"])?;
         step.counts.add(own.counts);
         for complaint in own.complaints {
             step.fail(format!("{name}: {complaint}"));

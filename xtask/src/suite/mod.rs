@@ -56,9 +56,19 @@ pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
         step.skip("no C++ compiler (g++): the fake CUDA driver has no kernels");
     }
     let with = features::buildable(workspace);
-    let all = ["test", "--workspace", "--features", &with];
-    tests_and_docs(workspace, step, &all)?;
+    tests_and_docs(workspace, step, &all_features(&with))?;
     absence(workspace, step)
+}
+
+/// The words for cargo that mean the tests with all features.
+fn all_features(features: &str) -> [&str; 4] {
+    ["test", "--workspace", "--features", features]
+}
+
+/// Builds the programs of [`check`], and runs none.
+pub(crate) fn build(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
+    let with = features::buildable(workspace);
+    built(workspace, step, &all_features(&with)).map(drop)
 }
 
 /// Tests that by themselves try a part of their cases try all of them where this variable is set.
@@ -67,8 +77,7 @@ const ALL_CASES: &str = "ROVING_DEEP";
 /// All tests with all features and with all their cases.
 pub(crate) fn all_cases(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     let with = features::buildable(workspace);
-    let all = ["test", "--workspace", "--features", &with];
-    run(workspace, step, &all, &[(ALL_CASES, "1")])
+    run(workspace, step, &all_features(&with), &[(ALL_CASES, "1")])
 }
 
 /// Tests without any optional feature, and those of the whole lab without devices and ranks.
@@ -153,13 +162,8 @@ fn asks(target: &BuildTarget) -> Result<bool> {
     Ok(ABSENCE.iter().any(|words| text.contains(words)))
 }
 
-/// Builds the test programs of that call of cargo, with the lints, and runs them.
-fn run(
-    workspace: &Workspace,
-    step: &mut CheckStep,
-    words: &[&str],
-    with: &[(&str, &str)],
-) -> Result<()> {
+/// Builds the test programs of that call of cargo, with the lints.
+fn built(workspace: &Workspace, step: &mut CheckStep, words: &[&str]) -> Result<Vec<TestProgram>> {
     let mut command = workspace.cargo(words);
     println!("$ {}", tool::shown(&command));
     let (programs, said) = programs::build(lint::linted(&mut command))?;
@@ -170,6 +174,17 @@ fn run(
     }
     let number = programs.len();
     println!("{number} test programs are built");
+    Ok(programs)
+}
+
+/// Builds the test programs of that call of cargo, and runs them.
+fn run(
+    workspace: &Workspace,
+    step: &mut CheckStep,
+    words: &[&str],
+    with: &[(&str, &str)],
+) -> Result<()> {
+    let programs = built(workspace, step, words)?;
     let mut ran = in_lanes(workspace, programs, with);
     for RanProgram { name, seen } in &ran {
         match seen {
