@@ -2,9 +2,9 @@
 //!
 //! `docs/results/commits.csv` names the commit on which each file was measured; `cargo xtask bench`
 //! writes it. Whether that is old, git says: a result is older when a line of code, and not of a
-//! comment, has changed since in the folders that it measures. What this cannot see: whether the
-//! change matters to the figure, and a change of a rival, a compiler or a machine. Without the
-//! history nothing is said.
+//! comment nor of a module of tests, has changed since in the folders that it measures. What this
+//! cannot see: whether the change matters to the figure, and a change of a rival, a compiler or a
+//! machine. Without the history nothing is said.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,6 +24,9 @@ const SECTION: &str = "\n## Age of the rows\n";
 const OLDER: &str = ", older";
 /// Lines of code, for git: the first thing in them begins no comment.
 const CODE: &str = "^[[:space:]]*[^/[:space:]]";
+
+/// Modules of tests alone, `tests.rs` and `loom_tests.rs` among them, are in no program: for git.
+const NO_TESTS: &str = ":(exclude)*tests.rs";
 
 /// The folders that are measured by files whose names begin with a word; the longest word decides.
 const MEASURED: [(&str, &[&str]); 14] = [
@@ -148,6 +151,7 @@ fn changed(workspace: &Workspace, file: &str, measured: &Measured) -> Option<Opt
     let code = format!("-G{CODE}");
     let mut words = vec!["log", "-1", "--format=%h of %as: %s", &code, &range, "--"];
     words.extend(folders(file));
+    words.push(NO_TESTS);
     let last = git(workspace, &words)?;
     Some((!last.is_empty()).then_some(last))
 }
