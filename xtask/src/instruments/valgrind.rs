@@ -35,6 +35,8 @@ pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
         "valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite";
     command
         .args(["--", "--test-threads=1"])
+        // A report names lines.
+        .env("CARGO_PROFILE_TEST_DEBUG", "line-tables-only")
         .env(runner_variable()?, words);
     let seen = tool::watch(&mut command)?;
     CargoTally::read(&seen.lines).judge(&seen, step);

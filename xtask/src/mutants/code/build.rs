@@ -125,8 +125,6 @@ fn plain(workspace: &Workspace, tree: &Path, package: &str, targets: &[&str]) ->
             "CARGO_TARGET_DIR",
             workspace.target.join("code-mutants/build"),
         )
-        .env("CARGO_PROFILE_DEV_DEBUG", "0")
-        .env("CARGO_PROFILE_TEST_DEBUG", "0")
         .env("RUSTFLAGS", "--cap-lints allow");
     command
 }
