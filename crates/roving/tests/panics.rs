@@ -8,8 +8,10 @@ mod common;
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -483,5 +485,26 @@ fn a_pool_and_a_scope_may_stand_inside_a_catch_unwind() {
             });
         });
         assert_eq!(done.load(SeqCst), 2);
+    });
+}
+
+/// Whoever waits for a task panics when it is woken: the worker that wakes it goes on.
+#[test]
+fn in_a_waker_that_a_worker_calls() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            fail("waker");
+        }
+    }
+    on_pools(|pool| {
+        let waker = Waker::from(Arc::new(Panics));
+        let mut context = Context::from_waker(&waker);
+        let (go, goes) = mpsc::channel::<()>();
+        let mut handle = pool.spawn(move || goes.recv().is_err());
+        assert!(Pin::new(&mut handle).poll(&mut context).is_pending());
+        drop(go);
+        works(pool);
+        assert!(handle.join().unwrap());
     });
 }

@@ -6,10 +6,12 @@ mod common;
 
 use std::panic;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+use std::thread;
 
 use caught::{caught, fail, on_pools, works};
-use common::{pool, size, wait_until, watched};
-use roving::{Cancel, join, map_reduce, scope, task};
+use common::{pool, size, wait_until, watched, yield_now};
+use roving::{Cancel, context, current_worker, join, map_reduce, scope, task};
 
 /// Panics when dropped, unless told not to.
 struct Bomb<'a> {
@@ -239,5 +241,138 @@ fn in_the_drop_of_a_task_that_was_cancelled() {
             assert_eq!(caught(|| pool.install(run)), "cancelled");
         }
         assert_eq!(dropped.into_inner(), 2);
+    });
+}
+
+/// A value of a context, which panics when it is dropped.
+struct Inherited {
+    _alive: Arc<()>,
+}
+
+impl Drop for Inherited {
+    fn drop(&mut self) {
+        fail("inherited");
+    }
+}
+
+/// Calls `f` in a context that nobody else keeps: what `f` makes there is the last to have it.
+fn in_a_context<R>(alive: &Arc<()>, f: impl FnOnce() -> R) -> R {
+    let _alive = Arc::clone(alive);
+    context::with(Inherited { _alive }, f)
+}
+
+fn wait_until_dropped(alive: &Arc<()>) {
+    wait_until(|| Arc::strong_count(alive) == 1);
+}
+
+/// A worker drops the last handle of a context, with the task that was spawned there.
+#[test]
+fn in_the_drop_of_what_a_detached_task_inherits() {
+    on_pools(|pool| {
+        let alive = Arc::new(());
+        let (go, goes) = mpsc::channel::<()>();
+        in_a_context(&alive, || drop(pool.spawn(move || goes.recv())));
+        drop(go);
+        works(pool);
+        let (go, goes) = mpsc::channel::<()>();
+        let handle = in_a_context(&alive, || pool.spawn(move || goes.recv().is_err()));
+        drop(go);
+        assert!(handle.join().unwrap());
+        wait_until_dropped(&alive);
+    });
+}
+
+/// The same of a task that a thread outside has spawned into a scope: the scope ends.
+#[test]
+fn in_the_drop_of_what_a_task_from_outside_inherits() {
+    on_pools(|pool| {
+        let (alive, ran) = (Arc::new(()), AtomicUsize::new(0));
+        pool.in_place_scope(|s| {
+            for _ in 0..10 {
+                in_a_context(&alive, || {
+                    s.spawn(|_| {
+                        ran.fetch_add(1, SeqCst);
+                    });
+                });
+            }
+        });
+        assert_eq!(ran.into_inner(), 10);
+        wait_until_dropped(&alive);
+    });
+}
+
+/// A worker that waits in a `join` runs a part of a broadcast, and drops the last handle of the
+/// part's context: the frame that waits stays until the thief has come back.
+#[test]
+fn in_the_drop_of_what_a_part_of_a_broadcast_inherits() {
+    // The part is for one worker alone, and that one has to be the one that waits.
+    watched(|| while !part_on_top_of_a_join() {});
+}
+
+/// False if the other worker has got the `join`.
+fn part_on_top_of_a_join() -> bool {
+    let pool = pool(2);
+    let (begun, left, gone) = (&flag(), &flag(), &flag());
+    let thief = || {
+        let data = vec![7_u8; 48];
+        join(
+            || wait_until(|| begun.load(SeqCst)),
+            || {
+                begun.store(true, SeqCst);
+                wait_until(|| gone.load(SeqCst));
+                assert_eq!(data, [7; 48]);
+            },
+        );
+    };
+    thread::scope(|threads| {
+        let alive = Arc::new(());
+        let (here, is_here) = mpsc::channel();
+        let pool = &pool;
+        let waits = threads.spawn(move || {
+            pool.install(|| {
+                let is_first = current_worker() == Some(0);
+                here.send(is_first).unwrap();
+                if is_first {
+                    thief();
+                }
+            });
+            gone.store(true, SeqCst);
+        });
+        if !is_here.recv().unwrap() {
+            return false;
+        }
+        wait_until(|| begun.load(SeqCst));
+        pool.resize(1).unwrap();
+        pool.in_place_scope(|s| {
+            in_a_context(&alive, || {
+                s.spawn_broadcast(|_, _| wait_until(|| left.load(SeqCst)))
+            });
+            left.store(true, SeqCst);
+        });
+        gone.store(true, SeqCst);
+        waits.join().unwrap();
+        wait_until_dropped(&alive);
+        true
+    })
+}
+
+fn flag() -> AtomicBool {
+    AtomicBool::new(false)
+}
+
+/// The root of what a task makes in a context is freed before the root above it is closed.
+#[test]
+fn in_the_drop_of_what_a_root_inherits() {
+    on_pools(|pool| {
+        let alive = Arc::new(());
+        for _ in 0..size(20, 2) {
+            let run = || async {
+                in_a_context(&alive, || drop(task::spawn(async { yield_now().await })));
+                7
+            };
+            assert_eq!(pool.run(|_| run()), 7);
+            assert_eq!(pool.install(|| task::block_on(run())), 7);
+        }
+        wait_until_dropped(&alive);
     });
 }

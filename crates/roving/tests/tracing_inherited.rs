@@ -2,14 +2,15 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use common::{join_stolen, pool, tries, watched};
 use roving::context::in_current_span;
-use roving::scope;
 use roving::task::{fork, spawn};
+use roving::{join, scope};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Span, Subscriber};
+use tracing::{Dispatch, Event, Metadata, Span, Subscriber};
 use tracing_core::span::Current;
 
 fn name() -> Option<&'static str> {
@@ -66,10 +67,17 @@ fn spans_are_inherited() {
     });
 }
 
-/// In one span, which can be entered once.
-struct EnteredOnce(AtomicUsize);
+/// In one span, with a subscriber that panics when a thread enters or leaves it.
+struct Panics(&'static Metadata<'static>, Arc<AtomicUsize>);
 
-impl Subscriber for EnteredOnce {
+impl Panics {
+    fn panic(&self) {
+        self.1.fetch_add(1, SeqCst);
+        std::panic::resume_unwind(Box::new(()));
+    }
+}
+
+impl Subscriber for Panics {
     fn enabled(&self, _: &Metadata<'_>) -> bool {
         true
     }
@@ -85,25 +93,43 @@ impl Subscriber for EnteredOnce {
     fn event(&self, _: &Event<'_>) {}
 
     fn enter(&self, _: &Id) {
-        assert_eq!(self.0.fetch_add(1, SeqCst), 0, "entered again");
+        self.panic();
     }
 
-    fn exit(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {
+        self.panic();
+    }
+
+    fn try_close(&self, _: Id) -> bool {
+        self.panic();
+        true
+    }
 
     fn current_span(&self) -> Current {
-        let span = tracing::info_span!("known");
-        Current::new(Id::from_u64(1), span.metadata().unwrap())
+        Current::new(Id::from_u64(1), self.0)
     }
 }
 
+/// What runs in a span is not ended by its subscriber, nor is the worker that runs it.
 #[test]
-fn a_subscriber_that_panics_leaves_nobody_in_a_context() {
-    tracing::subscriber::with_default(EnteredOnce(AtomicUsize::new(0)), || {
-        let _known = tracing::info_span!("known").entered();
-        let caught = std::panic::catch_unwind(|| in_current_span(|| unreachable!()));
-        assert!(caught.is_err());
+fn a_subscriber_that_panics_ends_nothing() {
+    watched(|| {
+        let (pool, panics) = (pool(1), Arc::new(AtomicUsize::new(0)));
+        let known = || tracing::info_span!("known").metadata().unwrap();
+        let known = tracing::subscriber::with_default(tracing_subscriber::registry(), known);
+        let subscriber = Dispatch::new(Panics(known, Arc::clone(&panics)));
+        let subscriber = tracing::dispatcher::set_default(&subscriber);
+        in_current_span(|| {
+            assert_eq!(pool.spawn(|| 1).join().unwrap(), 1);
+            assert_eq!(pool.install(|| 2), 2);
+            assert_eq!(pool.run(|_| async { spawn(async { 3 }).await }), 3);
+            pool.in_place_scope(|s| s.spawn(|_| ()));
+        });
+        drop(subscriber);
         let here = format!("{:?}", roving::context::current());
         assert!(here.contains("empty: true"), "{here}");
+        assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
+        assert!(panics.load(SeqCst) > 8, "{panics:?}");
     });
 }
 

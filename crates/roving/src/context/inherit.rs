@@ -25,12 +25,13 @@ use crate::workers::enter::run_in;
 /// ```
 ///
 /// # Panics
-/// With what `f` panics with.
+/// With what `f` panics with. If the value panics in its drop, that panic ends nothing, and is heard
+/// of by the panic hook alone: the last task that was made inside may be the one that drops it.
 pub fn with<T, R>(value: T, f: impl FnOnce() -> R) -> R
 where
     T: Any + Send + Sync,
 {
-    let node = Node::new(node::current(), Inherited::Value(Box::new(value)));
+    let node = Node::new(node::current(), Inherited::value(value));
     run_in(Some(&node), f)
 }
 

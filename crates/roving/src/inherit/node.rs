@@ -7,12 +7,14 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::mem::{self, ManuallyDrop};
 use std::ptr;
 use std::sync::Arc;
 
 #[cfg(feature = "tracing")]
 use super::span::{Entered, InSpan};
 use super::token::Token;
+use crate::machine::unwind::drop_quietly;
 
 /// One thing that everything inside inherits, and what was inherited already.
 pub(crate) struct Node {
@@ -44,6 +46,25 @@ pub(crate) enum Inherited {
     Span(InSpan),
 }
 
+/// The value of a node. Whoever drops the last handle of a context drops it: as often as not a
+/// worker, which ends a task. There is no caller for a panic of that.
+struct Held<T>(ManuallyDrop<T>);
+
+impl<T> Drop for Held<T> {
+    fn drop(&mut self) {
+        if mem::needs_drop::<T>() {
+            // SAFETY: it is not used again.
+            drop_quietly(unsafe { ManuallyDrop::take(&mut self.0) });
+        }
+    }
+}
+
+impl Inherited {
+    pub(crate) fn value<T: Any + Send + Sync>(value: T) -> Inherited {
+        Inherited::Value(Box::new(Held(ManuallyDrop::new(value))))
+    }
+}
+
 impl Node {
     pub(crate) fn new(outer: Option<Arc<Node>>, kind: Inherited) -> Arc<Node> {
         let further = outer.as_ref();
@@ -65,7 +86,7 @@ impl Node {
 
     pub(crate) fn value<T: Any>(&self) -> Option<&T> {
         self.outwards().find_map(|node| match &node.kind {
-            Inherited::Value(value) => value.downcast_ref(),
+            Inherited::Value(value) => Some(&*value.downcast_ref::<Held<T>>()?.0),
             _ => None,
         })
     }
@@ -162,7 +183,6 @@ impl<'c> Inside<'c> {
         #[cfg(feature = "tracing")]
         let (from, to) = unsafe { (place().as_ref(), context.as_ref()) };
         Inside {
-            // First, because a subscriber may panic: then the thread stays where it is.
             #[cfg(feature = "tracing")]
             _span: Entered::pass(from.and_then(Node::span), to.and_then(Node::span)),
             outer: CURRENT.replace(context),

@@ -1,7 +1,11 @@
 //! Spans of the `tracing` crate that are inherited.
 
+use std::mem;
+
 use tracing_core::dispatcher::{self, DefaultGuard, Dispatch};
 use tracing_core::span::Id;
+
+use crate::machine::unwind::run_quietly;
 
 /// A span, with the subscriber that it belongs to.
 pub(crate) struct InSpan {
@@ -24,14 +28,19 @@ impl InSpan {
 
 impl Drop for InSpan {
     fn drop(&mut self) {
-        self.subscriber.try_close(self.id.clone());
+        let subscriber = mem::replace(&mut self.subscriber, Dispatch::none());
+        let id = self.id.clone();
+        run_quietly(move || {
+            subscriber.try_close(id);
+        });
     }
 }
 
 /// The calling thread is in a span, with its subscriber, for as long as this lives.
 ///
 /// Spans that the thread is in already stay entered below it: those of a thread are a stack, and
-/// what runs on top of a waiting frame descends from that, a broadcast apart.
+/// what runs on top of a waiting frame descends from that, a broadcast apart. A subscriber that
+/// panics is no reason for what runs in the span to end: it is caught.
 pub(super) struct Entered<'s> {
     span: &'s InSpan,
     _subscriber: DefaultGuard,
@@ -45,13 +54,13 @@ impl Entered<'_> {
             return None;
         }
         let _subscriber = dispatcher::set_default(&span.subscriber);
-        span.subscriber.enter(&span.id);
+        run_quietly(|| span.subscriber.enter(&span.id));
         Some(Entered { span, _subscriber })
     }
 }
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        self.span.subscriber.exit(&self.span.id);
+        run_quietly(|| self.span.subscriber.exit(&self.span.id));
     }
 }

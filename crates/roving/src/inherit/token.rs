@@ -6,14 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::mem;
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
 use super::timer;
 use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, mutant, pause};
-use crate::machine::unwind::drop_quietly;
+use crate::machine::unwind::run_quietly;
 
 /// One node of the tree.
 pub(crate) struct Token {
@@ -130,8 +129,7 @@ impl Token {
         pause();
         // Outside of the lock: a waker may run anything.
         for waker in woken.into_values() {
-            let wake = AssertUnwindSafe(|| waker.wake());
-            drop_quietly(panic::catch_unwind(wake));
+            run_quietly(|| waker.wake());
         }
     }
 

@@ -22,6 +22,11 @@ pub(crate) fn drop_quietly<T>(value: T) {
     mem::forget(outcome);
 }
 
+/// Calls `f`, foreign code whose panic has nobody to go to: the panic hook has told it.
+pub(crate) fn run_quietly(f: impl FnOnce()) {
+    drop_quietly(panic::catch_unwind(AssertUnwindSafe(f)));
+}
+
 /// Calls `f`, in which other threads use the caller's frame. Rather than let the frame go under
 /// their hands, a panic of `f` ends the process; nothing that `f` calls should panic.
 pub(crate) fn with_frame_lent<R>(f: impl FnOnce() -> R) -> R {

@@ -3,6 +3,8 @@
 use std::mem::{self, ManuallyDrop};
 use std::ptr::NonNull;
 
+use crate::machine::unwind::with_frame_lent;
+
 /// Something for a worker to run, which catches its own panics: a boxed closure, or a detached
 /// task. Dropping it instead drops the closure.
 ///
@@ -64,8 +66,9 @@ impl Job {
     #[inline(always)]
     pub(crate) fn run(self) {
         let job = ManuallyDrop::new(self);
+        // A frame that other threads use may be further out.
         // SAFETY: its functions are called once, here.
-        unsafe { (job.table.run)(job.data) }
+        with_frame_lent(|| unsafe { (job.table.run)(job.data) });
     }
 
     /// Drops it. False if it was void: a detached task that has begun elsewhere.

@@ -1,14 +1,13 @@
 //! The settings of a pool, as its workers read them.
 
 use std::any::Any;
-use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::inherit::cancelled::CancelledError;
 use crate::machine::prim::thread;
-use crate::machine::unwind::drop_quietly;
+use crate::machine::unwind::{drop_quietly, run_quietly};
 use crate::stack::slot_state::WORKERS_MAX;
 use crate::stats::Keep;
 use crate::workers::frames::order::SpawnOrder;
@@ -94,9 +93,7 @@ impl Settings {
             return;
         }
         match &self.panic_handler {
-            Some(handler) => {
-                drop_quietly(panic::catch_unwind(AssertUnwindSafe(|| handler(payload))));
-            }
+            Some(handler) => run_quietly(|| handler(payload)),
             None => drop_quietly(payload),
         }
     }

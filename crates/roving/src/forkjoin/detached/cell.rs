@@ -13,6 +13,7 @@ use std::task::Waker;
 use super::word::{Keeper, Word};
 use crate::context::CancelledError;
 use crate::inherit::node::{self, Node};
+use crate::machine::unwind::{drop_quietly, run_quietly};
 use crate::workers::Worker;
 use crate::workers::drop_cancelled;
 use crate::workers::enter::run_in;
@@ -209,7 +210,7 @@ pub(super) unsafe fn end(task: Task, by: Keeper) {
         }
     }
     if let Some(awaiter) = awaiter {
-        awaiter.wake();
+        run_quietly(|| awaiter.wake());
     }
 }
 
@@ -470,7 +471,7 @@ fn tell_nobody(failure: Failure) {
         let Panic { payload, pool } = *panic;
         match pool.upgrade() {
             Some(registry) => registry.settings.handle_panic(payload),
-            None => crate::machine::unwind::drop_quietly(payload),
+            None => drop_quietly(payload),
         }
     }
 }

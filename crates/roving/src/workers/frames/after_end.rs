@@ -12,7 +12,7 @@ use super::local::Local;
 use super::pushed::{PushedFrame, holds_frame};
 use super::root::Root;
 use super::waker;
-use crate::machine::unwind::drop_quietly;
+use crate::machine::unwind::run_quietly;
 use crate::stack::line::current_line;
 use crate::stack::owner::Popped;
 use crate::stack::slot::Slot;
@@ -232,10 +232,7 @@ impl Frames<'_> {
                 header.life.wake().pay(pass_on);
                 drop(awaiter);
             }
-            None => {
-                let woken = panic::catch_unwind(AssertUnwindSafe(|| awaiter.wake()));
-                drop_quietly(woken);
-            }
+            None => run_quietly(|| awaiter.wake()),
         }
     }
 

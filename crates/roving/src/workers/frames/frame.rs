@@ -4,7 +4,6 @@ use std::alloc::Layout;
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
 use std::ptr;
 use std::task::{Context, Poll};
@@ -18,7 +17,7 @@ use super::root::Root;
 use super::waker;
 use super::waker_word::Life;
 use crate::inherit::cancelled::CancelledError;
-use crate::machine::unwind::drop_quietly;
+use crate::machine::unwind::run_quietly;
 use crate::workers::drop_cancelled::count_dropped;
 
 /// The body of a frame, behind its header: each of these begins where it does, so a pointer to it
@@ -193,8 +192,7 @@ pub(super) unsafe fn fail(frame: Frame, payload: Box<dyn Any + Send>) {
     if header.stage.replace(Stage::Empty) == Stage::Future {
         let drop_future = header.vtable.get().drop_future;
         // SAFETY: it holds its future, which is not used again.
-        let dropped = AssertUnwindSafe(|| unsafe { drop_future(frame) });
-        drop_quietly(panic::catch_unwind(dropped));
+        run_quietly(|| unsafe { drop_future(frame) });
     }
     // SAFETY: a frame runs only while its root waits for it.
     let root = unsafe { Root::outermost_of(header.root.get()) };
