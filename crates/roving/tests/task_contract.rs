@@ -16,7 +16,7 @@ use panics::{Because, caught, fail, on_pools};
 use roving::policy::Amount;
 use roving::policy::SpawnOrder;
 use roving::task::{Scope, Task, block_on, branch, call, fork, scope, spawn};
-use roving::{Pool, join};
+use roving::{Pool, context, join};
 
 /// Continuations are taken by idle workers while the child keeps its own busy.
 #[test]
@@ -327,6 +327,30 @@ fn what_is_not_a_task_is_told_so() {
         "{other_root}"
     );
     assert!(moved.starts_with("a fork or call was moved"), "{moved}");
+}
+
+/// A job that is run on top of a task which waits is no part of that task: nothing that it makes is
+/// a child there, whoever runs it, and in whatever context either is.
+#[test]
+fn a_job_on_top_of_a_task_is_no_part_of_it() {
+    fn makes_a_child() -> bool {
+        let made = std::panic::catch_unwind(|| drop(spawn(async { panic!("of nobody") })));
+        assert!(made.is_err(), "it is nobody's child");
+        block_on(async { spawn(async {}).await });
+        made.is_err()
+    }
+    on_pools(|pool| {
+        let spawned_and_joined = || async {
+            assert!(roving::spawn(makes_a_child).join().unwrap());
+            let in_context = context::with(1_u8, || roving::spawn(makes_a_child).join());
+            assert!(in_context.unwrap());
+            let inherits = context::with(2_u8, || roving::spawn(makes_a_child));
+            assert!(inherits.join().unwrap());
+            spawn(async { 7 }).await
+        };
+        assert_eq!(pool.run(|_| spawned_and_joined()), 7);
+        assert_eq!(pool.install(|| block_on(spawned_and_joined())), 7);
+    });
 }
 
 /// Data that a task borrows outlives the root, whatever becomes of its handles.

@@ -157,7 +157,7 @@ fn run_on_all(registry: &Arc<Registry>, workers: usize, run: &(impl Fn(usize) + 
 pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: JobKind, job: impl Fn(usize) -> Job) {
     let mut run = || {
         let job = job(0);
-        Worker::with_current(|worker| worker.expect(IN_PLACE).framed_outside(|| job.run()));
+        Worker::with_current(|worker| worker.expect(IN_PLACE).framed_on_top(|| job.run()));
     };
     if registry.kind.broadcast(registry, &mut run) {
         return;

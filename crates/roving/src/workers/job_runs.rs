@@ -33,6 +33,11 @@ impl Jobs<'_> {
         self.0.class.set(before);
     }
 
+    /// [`Self::run_classed`], on top of whatever runs here.
+    pub(crate) fn run_on_top(self, job: Classed) {
+        self.0.apart(|| self.run_classed(job));
+    }
+
     /// The newest detached task of this worker, or else a job from its mailbox, or else, if their
     /// turn has come, one from the injector or what another worker has spawned.
     #[inline(always)]
@@ -86,7 +91,7 @@ impl Jobs<'_> {
         match self.0.seat().mailbox.pop() {
             Some(job) => {
                 let doing = self.0.clock().enter(Activity::Busy);
-                self.0.framed_outside(|| job.run());
+                self.0.framed_on_top(|| job.run());
                 self.0.clock().enter(doing);
                 true
             }

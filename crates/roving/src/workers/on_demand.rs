@@ -27,7 +27,7 @@ impl OnDemand<'_> {
     #[inline]
     fn run_own(self) -> bool {
         if let Some(job) = self.0.seat().spawned.pop_newest() {
-            self.0.framed_outside(|| job.run());
+            self.0.framed_on_top(|| job.run());
             return true;
         }
         let wake = self.0.owner().show_all();
@@ -38,10 +38,12 @@ impl OnDemand<'_> {
 
     #[inline]
     fn run_others(self) -> bool {
-        if let Some(job) = Jobs(self.0).any_job(self.0.class.get()) {
-            Jobs(self.0).run_classed(job);
-            return true;
-        }
-        Thief(self.0).steal(0).is_got()
+        self.0.apart(|| {
+            if let Some(job) = Jobs(self.0).any_job(self.0.class.get()) {
+                Jobs(self.0).run_classed(job);
+                return true;
+            }
+            Thief(self.0).steal(0).is_got()
+        })
     }
 }

@@ -139,7 +139,7 @@ impl<T> JoinHandle<T> {
             tell(worker.registry(), &mut || {
                 if header.word.claim() {
                     // SAFETY: claimed, once.
-                    worker.framed_outside(|| unsafe { header.settle(task, Begin::Run) });
+                    worker.framed_on_top(|| unsafe { header.settle(task, Begin::Run) });
                     // SAFETY: claimed, and settled.
                     unsafe { cell::end(task, Keeper::Handle) };
                 }

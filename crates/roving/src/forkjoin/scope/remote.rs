@@ -49,7 +49,7 @@ impl Remote {
         });
         if let Some(job) = job {
             Worker::with_current(|worker| match worker {
-                Some(worker) => worker.framed_outside(|| job.run()),
+                Some(worker) => worker.framed_on_top(|| job.run()),
                 None => unreachable!("tickets are drawn by workers"),
             });
             self.end_one();

@@ -53,7 +53,7 @@ pub(crate) struct Local {
 }
 
 // SAFETY: everything but the figures in `store` and what stands behind the lock in `placed` is used
-// by the seat's thread alone (`with`), and in an in-place pool by who holds the pool's lock.
+// by the seat's thread alone (`with`), and in an in-place pool by who has its place.
 unsafe impl Sync for Local {}
 // SAFETY: what the free lists point to is memory that nobody else knows of; the other pointers
 // are null while no thread is the worker.
@@ -392,6 +392,22 @@ impl Local {
             // SAFETY: one count of each is this one's, and this worker keeps its pool.
             unsafe { pool_of(root).close(root, 1) };
         }
+    }
+
+    /// Whether a task is polled here, or has entered the context that the thread is in.
+    pub(crate) fn is_in_a_task(&self) -> bool {
+        !self.current.get().is_null() || !self.beneath.get().is_null()
+    }
+
+    /// Calls `f`, which does not unwind, and which comes from elsewhere: nothing that it makes is
+    /// the child of a task that is polled here.
+    pub(crate) fn apart<R>(&self, f: impl FnOnce() -> R) -> R {
+        let current = self.current.replace(ptr::null());
+        let beneath = self.beneath.replace(ptr::null());
+        let result = f();
+        self.current.set(current);
+        self.beneath.set(beneath);
+        result
     }
 
     /// The root for what the task that is polled here makes in the context that the thread is in;

@@ -201,7 +201,7 @@ impl Wait<'_> {
             if let Some(job) = job {
                 turn_away(self.0);
                 let doing = self.0.clock().enter(Activity::Busy);
-                Jobs(self.0).run_classed(job);
+                Jobs(self.0).run_on_top(job);
                 self.0.clock().enter(doing);
             }
             is_one
