@@ -102,6 +102,42 @@ fn an_in_place_pool_waits_for_the_pool_beneath() {
     });
 }
 
+/// A worker waits to enter an in-place pool, and who is in there waits for that worker's pool: it
+/// takes part in broadcasts meanwhile, and another thread has its core.
+#[test]
+fn who_waits_for_an_in_place_pool_does_what_its_own_is_asked_for() {
+    watched(|| {
+        let asks: [fn(&Pool); 4] = [
+            |pool| assert_eq!(pool.broadcast(|index| index), [0]),
+            |pool| assert_eq!(pool.spawn(|| 5).join().unwrap(), 5),
+            |pool| assert_eq!(pool.install(|| 6), 6),
+            |pool| assert_eq!(pool.run(|_| async { 7 }), 7),
+        ];
+        let in_place = Pool::builder().use_current_thread().build().unwrap();
+        for ask in asks {
+            let pool = pool(1);
+            let (is_in, waits) = (AtomicBool::new(false), AtomicBool::new(false));
+            thread::scope(|threads| {
+                threads.spawn(|| {
+                    in_place.install(|| {
+                        is_in.store(true, SeqCst);
+                        wait_until(|| waits.load(SeqCst));
+                        // Most often it waits by now; whether or not, this has to come to an end.
+                        thread::sleep(Duration::from_millis(10));
+                        ask(&pool);
+                    });
+                });
+                wait_until(|| is_in.load(SeqCst));
+                let inside = pool.install(|| {
+                    waits.store(true, SeqCst);
+                    in_place.install(|| 8)
+                });
+                assert_eq!(inside, 8);
+            });
+        }
+    });
+}
+
 /// A detached task for an in-place pool, spawned by a thread that the pool's own worker waits for:
 /// to spawn waits for nobody, and the task runs when the pool is let go.
 #[test]

@@ -10,7 +10,7 @@ use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr::NonNull;
-use std::sync::{self, PoisonError, TryLockError};
+use std::sync::{self, PoisonError};
 use std::time::Duration;
 
 /// A value that one thread at a time may touch.
@@ -36,12 +36,6 @@ impl<T> Mutex<T> {
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.guard(hold(&self.lock))
-    }
-
-    /// `None` when another thread has it, or this one.
-    #[inline]
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        try_to_hold(&self.lock).map(|held| self.guard(held))
     }
 
     #[inline]
@@ -125,15 +119,6 @@ fn hold(lock: &sync::Mutex<()>) -> Held<'_> {
     Held::new(lock.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-#[inline(never)]
-fn try_to_hold(lock: &sync::Mutex<()>) -> Option<Held<'_>> {
-    match lock.try_lock() {
-        Ok(guard) => Some(Held::new(guard)),
-        Err(TryLockError::Poisoned(poisoned)) => Some(Held::new(poisoned.into_inner())),
-        Err(TryLockError::WouldBlock) => None,
-    }
-}
-
 /// Tells threads that wait that a locked value has changed.
 #[derive(Default)]
 pub(crate) struct Condvar(sync::Condvar);
@@ -197,11 +182,10 @@ mod tests {
         let panicked = panic::catch_unwind(AssertUnwindSafe(|| {
             words.lock().push("two");
             let _held = words.lock();
-            assert!(words.try_lock().is_none(), "it is held");
             panic!("under the lock");
         }));
         assert!(panicked.is_err());
-        assert_eq!(*words.try_lock().expect("it is free"), ["one", "two"]);
+        assert_eq!(*words.lock(), ["one", "two"]);
         assert_eq!(words.into_inner(), ["one", "two"]);
     }
 

@@ -1,16 +1,20 @@
 //! Pools without threads: who enters one is its worker meanwhile.
 
+use std::mem;
 use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use super::Worker;
-use crate::machine::prim::{Mutex, MutexGuard, thread};
+use crate::machine::meeting_points::unpark;
+use crate::machine::prim::thread::{self, Thread};
+use crate::machine::prim::{Mutex, mutant};
 use crate::stats::Activity;
 use crate::workers::job_runs::Jobs;
 use crate::workers::pool_kind::PoolKind;
 use crate::workers::priority::Priority;
 use crate::workers::registry::{ANY, Registry};
+use crate::workers::wait::wait_here;
 
 /// A pool that calling threads enter, one at a time, as its only worker.
 pub(crate) struct InPlace {
@@ -26,8 +30,31 @@ pub(crate) fn kind() -> Box<dyn PoolKind> {
 /// The place of a thread in a pool that has none.
 #[derive(Default)]
 pub(super) struct CallerPlace {
-    /// Who holds it is the pool's worker.
-    lock: Mutex<()>,
+    turn: Mutex<Turn>,
+}
+
+#[derive(Default)]
+struct Turn {
+    /// Some thread is the pool's worker.
+    is_taken: bool,
+    /// The threads that want to be. All are woken when the place is free: the first of them may be
+    /// at something else just then, which it runs on top of its wait.
+    waiting: Vec<Thread>,
+}
+
+/// The calling thread has the place, until this is dropped.
+struct Taken<'p>(&'p CallerPlace);
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let mut turn = self.0.turn.lock();
+        turn.is_taken = false;
+        let waiting = mem::take(&mut turn.waiting);
+        drop(turn);
+        if !mutant("leave_place") {
+            waiting.iter().for_each(unpark);
+        }
+    }
 }
 
 impl CallerPlace {
@@ -41,17 +68,39 @@ impl CallerPlace {
         call: &mut dyn FnMut(),
     ) -> Result<(), (bool, Box<dyn std::any::Any + Send>)> {
         let outermost = !Worker::is_or_was(pool);
-        let guard = outermost.then(|| self.lock());
+        let taken = outermost.then(|| self.take());
         let result = held(pool, outermost, entrance, call);
-        drop(guard);
+        drop(taken);
         if outermost {
             self.run_left(pool, entrance);
         }
         result.map_err(|payload| (outermost, payload))
     }
 
-    fn lock(&self) -> MutexGuard<'_, ()> {
-        self.lock.lock()
+    /// Waits until the place is free, and takes it. A worker of another pool gives its core away
+    /// meanwhile: who has the place may wait for what that pool is to run.
+    fn take(&self) -> Taken<'_> {
+        wait_here(|| self.take_or_queue());
+        Taken(self)
+    }
+
+    /// Takes the place. False if another thread has it, which wakes this one when it lets go.
+    fn take_or_queue(&self) -> bool {
+        let mut turn = self.turn.lock();
+        let is_free = !turn.is_taken;
+        turn.is_taken = true;
+        if !is_free {
+            let this = thread::current();
+            if turn.waiting.iter().all(|thread| thread.id() != this.id()) {
+                turn.waiting.push(this);
+            }
+        }
+        is_free
+    }
+
+    fn try_take(&self) -> Option<Taken<'_>> {
+        let was_taken = mem::replace(&mut self.turn.lock().is_taken, true);
+        (!was_taken).then_some(Taken(self))
     }
 
     /// Runs the jobs that the pool holds. Where another thread has the pool, that will: who lets go
@@ -60,11 +109,11 @@ impl CallerPlace {
     /// was let go.
     pub(super) fn run_left(&self, pool: &Arc<Registry>, entrance: &dyn Fn() -> usize) {
         while pool.injector.has_not_below(Priority::Low) {
-            let Some(guard) = self.lock.try_lock() else {
+            let Some(taken) = self.try_take() else {
                 return;
             };
             let result = held(pool, true, entrance, &mut || ());
-            drop(guard);
+            drop(taken);
             result.unwrap_or_else(|payload| panic::resume_unwind(payload));
         }
     }
@@ -78,7 +127,7 @@ impl CallerPlace {
     }
 }
 
-/// The calling thread has the lock of the in-place pool: just taken (`outermost`), or further out.
+/// The calling thread has the place in the pool: just taken (`outermost`), or further out.
 fn held(
     pool: &Arc<Registry>,
     outermost: bool,
@@ -86,7 +135,7 @@ fn held(
     call: &mut dyn FnMut(),
 ) -> thread::Result<()> {
     let index = entrance();
-    // SAFETY: the lock, which the caller has, makes this thread the only one.
+    // SAFETY: the place, which the caller has, is that of one thread at a time.
     unsafe {
         Worker::be(Arc::clone(pool), index, |worker| {
             let before = worker.clock().enter(Activity::Busy);
@@ -172,5 +221,35 @@ impl PoolKind for InPlace {
     /// Nobody else would, while this thread waits.
     fn handle_awaited(&self, run: &mut dyn FnMut()) {
         run();
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use std::sync::Arc;
+
+    use super::CallerPlace;
+    use crate::machine::prim::{DataCell, explore, thread};
+
+    /// Two threads want the place at once: each gets it, one after the other.
+    #[test]
+    fn loom_who_waits_for_a_callers_place_gets_it() {
+        explore(|| {
+            let place = Arc::new((CallerPlace::default(), DataCell::new(0)));
+            let enter = |place: &(CallerPlace, DataCell<u32>)| {
+                let _taken = place.0.take();
+                // SAFETY: the place is that of one thread at a time.
+                place.1.with_mut(|at| unsafe { *at += 1 });
+            };
+            let other = {
+                let place = Arc::clone(&place);
+                thread::spawn(move || enter(&place))
+            };
+            enter(&place);
+            other.join().unwrap();
+            assert!(place.0.try_take().is_some());
+            // SAFETY: nobody else is here any more.
+            assert_eq!(place.1.with(|at| unsafe { *at }), 2);
+        });
     }
 }
