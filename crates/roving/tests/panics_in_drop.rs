@@ -282,7 +282,8 @@ fn in_the_drop_of_what_a_detached_task_inherits() {
     });
 }
 
-/// The same of a task that a thread outside has spawned into a scope: the scope ends.
+/// A task that a thread outside has spawned into a scope is the last in its context. The scope
+/// ends all the same.
 #[test]
 fn in_the_drop_of_what_a_task_from_outside_inherits() {
     on_pools(|pool| {

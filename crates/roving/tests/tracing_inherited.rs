@@ -110,7 +110,7 @@ impl Subscriber for Panics {
     }
 }
 
-/// What runs in a span is not ended by its subscriber, nor is the worker that runs it.
+/// Neither a task in a span nor the worker that runs it is ended by the subscriber.
 #[test]
 fn a_subscriber_that_panics_ends_nothing() {
     watched(|| {

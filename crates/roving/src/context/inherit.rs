@@ -25,8 +25,8 @@ use crate::workers::enter::run_in;
 /// ```
 ///
 /// # Panics
-/// With what `f` panics with. If the value panics in its drop, that panic ends nothing, and is heard
-/// of by the panic hook alone: the last task that was made inside may be the one that drops it.
+/// With what `f` panics with. A panic in the drop of the value ends nothing, and the panic hook
+/// alone hears of it: the last task that was made inside may be the one that drops the value.
 pub fn with<T, R>(value: T, f: impl FnOnce() -> R) -> R
 where
     T: Any + Send + Sync,

@@ -13,6 +13,7 @@ use crate::pool::{Pool, with_current_registry};
 use crate::workers::Worker;
 use crate::workers::inject::JobKind;
 use crate::workers::job::Job;
+use crate::workers::job_runs::Jobs;
 use crate::workers::registry::Registry;
 use crate::workers::wait::Wait;
 
@@ -157,7 +158,7 @@ fn run_on_all(registry: &Arc<Registry>, workers: usize, run: &(impl Fn(usize) + 
 pub(crate) fn post_to_all(registry: &Arc<Registry>, kind: JobKind, job: impl Fn(usize) -> Job) {
     let mut run = || {
         let job = job(0);
-        Worker::with_current(|worker| worker.expect(IN_PLACE).framed_on_top(|| job.run()));
+        Worker::with_current(|worker| Jobs(worker.expect(IN_PLACE)).on_top(|| job.run()));
     };
     if registry.kind.broadcast(registry, &mut run) {
         return;

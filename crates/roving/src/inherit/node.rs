@@ -48,9 +48,9 @@ pub(crate) enum Inherited {
 
 /// The value of a node. Whoever drops the last handle of a context drops it: as often as not a
 /// worker, which ends a task. There is no caller for a panic of that.
-struct Held<T>(ManuallyDrop<T>);
+struct QuietValue<T>(ManuallyDrop<T>);
 
-impl<T> Drop for Held<T> {
+impl<T> Drop for QuietValue<T> {
     fn drop(&mut self) {
         if mem::needs_drop::<T>() {
             // SAFETY: it is not used again.
@@ -61,7 +61,7 @@ impl<T> Drop for Held<T> {
 
 impl Inherited {
     pub(crate) fn value<T: Any + Send + Sync>(value: T) -> Inherited {
-        Inherited::Value(Box::new(Held(ManuallyDrop::new(value))))
+        Inherited::Value(Box::new(QuietValue(ManuallyDrop::new(value))))
     }
 }
 
@@ -86,7 +86,7 @@ impl Node {
 
     pub(crate) fn value<T: Any>(&self) -> Option<&T> {
         self.outwards().find_map(|node| match &node.kind {
-            Inherited::Value(value) => Some(&*value.downcast_ref::<Held<T>>()?.0),
+            Inherited::Value(value) => Some(&*value.downcast_ref::<QuietValue<T>>()?.0),
             _ => None,
         })
     }

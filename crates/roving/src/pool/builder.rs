@@ -64,12 +64,10 @@ type Pinning = fn(Vec<usize>, usize) -> Pins;
 /// Configures and builds a [`Pool`].
 ///
 /// ```
-/// use roving::policy::Amount;
 /// use roving::Pool;
 ///
 /// let pool = Pool::builder()
 ///     .workers(2)
-///     .steal(Amount::Half)
 ///     .name("search")
 ///     .on_start(|index| println!("worker {index} is up"))
 ///     .build()?;

@@ -1,6 +1,7 @@
 //! The seam below the public face: what crates build on that put an interface of their own on the
 //! workers. The drop-in for Rayon, `roving-iter`, `roving-flow`, `roving-dist`, `roving-c` and
-//! `roving-omp` stand on it, and on nothing that is hidden.
+//! `roving-omp` stand on it; of what is hidden they use `Scope::worker_index` and the slots of a
+//! worker's task stack.
 //!
 //! | to build | use |
 //! |---|---|

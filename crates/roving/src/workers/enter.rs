@@ -63,23 +63,12 @@ impl Worker {
         unsafe { self.within(context, || self.framed(f)) }
     }
 
-    /// [`Worker::framed`], in no context. Where a task may be polled further out, this is
-    /// [`Worker::framed_on_top`].
+    /// [`Worker::framed`], in no context. Where a task may be polled further out, it is
+    /// called by way of [`Jobs::on_top`](super::job_runs::Jobs::on_top).
     pub(crate) fn framed_outside<R>(&self, f: impl FnOnce() -> R) -> R {
         debug_assert!(!self.seat().tasks.is_in_a_task());
         // SAFETY: null.
         unsafe { self.framed_in(ptr::null(), f) }
-    }
-
-    /// Calls `f`, which does not unwind, on top of whatever runs here: nothing that it makes is the
-    /// child of a task that is polled here.
-    pub(crate) fn apart<R>(&self, f: impl FnOnce() -> R) -> R {
-        self.seat().tasks.apart(f)
-    }
-
-    /// [`Worker::framed_outside`], on top of whatever runs here.
-    pub(crate) fn framed_on_top<R>(&self, f: impl FnOnce() -> R) -> R {
-        self.apart(|| self.framed_outside(f))
     }
 }
 

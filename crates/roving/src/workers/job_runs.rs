@@ -33,9 +33,15 @@ impl Jobs<'_> {
         self.0.class.set(before);
     }
 
+    /// [`Worker::framed_outside`], on top of whatever runs here: nothing that `f` makes is the
+    /// child of a task that is polled here.
+    pub(crate) fn on_top<R>(self, f: impl FnOnce() -> R) -> R {
+        self.0.seat().tasks.apart(|| self.0.framed_outside(f))
+    }
+
     /// [`Self::run_classed`], on top of whatever runs here.
     pub(crate) fn run_on_top(self, job: Classed) {
-        self.0.apart(|| self.run_classed(job));
+        self.0.seat().tasks.apart(|| self.run_classed(job));
     }
 
     /// The newest detached task of this worker, or else a job from its mailbox, or else, if their
@@ -91,7 +97,7 @@ impl Jobs<'_> {
         match self.0.seat().mailbox.pop() {
             Some(job) => {
                 let doing = self.0.clock().enter(Activity::Busy);
-                self.0.framed_on_top(|| job.run());
+                self.on_top(|| job.run());
                 self.0.clock().enter(doing);
                 true
             }

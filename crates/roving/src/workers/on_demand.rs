@@ -27,7 +27,7 @@ impl OnDemand<'_> {
     #[inline]
     fn run_own(self) -> bool {
         if let Some(job) = self.0.seat().spawned.pop_newest() {
-            self.0.framed_on_top(|| job.run());
+            Jobs(self.0).on_top(|| job.run());
             return true;
         }
         let wake = self.0.owner().show_all();
@@ -38,7 +38,7 @@ impl OnDemand<'_> {
 
     #[inline]
     fn run_others(self) -> bool {
-        self.0.apart(|| {
+        self.0.seat().tasks.apart(|| {
             if let Some(job) = Jobs(self.0).any_job(self.0.class.get()) {
                 Jobs(self.0).run_classed(job);
                 return true;

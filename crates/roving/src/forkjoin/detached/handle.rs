@@ -16,6 +16,7 @@ use crate::machine::prim::thread::{self, Thread};
 use crate::workers::Worker;
 use crate::workers::frames::awaited::ask;
 use crate::workers::job::Job;
+use crate::workers::job_runs::Jobs;
 use crate::workers::registry::Registry;
 use crate::workers::wait::Wait;
 use crate::workers::watched_parks::ParkReason;
@@ -139,7 +140,7 @@ impl<T> JoinHandle<T> {
             tell(worker.registry(), &mut || {
                 if header.word.claim() {
                     // SAFETY: claimed, once.
-                    worker.framed_on_top(|| unsafe { header.settle(task, Begin::Run) });
+                    Jobs(worker).on_top(|| unsafe { header.settle(task, Begin::Run) });
                     // SAFETY: claimed, and settled.
                     unsafe { cell::end(task, Keeper::Handle) };
                 }

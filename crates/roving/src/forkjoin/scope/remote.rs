@@ -8,6 +8,7 @@ use crate::machine::prim::Mutex;
 use crate::machine::prim::thread::{self, Thread};
 use crate::workers::Worker;
 use crate::workers::job::Job;
+use crate::workers::job_runs::Jobs;
 use crate::workers::wait::Wait;
 
 /// The tasks of a scope that were spawned from outside. The injector gets a ticket for each; who
@@ -49,7 +50,7 @@ impl Remote {
         });
         if let Some(job) = job {
             Worker::with_current(|worker| match worker {
-                Some(worker) => worker.framed_on_top(|| job.run()),
+                Some(worker) => Jobs(worker).on_top(|| job.run()),
                 None => unreachable!("tickets are drawn by workers"),
             });
             self.end_one();

@@ -156,7 +156,7 @@ impl Adopted<'_> {
         let is_mine = self.is_adopted() && registry.crew.is_closing();
         if is_mine && !registry.call_for_the_rest() {
             let doing = self.0.clock().enter(Activity::Busy);
-            self.0.apart(|| Jobs(self.0).run_jobs());
+            self.0.seat().tasks.apart(|| Jobs(self.0).run_jobs());
             self.0.clock().enter(doing);
         }
     }

@@ -30,11 +30,11 @@ pub(crate) fn kind() -> Box<dyn PoolKind> {
 /// The place of a thread in a pool that has none.
 #[derive(Default)]
 pub(super) struct CallerPlace {
-    turn: Mutex<Turn>,
+    state: Mutex<PlaceState>,
 }
 
 #[derive(Default)]
-struct Turn {
+struct PlaceState {
     /// Some thread is the pool's worker.
     is_taken: bool,
     /// The threads that want to be. All are woken when the place is free: the first of them may be
@@ -43,14 +43,14 @@ struct Turn {
 }
 
 /// The calling thread has the place, until this is dropped.
-struct Taken<'p>(&'p CallerPlace);
+struct AtPlace<'p>(&'p CallerPlace);
 
-impl Drop for Taken<'_> {
+impl Drop for AtPlace<'_> {
     fn drop(&mut self) {
-        let mut turn = self.0.turn.lock();
-        turn.is_taken = false;
-        let waiting = mem::take(&mut turn.waiting);
-        drop(turn);
+        let mut state = self.0.state.lock();
+        state.is_taken = false;
+        let waiting = mem::take(&mut state.waiting);
+        drop(state);
         if !mutant("leave_place") {
             waiting.iter().for_each(unpark);
         }
@@ -79,28 +79,28 @@ impl CallerPlace {
 
     /// Waits until the place is free, and takes it. A worker of another pool gives its core away
     /// meanwhile: who has the place may wait for what that pool is to run.
-    fn take(&self) -> Taken<'_> {
+    fn take(&self) -> AtPlace<'_> {
         wait_here(|| self.take_or_queue());
-        Taken(self)
+        AtPlace(self)
     }
 
     /// Takes the place. False if another thread has it, which wakes this one when it lets go.
     fn take_or_queue(&self) -> bool {
-        let mut turn = self.turn.lock();
-        let is_free = !turn.is_taken;
-        turn.is_taken = true;
+        let mut state = self.state.lock();
+        let is_free = !state.is_taken;
+        state.is_taken = true;
         if !is_free {
             let this = thread::current();
-            if turn.waiting.iter().all(|thread| thread.id() != this.id()) {
-                turn.waiting.push(this);
+            if state.waiting.iter().all(|thread| thread.id() != this.id()) {
+                state.waiting.push(this);
             }
         }
         is_free
     }
 
-    fn try_take(&self) -> Option<Taken<'_>> {
-        let was_taken = mem::replace(&mut self.turn.lock().is_taken, true);
-        (!was_taken).then_some(Taken(self))
+    fn try_take(&self) -> Option<AtPlace<'_>> {
+        let was_taken = mem::replace(&mut self.state.lock().is_taken, true);
+        (!was_taken).then_some(AtPlace(self))
     }
 
     /// Runs the jobs that the pool holds. Where another thread has the pool, that will: who lets go
