@@ -36,7 +36,9 @@ const SAID: [&str; 8] = [
     "rust-version = ",
 ];
 /// For our own tools only, and so in no package.
-const OURS: [&str; 4] = ["tests/", "examples/", "loom.txt", "mutants.txt"];
+const OURS: [&str; 4] = ["tests/", "examples/", "loom.txt", "mutants"];
+/// Features of which the pages at docs.rs show nothing.
+const WITHOUT_PAGES: [&str; 3] = ["default", "diagnostics", "loom"];
 
 pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     for package in &workspace.packages {
@@ -137,6 +139,12 @@ fn judge(
             step.fail(format!("{name}: its manifest says nothing of {said:?}"));
         }
     }
+    for complaint in judge_features(&manifest)
+        .into_iter()
+        .chain(judge_pins(&manifest))
+    {
+        step.fail(format!("{name}: {complaint}"));
+    }
     for licence in LICENCES {
         let ours = std::fs::read_to_string(workspace.root.join(licence))
             .map_err(|error| format!("{licence}: {error}"))?;
@@ -159,9 +167,54 @@ fn judge_files(files: &[&str]) -> Vec<String> {
     found
 }
 
+/// The lines of a section of a packed manifest, of which cargo writes each with a heading.
+fn section<'m>(manifest: &'m str, heading: &str) -> Option<Vec<&'m str>> {
+    let mut lines = manifest.lines().skip_while(|line| *line != heading);
+    lines.next()?;
+    Some(lines.take_while(|line| !line.starts_with('[')).collect())
+}
+
+/// Where features add to the interface, the manifest says with which of them docs.rs builds.
+fn judge_features(manifest: &str) -> Option<String> {
+    let features = section(manifest, "[features]").unwrap_or_default();
+    let names = features.iter().filter_map(|line| line.split_once(" = "));
+    let mut names = names.map(|(name, _)| name.trim_matches('"'));
+    let shown = names.find(|name| !WITHOUT_PAGES.contains(name))?;
+    let is_said = section(manifest, "[package.metadata.docs.rs]").is_some();
+    (!is_said).then(|| format!("there is `{shown}`, and nothing for docs.rs"))
+}
+
+/// Crates of ours use parts of each other that no version number covers.
+fn judge_pins(manifest: &str) -> Vec<String> {
+    let headings = manifest
+        .lines()
+        .filter(|line| line.contains("dependencies.roving") && !line.contains("dev-dependencies"));
+    let loose = headings.filter(|heading| {
+        let lines = section(manifest, heading).unwrap_or_default();
+        !lines.iter().any(|line| line.starts_with("version = \"="))
+    });
+    loose
+        .map(|heading| format!("{heading} is not pinned"))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn crates_of_ours_are_pinned_and_features_are_for_docs_rs() {
+        let pinned = "[dependencies.roving]\nversion = \"=0.1.0\"\n";
+        let loose = "[target.x.dependencies.roving-flow]\nversion = \"0.1.0\"\n\n[lib]\n";
+        assert!(judge_pins(pinned).is_empty());
+        assert_eq!(judge_pins(&[pinned, loose].concat()).len(), 1);
+        let features = "[features]\ndefault = []\nloom = [\"dep:loom\"]\n";
+        assert_eq!(judge_features(features), None);
+        let more = [features, "mpi = []\n"].concat();
+        assert!(judge_features(&more).is_some());
+        let said = "\n[package.metadata.docs.rs]\nfeatures = []\n";
+        assert_eq!(judge_features(&[&more, said].concat()), None);
+    }
 
     #[test]
     fn a_package_has_what_it_needs_and_no_more() {

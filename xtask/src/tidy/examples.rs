@@ -19,7 +19,7 @@ use crate::reading::RustFile;
 /// The words that follow `pub ` in the declaration of an item.
 const KINDS: [&str; 6] = ["fn", "struct", "enum", "trait", "type", "const"];
 /// The words that may stand between `pub ` and the name of a function.
-const QUALIFIERS: [&str; 3] = ["const fn", "async fn", "unsafe fn"];
+const QUALIFIERS: [&str; 4] = ["const unsafe fn", "const fn", "async fn", "unsafe fn"];
 
 /// A public item or method, with its own examples.
 struct PublicItem<'s> {
