@@ -259,11 +259,10 @@ fn moves(world: &World) {
     });
     network.pin("source", 0);
     network.pin("sink", 0);
-    network.rebalance(Rebalance {
-        every: Duration::from_millis(2),
-        idle_threshold: Duration::from_millis(2),
-        ..Rebalance::default()
-    });
+    let mut often = Rebalance::default();
+    often.every = Duration::from_millis(2);
+    often.idle_threshold = Duration::from_millis(2);
+    network.rebalance(often);
     let report = network.run(&pool).unwrap();
     let moves = &report.moves;
     assert!(

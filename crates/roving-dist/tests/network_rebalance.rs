@@ -16,11 +16,13 @@ use roving_flow::{In, Out};
 const MOST: Duration = Duration::from_secs(240);
 
 fn often() -> Rebalance {
-    Rebalance {
-        every: Duration::from_millis(5),
-        idle_threshold: Duration::from_millis(5),
-        ..Rebalance::default()
-    }
+    every(Duration::from_millis(5))
+}
+
+fn every(time: Duration) -> Rebalance {
+    let mut settings = Rebalance::default();
+    (settings.every, settings.idle_threshold) = (time, time);
+    settings
 }
 
 /// Takes a while on some core.
@@ -195,12 +197,9 @@ fn line(world: &World, stages: usize, tokens: u64, seed: u64) -> (Vec<u64>, usiz
     }
     network.collect_into("sink", last, &mut got);
     network.pin("sink", 0);
-    network.rebalance(Rebalance {
-        every: Duration::from_millis(1),
-        idle_threshold: Duration::from_millis(1),
-        imbalance: 0.01,
-        ..Rebalance::default()
-    });
+    let mut finely = every(Duration::from_millis(1));
+    finely.imbalance = 0.01;
+    network.rebalance(finely);
     let report = network.run(&Pool::new(1).unwrap()).unwrap();
     (got, report.moves.len())
 }
@@ -234,20 +233,15 @@ fn figures_out_of_range_and_ranks_that_differ_are_errors() {
         }
         network.run(&Pool::new(1).unwrap()).map(drop)
     };
-    let never = Rebalance {
-        every: Duration::ZERO,
-        ..Rebalance::default()
-    };
+    let never = every(Duration::ZERO);
     let message = "to rebalance every 0ns; allowed are 1 ms to 1 h: 50 ms is usual".to_owned();
     let right = Err(NetworkError::Invalid { message });
     assert_eq!(
         World::threads(2, |world| run(world, Some(never))),
         vec![right; 2]
     );
-    let none = Rebalance {
-        imbalance: f64::NAN,
-        ..Rebalance::default()
-    };
+    let mut none = Rebalance::default();
+    none.imbalance = f64::NAN;
     let errors = World::threads(1, |world| run(world, Some(none)).unwrap_err());
     assert!(
         errors[0]

@@ -14,10 +14,12 @@ use roving_partition::MigrationCost;
 /// use roving_dist::Rebalance;
 /// use std::time::Duration;
 ///
-/// let often = Rebalance { every: Duration::from_millis(20), ..Rebalance::default() };
+/// let mut often = Rebalance::default();
+/// often.every = Duration::from_millis(20);
 /// assert_eq!(often.alpha, 1);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Rebalance {
     /// How often each rank tells rank 0 the time and the messages of its processes.
     pub every: Duration,

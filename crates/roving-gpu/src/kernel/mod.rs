@@ -59,6 +59,7 @@ pub struct Kernel {
 /// assert_eq!(NOTHING.as_wgsl().unwrap().entry, "nothing");
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Wgsl {
     /// The source of the whole module.
     pub source: &'static str,

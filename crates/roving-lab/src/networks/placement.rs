@@ -50,22 +50,22 @@ impl NamedPlacement {
     /// The placement across the ranks of a network; `None` if processes stay where they are.
     #[cfg(feature = "dist")]
     pub(crate) fn across(self) -> Option<Rebalance> {
-        let usual = Rebalance::default();
+        let mut settings = Rebalance::default();
         match self.0 {
-            usual_figures if usual_figures == Placement::partitioned() => Some(usual),
+            usual if usual == Placement::partitioned() => {}
             Placement::Partitioned {
                 idle_threshold,
                 alpha,
                 migration_cost,
                 ..
-            } => Some(Rebalance {
-                idle_threshold,
-                alpha,
-                migration_cost,
-                ..usual
-            }),
-            _ => None,
+            } => {
+                settings.idle_threshold = idle_threshold;
+                settings.alpha = alpha;
+                settings.migration_cost = migration_cost;
+            }
+            _ => return None,
         }
+        Some(settings)
     }
 
     /// The first word of it.
