@@ -1,7 +1,7 @@
 //! The seam below the public face: channels whose two processes are in different places, which a
 //! crate that carries messages from one to the other builds its networks with. `roving-dist` stands
-//! on it, and on nothing that is hidden. Semantic versioning does not cover it: what is said of
-//! [`roving::raw`] holds here, with its version.
+//! on it, and on the hidden `Placement::check`. Semantic versioning does not cover it: what is said
+//! of [`roving::raw`] holds here, with its version.
 //!
 //! Such a channel is there in both places. Where its producer is, an [`Egress`] takes what is sent;
 //! where its consumer is, an [`Ingress`] puts it in. Neither is a process: what a process does to
