@@ -20,9 +20,10 @@ const TORTURE_MINUTES: f64 = 60.0;
 /// Its name, and what it does.
 type Check = (&'static str, fn(&Workspace, &mut CheckStep) -> Result<()>);
 
-const CHECKS: [Check; 24] = [
+const CHECKS: [Check; 25] = [
     ("all-cases", suite::all_cases),
     ("plain", suite::plain),
+    ("release", suite::release),
     ("rustdoc", |workspace, step| {
         let features = features::buildable(workspace);
         lint::rustdoc(workspace, step, &["--workspace", "--features", &features])

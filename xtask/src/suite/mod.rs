@@ -87,6 +87,21 @@ pub(crate) fn plain(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
     run(workspace, step, &lab, &[])
 }
 
+/// The libraries' tests as a release build has them, without debug assertions: misuse has the same
+/// outcome there, and so has everything else.
+pub(crate) fn release(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
+    let libraries = [
+        "roving",
+        "roving-flow",
+        "roving-dist",
+        "roving-gpu",
+        "roving-iter",
+    ];
+    let packages = libraries.iter().flat_map(|name| ["-p", name]);
+    let words: Vec<&str> = ["test", "--release"].into_iter().chain(packages).collect();
+    run(workspace, step, &words, &[])
+}
+
 /// The tests of that call of cargo, and then those in the documentation.
 fn tests_and_docs(workspace: &Workspace, step: &mut CheckStep, words: &[&str]) -> Result<()> {
     run(workspace, step, words, &[])?;
