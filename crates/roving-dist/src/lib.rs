@@ -57,6 +57,8 @@
 // | module | reason |
 // |---|---|
 // | `world/mpi.rs` | calls MPI |
+// The pages at docs.rs say which feature an item needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
 #[cfg(all(loom, not(feature = "loom")))]

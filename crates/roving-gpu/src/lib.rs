@@ -113,6 +113,8 @@
 // | `kernel/mod.rs` | `Kernel::cuda` takes CUDA C++ as it is, which nobody checks |
 // | `wgpu/harness.rs`, `cuda/tests.rs` | tests with kernels in CUDA C++ |
 // | `wgpu/heap.rs` | asks Vulkan itself how much memory there is |
+// The pages at docs.rs say which feature an item needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
 #[cfg(all(loom, not(feature = "loom")))]

@@ -107,6 +107,8 @@
 // | `forkjoin::detached` | puts a closure and its outcome into one piece of memory, which two keep |
 // | `forkjoin::loops` | parts of a loop meet in memory that the last of them frees |
 // | `forkjoin::local` | hands each worker its own cell |
+// The pages at docs.rs say which feature an item needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 #![cfg_attr(
     not(feature = "diagnostics"),
