@@ -9,6 +9,7 @@ use std::task::{Poll, Waker};
 
 use super::element::Element;
 use super::lent::{Lent, Way};
+use super::wait::wake_all;
 use crate::backend::{Backend, HostBytes, HostBytesMut, Source, Target};
 
 /// Where a copy of a buffer can be, other than on the host.
@@ -303,7 +304,7 @@ impl<T: Element> BufferContent<T> {
                 state.lost = Some(String::from("its device is gone"));
                 let waiters = mem::take(&mut state.waiters);
                 drop(state);
-                waiters.into_iter().for_each(Waker::wake);
+                wake_all(waiters);
             }
         }
     }
@@ -367,7 +368,7 @@ impl<T: Element> Content for BufferContent<T> {
             }
             mem::take(&mut state.waiters)
         };
-        waiters.into_iter().for_each(Waker::wake);
+        wake_all(waiters);
     }
 
     fn source(&self) -> Source {
@@ -432,7 +433,7 @@ impl<T: Element> Content for BufferContent<T> {
             // Whoever waits for the copy goes on beside others that read.
             mem::take(&mut state.waiters)
         };
-        waiters.into_iter().for_each(Waker::wake);
+        wake_all(waiters);
     }
 
     fn spilled(&self, version: u64, target: Target) {
@@ -447,7 +448,7 @@ impl<T: Element> Content for BufferContent<T> {
             self.tell(&state);
             mem::take(&mut state.waiters)
         };
-        waiters.into_iter().for_each(Waker::wake);
+        wake_all(waiters);
     }
 
     fn poll_host(self: Arc<Self>, need: &mut Need, waker: &Waker) -> Poll<Result<(), String>> {

@@ -1,5 +1,7 @@
 //! Waiting on a thread.
 
+use std::mem;
+use std::panic::{self, AssertUnwindSafe};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -14,6 +16,17 @@ struct ThreadUnparker(Thread);
 impl Wake for ThreadUnparker {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
+    }
+}
+
+/// Wakes all of them. Each may be a program's own, and panic: the others are woken all the same,
+/// and the caller, which may be the thread of a back-end, goes on. The panic hook has told of it.
+pub(crate) fn wake_all(wakers: Vec<Waker>) {
+    for waker in wakers {
+        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+            // That may panic as well.
+            mem::forget(panic::catch_unwind(AssertUnwindSafe(|| drop(payload))));
+        }
     }
 }
 

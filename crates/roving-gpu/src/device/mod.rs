@@ -35,6 +35,7 @@ use crate::backend::error::{Cause, DeviceError};
 use crate::buffer::content::{Content, CopyPlace};
 use crate::buffer::hold::{HeldBuffers, Use};
 use crate::buffer::lent::Down;
+use crate::buffer::wait::wake_all;
 use crate::common::{Common, HasQueue};
 use crate::history::{Known, MeasuredSide};
 use crate::profile::DeviceProfile;
@@ -279,7 +280,7 @@ impl Device {
         for error in &reports {
             self.common.report(self.index, &self.name, error);
         }
-        wakes.into_iter().for_each(Waker::wake);
+        wake_all(wakes);
         drop((entries, contents, wakers));
         if look {
             self.common.look();

@@ -8,7 +8,6 @@
 //! there has failed, nobody has seen what came of it here.
 
 use std::sync::Arc;
-use std::task::Waker;
 
 use super::entry::{DeviceEntry, Incoming};
 use super::{Actions, Device, DeviceState};
@@ -16,6 +15,7 @@ use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Backend, Done, Outcome, PeerCopy, Remains};
 use crate::buffer::content::{Content, CopyPlace};
 use crate::buffer::lent::{Down, Lender, Lent, Way};
+use crate::buffer::wait::wake_all;
 use crate::profile::DeviceEngine;
 
 /// A copy here that is lent to another device.
@@ -111,7 +111,7 @@ impl Device {
         if is_somewhere() {
             content.arrived(version);
         }
-        waiters.into_iter().for_each(Waker::wake);
+        wake_all(waiters);
     }
 
     /// How long it takes to bring what only other devices have; seconds.

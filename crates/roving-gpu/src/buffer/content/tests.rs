@@ -1,8 +1,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Poll, Waker};
+use std::task::{Poll, Wake, Waker};
 
 use super::{Backend, BufferContent, Content, CopyPlace, Granted, Lent, Missing, Need, Way};
+use crate::buffer::wait::wake_all;
 use crate::{Devices, Simulated};
 
 // Ordering: Relaxed, throughout: one thread.
@@ -110,7 +111,7 @@ fn the_first_reason_of_a_loss_is_told() {
         let (version, _) = content.versions();
         for reason in ["the kernel failed", "its copy is gone"] {
             let waiters = content.lose(version, reason);
-            waiters.into_iter().for_each(Waker::wake);
+            wake_all(waiters);
         }
         content.fetched(Err(Missing::NoLonger));
     });
@@ -197,4 +198,33 @@ fn what_was_copied_to_make_room_is_not_lost_with_the_device() {
     assert!(shared.lose(version, "the device is gone").is_empty());
     shared.spilled(version, shared.target());
     assert_eq!(poll_host(&shared, &mut need), Poll::Ready(Ok(())));
+}
+
+/// A waker that panics: who waits beside it is woken all the same.
+#[test]
+fn a_waker_that_panics_keeps_no_other_from_being_woken() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            std::panic::resume_unwind(Box::new(()));
+        }
+    }
+    struct Counts(AtomicUsize);
+    impl Wake for Counts {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let content = BufferContent::new(vec![1_u32]);
+    let counts = Arc::new(Counts(AtomicUsize::new(0)));
+    assert!(content.try_hold(true, Waker::noop()));
+    for waker in [
+        Waker::from(Arc::new(Panics)),
+        Waker::from(Arc::clone(&counts)),
+    ] {
+        assert!(!content.try_hold(true, &waker));
+    }
+    content.release(true);
+    assert_eq!(counts.0.load(Ordering::Relaxed), 1);
+    assert!(content.try_hold(true, Waker::noop()));
 }
