@@ -117,6 +117,59 @@ fn a_thread_local_destructor_uses_pools() {
     });
 }
 
+/// Has its thread adopted when that ends, and goes on if it is not.
+struct AdoptsAtTheEnd(Sender<Option<String>>);
+
+impl Drop for AdoptsAtTheEnd {
+    fn drop(&mut self) {
+        let pool = Pool::builder().workers(2).adopt_current_thread().build();
+        let refusal = pool.as_ref().err().map(ToString::to_string);
+        assert_eq!(join(|| 1, || 2), (1, 2));
+        let (done, is_done) = mpsc::channel();
+        roving::spawn(move || done.send(()).unwrap());
+        // A pool without the thread is none the worse for that.
+        assert_eq!(pool.map_or(3, |pool| pool.install(|| 3)), 3);
+        is_done.recv().unwrap();
+        self.0.send(refusal).unwrap();
+    }
+}
+
+thread_local! {
+    static ADOPTS: RefCell<Option<AdoptsAtTheEnd>> = const { RefCell::new(None) };
+}
+
+/// An adopted thread leaves its pool by the drop of a thread-local value. One that has dropped it
+/// already could not leave any more, and its pool would reach into memory that is gone.
+#[test]
+fn a_thread_local_destructor_has_its_thread_adopted() {
+    watched(|| {
+        // Set before the thread was adopted for the first time, after that, and without that: the
+        // values that were used last are dropped first.
+        let outcome = |value_first: bool, adopted: bool| {
+            let (sender, receiver) = mpsc::channel();
+            let adopt = move || {
+                let build = || Pool::builder().workers(2).adopt_current_thread().build();
+                adopted.then(|| drop(build().unwrap()));
+            };
+            let set = move || ADOPTS.set(Some(AdoptsAtTheEnd(sender)));
+            let body = move || match value_first {
+                true => (set(), adopt()),
+                false => (adopt(), set()),
+            };
+            _ = thread::spawn(body).join();
+            receiver.recv().unwrap()
+        };
+        assert_eq!(outcome(false, true), None);
+        assert_eq!(outcome(false, false), None);
+        let refusal = outcome(true, true).expect("it cannot leave any more");
+        assert!(
+            refusal.contains("the calling thread is ending"),
+            "{refusal}"
+        );
+        assert!(refusal.contains("earlier in the thread"), "{refusal}");
+    });
+}
+
 #[test]
 fn child_uses_pools_at_exit() {
     if !is_child("child_uses_pools_at_exit") {

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::replay;
+use crate::workers::pool_kind::Unfit;
 use crate::workers::settings::WORKERS_LIMIT;
 use crate::workers::steal::amount::{AMOUNT_MAX, Amount};
 
@@ -32,7 +33,7 @@ pub(crate) enum Reason {
     Memory(usize),
     Amount(Amount),
     Thread { index: usize, error: Arc<io::Error> },
-    IsWorker,
+    Unfit(Unfit),
     GlobalExists,
 }
 
@@ -102,9 +103,13 @@ impl fmt::Display for BuildError {
                 "the thread of worker {index} could not be started ({error}): ask for fewer \
                  workers, a smaller stack_size, or a higher limit on threads"
             ),
-            Reason::IsWorker => f.write_str(
+            Reason::Unfit(Unfit::IsWorker) => f.write_str(
                 "the calling thread is a worker already and cannot be adopted: build the pool on \
                  another thread, or without adopt_current_thread",
+            ),
+            Reason::Unfit(Unfit::IsEnding) => f.write_str(
+                "the calling thread is ending and cannot be adopted by a pool that it could not leave \
+                 any more: build the pool earlier in the thread, or without adopt_current_thread",
             ),
             Reason::GlobalExists => f.write_str(
                 "the global pool has been started already: call build_global before the first \

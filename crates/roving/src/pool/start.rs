@@ -41,9 +41,7 @@ impl Pool {
         };
         let registry = &pool.registry;
         diagnostics::enter(registry);
-        if !registry.kind.begin(registry) {
-            return Err(Reason::IsWorker.into());
-        }
+        registry.kind.begin(registry).map_err(Reason::Unfit)?;
         for index in threads {
             // An error drops the pool, which ends the threads that were started.
             start(registry, index).map_err(|error| Reason::Thread {

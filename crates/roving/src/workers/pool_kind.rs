@@ -48,10 +48,12 @@ pub(crate) trait PoolKind: Send + Sync {
     /// There was no memory for the pool.
     fn unmade(&self) {}
 
-    /// The pool has been made, and no thread has been started. False if it cannot start, because
-    /// the calling thread is a worker already.
-    fn begin(&self, _pool: &Arc<Registry>) -> bool {
-        true
+    /// The pool has been made, and no thread has been started.
+    ///
+    /// # Errors
+    /// It cannot start, because the calling thread cannot become its worker.
+    fn begin(&self, _pool: &Arc<Registry>) -> Result<(), Unfit> {
+        Ok(())
     }
 
     /// Makes the calling thread a worker of the pool for this call, if threads can become that.
@@ -133,6 +135,14 @@ pub(crate) trait PoolKind: Send + Sync {
 
     /// Calls `f` with the pool's schedule, if it is deterministic.
     fn with_schedule(&self, _f: &mut dyn FnMut(&Schedule)) {}
+}
+
+/// Why a thread cannot become a worker of a pool that adopts it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Unfit {
+    IsWorker,
+    /// It drops its thread-local values, and with them has dropped what would make it leave.
+    IsEnding,
 }
 
 /// A pool with threads of its own, which it starts and joins.

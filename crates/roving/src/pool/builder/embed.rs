@@ -40,6 +40,9 @@ impl PoolBuilder {
     /// pool's other threads end then. If the thread ends first, the pool has a worker less; if that
     /// was the only one, a thread of the pool's own takes its place when there is something to run.
     ///
+    /// [`Self::build`] fails on a thread that is a worker already, or one that is ending: in the
+    /// destructor of a thread-local value, if what makes adopted threads leave has been dropped.
+    ///
     /// ```
     /// std::thread::spawn(|| {
     ///     let pool = roving::Pool::builder().workers(2).adopt_current_thread().build().unwrap();

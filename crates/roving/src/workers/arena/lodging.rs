@@ -9,7 +9,7 @@ use crate::workers::Worker;
 use crate::workers::inject::JobKind;
 use crate::workers::job::Job;
 use crate::workers::outside_calls::call_from_outside;
-use crate::workers::pool_kind::PoolKind;
+use crate::workers::pool_kind::{PoolKind, Unfit};
 use crate::workers::priority::Priority;
 use crate::workers::registry::Registry;
 use crate::workers::seats::Desk;
@@ -51,10 +51,10 @@ impl PoolKind for Lodging {
     }
 
     #[inline]
-    fn begin(&self, pool: &Arc<Registry>) -> bool {
+    fn begin(&self, pool: &Arc<Registry>) -> Result<(), Unfit> {
         self.share.belongs_to(Arc::downgrade(pool) as _);
         pool.put_to_sleep();
-        true
+        Ok(())
     }
 
     /// A worker of another pool takes a seat here, if its thread is one of the arena's and there is

@@ -14,7 +14,7 @@ use crate::stack::owner::Owner;
 use crate::stats::Activity;
 use crate::workers::frames;
 use crate::workers::job_runs::Jobs;
-use crate::workers::pool_kind::PoolKind;
+use crate::workers::pool_kind::{PoolKind, Unfit};
 use crate::workers::registry::Registry;
 use crate::workers::sleep::Parts;
 use crate::workers::sleep::roster;
@@ -80,7 +80,7 @@ impl PoolKind for Adopting {
     }
 
     #[inline]
-    fn begin(&self, pool: &Arc<Registry>) -> bool {
+    fn begin(&self, pool: &Arc<Registry>) -> Result<(), Unfit> {
         adopt(pool)
     }
 
@@ -177,14 +177,17 @@ impl Adopted<'_> {
 }
 
 /// Makes the calling thread worker 0 of the pool, until the pool is dropped or the thread ends.
-/// The worker, and with it the registry, is never freed. False if the thread is a worker
-/// already.
+/// The worker, and with it the registry, is never freed.
 #[inline]
-fn adopt(registry: &Arc<Registry>) -> bool {
+fn adopt(registry: &Arc<Registry>) -> Result<(), Unfit> {
     let is_free =
         Worker::with_current(|worker| worker.is_none_or(|worker| Adopted(worker).leaves()));
     if !is_free {
-        return false;
+        return Err(Unfit::IsWorker);
+    }
+    // Before anything is set. What is there now is not dropped before this call has returned.
+    if LEAVING.try_with(|_| ()).is_err() {
+        return Err(Unfit::IsEnding);
     }
     let registry: &'static Arc<Registry> = Box::leak(Box::new(Arc::clone(registry)));
     // SAFETY: the registry is never freed, and seat 0 of such a pool has no other thread.
@@ -205,5 +208,5 @@ fn adopt(registry: &Arc<Registry>) -> bool {
     CURRENT.set(worker);
     frames::set_current_local(&worker.seat().tasks);
     LEAVING.set(Some(Leaving(registry)));
-    true
+    Ok(())
 }
