@@ -185,16 +185,19 @@ fn cargo(words: &[&str], folder: &Path) -> Result<CargoRun, CommandFailure> {
         .stderr(Stdio::inherit())
         .output()
         .map_err(failed)?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
     if !output.status.success() {
         let (words, folder) = (words.join(" "), folder.display());
+        let lines: Vec<&str> = said.lines().collect();
+        let last = lines[lines.len().saturating_sub(20)..].join("\n");
         return Err(CommandFailure::Run(format!(
-            "`cargo {words}` failed in {folder}"
+            "`cargo {words}` failed in {folder}; its last lines:\n{last}"
         )));
     }
     Ok(CargoRun {
         spent: spent().unwrap_or_default() - before,
         took: begun.elapsed().as_secs_f64(),
-        said: String::from_utf8_lossy(&output.stdout).into_owned(),
+        said,
     })
 }
 
