@@ -6,10 +6,12 @@ mod child;
 mod common;
 
 use std::process::Output;
+use std::sync::mpsc;
 use std::thread;
 
 use child::{child, is_child, passed};
-use roving::{Pool, current_worker, current_workers, join, scope};
+use roving::raw::calls::set_global;
+use roving::{Pool, PoolBuilder, current_worker, current_workers, join, scope};
 
 /// Runs the test of that name in a process of its own.
 fn run(role: &str, workers: Option<&str>) -> Output {
@@ -57,6 +59,83 @@ fn child_builds_the_global_pool() {
     assert!(Pool::builder().workers(2).build_global().is_err());
     let name = join(|| thread::current().name().map(str::to_owned), || ()).0;
     println!("said: {} {}", current_workers(), &name.unwrap()[..5]);
+}
+
+/// Uses the global pool when it is dropped.
+struct UsesAtTheEnd;
+
+impl Drop for UsesAtTheEnd {
+    fn drop(&mut self) {
+        assert_eq!(join(|| 1, || 2), (1, 2));
+    }
+}
+
+/// A value that a failed builder drops uses the global pool: there is none yet, so that starts it.
+#[test]
+fn child_fails_to_build_the_global_pool() {
+    if !is_child("child_fails_to_build_the_global_pool") {
+        return;
+    }
+    // More bytes of stack than there are addresses.
+    const STACK: usize = usize::MAX / 4;
+    let builders: [fn() -> PoolBuilder; 3] = [
+        || Pool::builder().workers(0),
+        || Pool::builder().workers(2).name("\0"),
+        || Pool::builder().workers(2).stack_size(STACK),
+    ];
+    for builder in builders {
+        for least in [1, 2] {
+            let used = UsesAtTheEnd;
+            let builder = builder().workers_at_least(least);
+            let error = builder.on_exit(move |_| _ = &used).build_global();
+            let error = error.unwrap_err().to_string();
+            assert!(!error.contains("started already"), "{error}");
+            roving::embed::shutdown_global().unwrap();
+        }
+    }
+    println!("said: refused");
+}
+
+/// Handlers of the global pool use it, and so do threads that they wait for, while it is built.
+#[test]
+fn child_uses_the_global_pool_while_it_is_built() {
+    if !is_child("child_uses_the_global_pool_while_it_is_built") {
+        return;
+    }
+    let (sender, receiver) = mpsc::channel();
+    let on_start = move |index| {
+        let here = join(current_workers, || 2).0;
+        // The other worker is there for it.
+        if index == 0 {
+            let there = thread::spawn(|| join(current_workers, || 2).0);
+            sender.send((here, there.join().unwrap())).unwrap();
+        }
+    };
+    let builder = Pool::builder().workers(2).on_start(on_start);
+    builder.build_global().unwrap();
+    assert_eq!(receiver.recv(), Ok((2, 2)));
+    // What is dropped of a builder that comes too late finds the pool.
+    let used = UsesAtTheEnd;
+    let late = Pool::builder().on_exit(move |_| _ = &used).build_global();
+    assert!(late.unwrap_err().to_string().contains("started already"));
+    println!("said: {}", current_workers());
+}
+
+/// Who makes the pool uses the global one meanwhile: then there is one.
+#[test]
+fn child_builds_the_global_pool_with_itself() {
+    if !is_child("child_builds_the_global_pool_with_itself") {
+        return;
+    }
+    let late = set_global(
+        || {
+            assert_eq!(join(|| 1, || 2), (1, 2));
+            Pool::new(1)
+        },
+        || Pool::new(0).unwrap_err(),
+    );
+    assert!(late.unwrap_err().to_string().starts_with("0 workers"));
+    println!("said: {}", current_workers());
 }
 
 /// A process ends though the global pool has threads, whether they sleep or work.
@@ -134,4 +213,18 @@ fn the_program_may_build_the_global_pool_itself() {
 fn the_global_pool_keeps_no_process_alive() {
     let output = run("child_ends_with_the_global_pool_at_work", Some("2"));
     assert_eq!(said(&output), "spawned");
+}
+
+#[test]
+fn what_a_failed_builder_drops_uses_the_global_pool() {
+    let output = run("child_fails_to_build_the_global_pool", Some("2"));
+    assert_eq!(said(&output), "refused");
+}
+
+#[test]
+fn handlers_use_the_global_pool_while_it_is_built() {
+    let output = run("child_uses_the_global_pool_while_it_is_built", Some("3"));
+    assert_eq!(said(&output), "2");
+    let output = run("child_builds_the_global_pool_with_itself", Some("3"));
+    assert_eq!(said(&output), "3");
 }

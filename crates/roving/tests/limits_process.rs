@@ -9,11 +9,14 @@ mod common;
 #[path = "common/system.rs"]
 mod system;
 
+use std::cell::RefCell;
 use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use child::{child, is_child, passed};
 use common::watched;
@@ -103,6 +106,48 @@ fn child_has_little_address_space() {
 #[test]
 fn without_address_space_there_are_fewer_workers() {
     passed(&mut child("child_has_little_address_space"));
+}
+
+/// Uses the global pool when its thread ends.
+struct UsesAtTheEnd;
+
+impl Drop for UsesAtTheEnd {
+    fn drop(&mut self) {
+        assert_eq!(join(|| 1, || 2), (1, 2));
+    }
+}
+
+thread_local! {
+    static AT_THE_END: RefCell<Option<UsesAtTheEnd>> = const { RefCell::new(None) };
+}
+
+#[test]
+fn child_starts_some_threads_of_the_global_pool() {
+    if !is_child("child_starts_some_threads_of_the_global_pool") {
+        return;
+    }
+    let used_kib = system::memory_kib("VmSize").expect("Linux says how much is mapped");
+    // As above. The pool that is started then has smaller stacks.
+    const STACK: usize = 256 << 20;
+    limit_address_space((used_kib << 10) + (9 * STACK as u64));
+    let begun = Arc::new(AtomicUsize::new(0));
+    let at_start = Arc::clone(&begun);
+    let builder = Pool::builder().workers(600).stack_size(STACK);
+    let builder = builder.on_start(move |_| {
+        at_start.fetch_add(1, SeqCst);
+        AT_THE_END.set(Some(UsesAtTheEnd));
+    });
+    let error = builder.build_global().unwrap_err().to_string();
+    assert!(error.contains("could not be started"), "{error}");
+    assert!(begun.load(SeqCst) > 0);
+    assert_eq!(join(|| 1, || 2), (1, 2));
+}
+
+/// They are ended again, and there is no global pool yet: so they start one when they end.
+#[test]
+fn threads_of_a_global_pool_that_cannot_be_started_use_another() {
+    let mut child = child("child_starts_some_threads_of_the_global_pool");
+    passed(child.env("ROVING_WORKERS", "2"));
 }
 
 /// Sets how much memory the process may map, as long as that is below the hard limit.

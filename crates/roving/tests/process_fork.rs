@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use roving::raw::calls::set_global;
 use roving::{Arena, Pool, join};
 
 /// Runs `body` in a child. True if it returned true; a child that hangs is killed, and the test
@@ -145,6 +146,16 @@ fn a_child_is_told_and_can_go_on() {
     assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
     // Before the global pool is used, it is the child's to start.
     assert!(in_child(|| join(|| 1, || 2) == (1, 2)));
+    // Nor does it wait for a thread of the parent that makes one just then.
+    let none = set_global(
+        || {
+            let forks = || assert!(in_child(|| join(|| 1, || 2) == (1, 2)));
+            thread::scope(|s| s.spawn(forks).join().unwrap());
+            Err::<Pool, ()>(())
+        },
+        || unreachable!("there is none"),
+    );
+    assert!(none.is_err());
     assert_eq!(join(|| 3, || 4), (3, 4));
 
     assert!(in_child(|| is_refusal(&message(|| pool.install(|| 1)))));

@@ -15,11 +15,12 @@ use std::sync::{Arc, Weak};
 
 use super::error::{BuildError, Reason};
 use super::home::Home;
+use super::making::Making;
 use super::stop::Dropped;
 use super::stop::stop;
 use super::{Pool, PoolBuilder};
 use crate::inherit::timer;
-use crate::machine::lease::{Entry, Key, Shell, Shells};
+use crate::machine::lease::{Entry, Shell, Shells};
 use crate::machine::os;
 use crate::machine::prim::thread::{self, ThreadId};
 use crate::machine::prim::{Mutex, MutexGuard, process_wide};
@@ -42,6 +43,8 @@ impl Home for Roving {
 
 impl PoolBuilder {
     /// Starts the pool as the global one, which [`crate::join`] and the like use outside of pools.
+    /// Other threads that use it meanwhile wait until it has started. If this fails, the next use
+    /// starts the default one: also that of a value which the builder drops then.
     ///
     /// # Errors
     /// As [`Self::build`], and when the global pool has been started already.
@@ -266,11 +269,14 @@ pub(crate) fn get_or(build: impl FnOnce() -> Pool) -> Lease {
     if let Some(lease) = find() {
         return lease;
     }
-    let key = SHELLS.lock();
-    match find() {
-        Some(lease) => lease,
-        None => place(build(), key),
+    let making = Making::begin();
+    if let Some(lease) = find() {
+        return lease;
     }
+    let placed = place(build());
+    // Before the pool is dropped, if there is one already.
+    drop(making);
+    placed.unwrap_or_else(|(there, _)| there)
 }
 
 /// Makes what `build` returns the global pool, unless there is one, which is the error `exists`.
@@ -278,20 +284,28 @@ pub(crate) fn set_built<E>(
     build: impl FnOnce() -> Result<Pool, E>,
     exists: impl FnOnce() -> E,
 ) -> Result<Lease, E> {
-    let key = SHELLS.lock();
+    let making = Making::begin();
     if find().is_some() {
         return Err(exists());
     }
-    Ok(place(build()?, key))
+    let placed = place(build()?);
+    // Before the pool is dropped, if there is one already.
+    drop(making);
+    placed.map_err(|_| exists())
 }
 
-/// Makes the pool the global one.
-fn place(pool: Pool, mut key: Key<Global>) -> Lease {
+/// Makes the pool the global one, unless there is one: what was called while it was made may have
+/// used that. Then the pool comes back, and a lease of that one.
+fn place(pool: Pool) -> Result<Lease, (Lease, Pool)> {
+    let mut key = SHELLS.lock();
+    if let Some(there) = find() {
+        return Err((there, pool));
+    }
     let shell = key.put(Global {
         pool: ManuallyDrop::new(pool),
         ended: Arc::default(),
     });
-    enter(shell).expect("nobody closes it without the key")
+    Ok(enter(shell).expect("nobody closes it without the key"))
 }
 
 /// The global pool as the environment wants it: as many workers as `ROVING_WORKERS` says, or as the
@@ -413,6 +427,8 @@ fn shut_down(now: bool) -> Dropped {
 
 #[inline]
 fn shut_down_and_wait(now: bool) -> Dropped {
+    // One that is being made is found.
+    let making = Making::begin();
     let mut key = SHELLS.lock();
     let lease = find();
     if let Some(lease) = &lease {
@@ -423,6 +439,7 @@ fn shut_down_and_wait(now: bool) -> Dropped {
         });
     }
     drop(key);
+    drop(making);
     let Some(lease) = lease else {
         return Dropped::nothing(end_closed(None));
     };

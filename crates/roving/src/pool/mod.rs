@@ -10,6 +10,7 @@ pub(crate) mod global;
 mod here;
 pub(crate) mod home;
 mod hooks;
+mod making;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 pub mod policy;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::error::{BuildError, Reason};
 use super::hooks::HOOKS;
-use super::{Pool, fewer_workers};
+use super::{Pool, fewer_workers, making};
 use crate::machine::os;
 use crate::observe::diagnostics;
 use crate::workers::arena::Landlord;
@@ -41,13 +41,17 @@ impl Pool {
         };
         let registry = &pool.registry;
         diagnostics::enter(registry);
-        registry.kind.begin(registry).map_err(Reason::Unfit)?;
-        for index in threads {
-            // An error drops the pool, which ends the threads that were started.
+        let start = |index| {
             start(registry, index).map_err(|error| Reason::Thread {
                 index,
                 error: Arc::new(error),
-            })?;
+            })
+        };
+        let begun = registry.kind.begin(registry).map_err(Reason::Unfit);
+        // An error drops the pool, which ends the threads that were started.
+        if let Err(reason) = begun.and_then(|()| threads.into_iter().try_for_each(start)) {
+            making::give_up();
+            return Err(reason.into());
         }
         // They have begun when somebody first comes.
         registry.kind.visit(&mut || ());

@@ -58,10 +58,12 @@ use crate::workers::job::Job;
 use crate::workers::registry::Registry;
 use crate::workers::sleep::Parts;
 
-/// Makes the pool that `build` returns the global one.
+/// Makes the pool that `build` returns the global one. Other threads that use the global pool wait
+/// until `build` has returned. What `build` itself does may use it as well; that starts it.
 ///
 /// # Errors
-/// There is one already (then `build` is not called), or what `build` returns.
+/// There is one already (then `build` is not called), or there is one when `build` has returned; or
+/// what `build` returns.
 ///
 /// ```
 /// use roving::Pool;

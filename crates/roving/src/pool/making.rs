@@ -1,0 +1,62 @@
+//! Whose turn it is to make the pool that becomes the global one.
+//!
+//! Others that want it wait meanwhile, rather than to start one of their own. But what is called
+//! while the pool is made, and what is dropped when that fails, may be the program's own and use
+//! the global pool as well. So no lock is held, the thread whose turn it is does not wait for
+//! itself, and a turn ends before a pool that could not be started is dropped: that joins threads,
+//! whose thread-local values may use the global pool when they end.
+
+use crate::machine::os;
+use crate::machine::prim::thread::{self, ThreadId};
+use crate::machine::prim::{Condvar, Mutex, process_wide};
+
+/// Whose turn it is, and [`os::forks`] in its process: a forked child does not wait for a thread of
+/// its parent.
+type Maker = (ThreadId, usize);
+
+process_wide! {
+    static MAKER: Mutex<Option<Maker>> = Mutex::new(None);
+    static CHANGED: Condvar = Condvar::new();
+}
+
+/// The calling thread's turn, until it is dropped or given up.
+pub(super) struct Making {
+    /// Not inside of a turn of the same thread.
+    is_outermost: bool,
+}
+
+impl Making {
+    /// Returns when it is the calling thread's turn: at once, if it is so already.
+    pub(super) fn begin() -> Making {
+        let me = me();
+        let mut maker = MAKER.lock();
+        while maker.is_some_and(|other| other != me && other.1 == me.1) {
+            maker = CHANGED.wait(maker);
+        }
+        Making {
+            is_outermost: maker.replace(me) != Some(me),
+        }
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        if self.is_outermost {
+            give_up();
+        }
+    }
+}
+
+/// Ends the calling thread's turn, if it has one: its pool cannot be started.
+pub(super) fn give_up() {
+    let mut maker = MAKER.lock();
+    if *maker == Some(me()) {
+        *maker = None;
+        drop(maker);
+        CHANGED.notify_all();
+    }
+}
+
+fn me() -> Maker {
+    (thread::current().id(), os::forks())
+}
