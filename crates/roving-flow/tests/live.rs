@@ -1,10 +1,11 @@
 //! The handle that sees a network while it runs and after it has ended, in whatever way that was.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use roving::{Cancel, Pool};
-use roving_flow::{Error, In, Network, Out, State};
+use roving_flow::{Error, In, Network, Out, State, raw};
 
 /// The way in which a process ends.
 type End = Box<dyn Fn() -> Result<(), &'static str> + Send>;
@@ -151,4 +152,20 @@ fn a_network_is_drawn_before_it_runs() {
     let names =
         |report: &roving_flow::Report| report.detailed().to_dot().matches("square/").count();
     assert_eq!(names(&after), names(&before));
+}
+
+/// The panic ends the process where it waits, at a channel that is freed with the network.
+#[test]
+fn a_process_that_a_panic_out_of_the_run_has_dropped_waits_no_more() {
+    let mut network = Network::new();
+    let (out, input) = network.bounded::<u8>("bytes", 1);
+    network.process("waits", input, async |mut input: In<u8>| {
+        input.recv().await;
+    });
+    raw::at_rest(&mut network, || panic::resume_unwind(Box::new("at rest")));
+    let live = network.live();
+    let ran = panic::catch_unwind(AssertUnwindSafe(|| network.run(&Pool::new(1).unwrap())));
+    assert!(ran.is_err(), "the panic goes on");
+    drop(out);
+    assert_eq!(live.snapshot().processes, [State::Ended]);
 }

@@ -6,7 +6,7 @@ use std::task::Waker;
 use super::shared::Shared;
 use super::words::{ChannelEnd, Claim, Words};
 use crate::machine::prim::{Arc, AtomicU32, Mutex, OnceLock, Ordering, lock, ord};
-use crate::machine::unwind::{Payload, go_on};
+use crate::machine::unwind::{Payload, go_on, wake_quietly};
 
 /// The fields of a channel that rarely change.
 pub(crate) struct Meta {
@@ -273,7 +273,7 @@ impl Words {
     fn wake_elsewhere(&self, end: ChannelEnd) {
         let waker = lock(&self.elsewhere(end).waker).take();
         if let Some(waker) = waker {
-            waker.wake();
+            wake_quietly(waker);
         }
     }
 

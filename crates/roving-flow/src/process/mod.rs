@@ -49,7 +49,7 @@ enum Turned {
     Again,
 }
 
-impl<F: Future<Output = ()>> Process<F> {
+impl<F> Process<F> {
     pub(crate) fn new(shared: &Arc<Shared>, index: u32, body: F) -> Process<F> {
         Process {
             shared: Arc::clone(shared),
@@ -79,6 +79,27 @@ impl<F: Future<Output = ()>> Process<F> {
         }
     }
 
+    /// It is dropped before its end, because something has unwound out of a poll that is not its
+    /// body. It says that it waits nowhere: what its word points to is freed with the network, and
+    /// whoever looks at the network may read the word afterwards.
+    #[cold]
+    #[inline(never)]
+    fn leave_off(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        self.resume(shared.lines.mine());
+        shared.control(self.index).word.set(Statement::Ended);
+    }
+}
+
+impl<F> Drop for Process<F> {
+    fn drop(&mut self) {
+        if self.body.is_some() {
+            self.leave_off();
+        }
+    }
+}
+
+impl<F: Future<Output = ()>> Process<F> {
     /// One turn.
     #[inline(always)]
     fn turn(&mut self, line: &Line, task: &Waker) -> Turned {
