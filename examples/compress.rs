@@ -15,6 +15,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::process::ExitCode;
 
 use lz4_flex::frame::FrameEncoder;
+use roving::Pool;
 use roving_examples::{Failure, Words, random};
 use roving_flow::Network;
 
@@ -61,7 +62,7 @@ fn compress(from: impl Read + Send, to: &mut (impl Write + Send)) -> Result<(u64
         written += block.len() as u64;
         to.write_all(&block)
     });
-    network.run_here()?;
+    network.run(&Pool::current())?;
     Ok((read, written))
 }
 

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
+use roving::Pool;
 use roving_examples::{Failure, Picture, Words, files_below, read};
 use roving_flow::Network;
 
@@ -133,7 +134,9 @@ fn shrink_all(jobs: &[Job], to: &Path, width: usize) -> Result<Vec<PathBuf>, Fai
         written.push(path);
         Ok::<_, Failure>(())
     });
-    network.run_here().map_err(|error| error.to_string())?;
+    network
+        .run(&Pool::current())
+        .map_err(|error| error.to_string())?;
     Ok(written)
 }
 

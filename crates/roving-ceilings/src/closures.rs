@@ -35,7 +35,7 @@ pub(crate) const SPAWN_IN_PLACE: Path = Path {
     name: "spawn-in-place",
     operations: MANY,
     run: |_, rounds| {
-        let builder = Pool::builder().use_current_thread();
+        let builder = Pool::builder().caller_runs();
         let pool = builder.task_slots(SLOTS as usize).build();
         let pool = pool.expect("it needs no thread");
         pool.install(|| spawn_into_one_scope(SLOTS + rounds * MANY));

@@ -55,7 +55,7 @@ fn mark() {
 
 fn main() {
     for path in &PATHS {
-        let pool = Pool::builder().use_current_thread().build();
+        let pool = Pool::builder().caller_runs().build();
         let pool = pool.expect("it needs no thread");
         // What grows when it is first used has grown.
         (path.run)(&pool, 2 * ROUNDS);
@@ -76,7 +76,7 @@ mod tests {
     fn each_path_runs_and_has_a_name_of_its_own() {
         for (place, path) in PATHS.iter().enumerate() {
             assert!(PATHS[..place].iter().all(|other| other.name != path.name));
-            let pool = Pool::builder().use_current_thread().build().unwrap();
+            let pool = Pool::builder().caller_runs().build().unwrap();
             (path.run)(&pool, 2);
         }
     }

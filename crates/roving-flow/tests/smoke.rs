@@ -79,7 +79,7 @@ fn an_error_is_one_that_programs_can_pass_on() {
     fn run() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let mut network = Network::new();
         network.process("bad", (), async |()| std::panic::panic_any(7));
-        network.run_here()?;
+        network.run(&Pool::current())?;
         Ok(())
     }
     let text = run().unwrap_err().to_string();
@@ -100,7 +100,7 @@ fn a_network_runs_on_the_pool_that_one_is_in() {
             }
         });
         network.collect_into("keeps", input, &mut names);
-        network.run_here().unwrap();
+        network.run(&Pool::current()).unwrap();
         names
     }
     for workers in [1, 2] {

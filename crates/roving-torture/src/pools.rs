@@ -157,7 +157,7 @@ fn build(random: &mut SplitMix, run: &RowRun<'_>) -> Result<Pool, BrokenPromise>
     let builder = Pool::builder().workers(workers).name("pools");
     let builder = builder.profile(random.one_in(4)).pin(random.one_in(8));
     let built = match random.one_in(16) {
-        true => builder.use_current_thread().build(),
+        true => builder.caller_runs().build(),
         false => builder.build(),
     };
     built.map_err(|error| run.failure(error.to_string()))

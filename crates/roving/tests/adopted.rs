@@ -526,7 +526,7 @@ fn worker_locals_outlive_an_adopted_threads_pool() {
 fn a_pool_in_place_on_an_adopted_thread() {
     watched(|| {
         on_adopted(2, |pool| {
-            let in_place = Pool::builder().use_current_thread().build().unwrap();
+            let in_place = Pool::builder().caller_runs().build().unwrap();
             in_place.install(|| {
                 assert_eq!(roving::current_workers(), 1);
                 drop(pool);
@@ -577,7 +577,7 @@ fn threads_leave_while_others_look_for_work() {
 #[test]
 fn a_pool_of_callers_adopts_nobody() {
     let pool = Pool::builder()
-        .use_current_thread()
+        .caller_runs()
         .adopt_current_thread()
         .build()
         .unwrap();

@@ -554,7 +554,7 @@ fn what_a_share_cannot_have_is_said() {
     );
     for builder in [
         arena.pool().stack_size(1 << 20),
-        arena.pool().use_current_thread(),
+        arena.pool().caller_runs(),
         arena.pool().adopt_current_thread(),
         arena.pool().deterministic(1),
     ] {

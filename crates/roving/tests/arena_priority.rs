@@ -15,7 +15,7 @@ fn pools() -> [Pool; 3] {
     [
         Pool::new(1).unwrap(),
         arena.pool().build().unwrap(),
-        Pool::builder().use_current_thread().build().unwrap(),
+        Pool::builder().caller_runs().build().unwrap(),
     ]
 }
 

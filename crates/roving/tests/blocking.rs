@@ -143,7 +143,7 @@ fn a_task_may_block_in_its_poll() {
 fn outside_of_pools_it_just_calls() {
     watched(|| {
         assert_eq!(blocking(|| 5), 5);
-        let pool = Pool::builder().use_current_thread().build().unwrap();
+        let pool = Pool::builder().caller_runs().build().unwrap();
         assert_eq!(pool.install(|| blocking(|| 6)), 6);
     });
 }
@@ -153,7 +153,7 @@ fn outside_of_pools_it_just_calls() {
 fn inside_of_in_place_pools_the_worker_beneath_is_replaced() {
     watched(|| {
         let pool = Pool::new(1).unwrap();
-        let in_place = || Pool::builder().use_current_thread().build().unwrap();
+        let in_place = || Pool::builder().caller_runs().build().unwrap();
         let (first, second) = (in_place(), in_place());
         let (sender, receiver) = mpsc::channel();
         let (outer, first, second) = (&pool, &first, &second);

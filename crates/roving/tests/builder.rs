@@ -152,7 +152,7 @@ fn on_start_and_on_exit_are_called_once_by_each_worker() {
 fn a_pool_in_place_runs_everything_on_the_calling_thread() {
     watched(|| {
         let builder = Pool::builder().workers(7).name("in-place");
-        let pool = builder.use_current_thread().build().unwrap();
+        let pool = builder.caller_runs().build().unwrap();
         assert_eq!(pool.workers(), 1);
         let here = thread::current().id();
         let check = || {
@@ -185,7 +185,7 @@ fn a_pool_in_place_runs_everything_on_the_calling_thread() {
 #[test]
 fn a_pool_in_place_has_one_worker_at_a_time() {
     watched(|| {
-        let pool = Pool::builder().use_current_thread().build().unwrap();
+        let pool = Pool::builder().caller_runs().build().unwrap();
         let inside = AtomicUsize::new(0);
         thread::scope(|threads| {
             for _ in 0..size(8, 3) {

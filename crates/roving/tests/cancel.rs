@@ -16,7 +16,7 @@ use roving::task::{self, call};
 use roving::{Cancel, CancelledError, Pool, context, is_cancelled, join, scope};
 
 fn in_place() -> Pool {
-    Pool::builder().use_current_thread().build().unwrap()
+    Pool::builder().caller_runs().build().unwrap()
 }
 
 fn dropped(pool: &Pool) -> u64 {

@@ -256,7 +256,7 @@ fn random_trees_whose_parents_move_at_each_fork() {
 #[test]
 fn random_trees_in_place() {
     watched(|| {
-        let pool = Pool::builder().use_current_thread().build().unwrap();
+        let pool = Pool::builder().caller_runs().build().unwrap();
         run_trees(&pool, 0..tries(20) as u64);
     });
 }
@@ -265,7 +265,7 @@ fn random_trees_in_place() {
 /// of it.
 #[test]
 fn an_in_place_pool_is_in_the_context_of_its_caller() {
-    let pool = Pool::builder().use_current_thread().build().unwrap();
+    let pool = Pool::builder().caller_runs().build().unwrap();
     context::with(Path(1), || {
         pool.install(|| {
             expect(1);

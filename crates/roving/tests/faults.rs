@@ -119,7 +119,7 @@ fn with_a_pool(random: &mut Random) -> End {
                 // From a worker of one pool into another, which may be one without threads.
                 let other = Pool::new(1).or_else(|error| {
                     check_error(&error);
-                    Pool::builder().use_current_thread().build()
+                    Pool::builder().caller_runs().build()
                 });
                 match other {
                     Ok(other) => assert_eq!(pool.install(|| other.install(|| fib(8))), 21),

@@ -36,7 +36,7 @@ fn pools() -> Vec<(&'static str, Pool)> {
         ("one worker", pool(1)),
         ("two workers", pool(2)),
         ("a share", arena.pool().workers(2).build().unwrap()),
-        ("in place", builder().use_current_thread().build().unwrap()),
+        ("in place", builder().caller_runs().build().unwrap()),
         ("deterministic", builder().deterministic(7).build().unwrap()),
     ]
 }

@@ -14,7 +14,7 @@ use common::{Census, pool, size, tries, wait_until, watched};
 use roving::{Cancel, CancelledError, Pool, context, is_cancelled};
 
 fn pools() -> [Pool; 3] {
-    let in_place = Pool::builder().use_current_thread().build().unwrap();
+    let in_place = Pool::builder().caller_runs().build().unwrap();
     [in_place, pool(1), pool(4)]
 }
 

@@ -52,7 +52,7 @@ impl World {
                 .build()
                 .unwrap(),
             share: arena.pool().workers(2).build().unwrap(),
-            in_place: Pool::builder().use_current_thread().build().unwrap(),
+            in_place: Pool::builder().caller_runs().build().unwrap(),
             kept: Mutex::new(Vec::new()),
         }
     }

@@ -90,7 +90,7 @@ fn fib(n: u32) -> u64 {
 fn unstolen(check: impl Fn() + Send + Sync) {
     let _alone = alone();
     watched(|| {
-        let in_place = Pool::builder().use_current_thread();
+        let in_place = Pool::builder().caller_runs();
         let profiled = Pool::builder().workers(1).profile(true);
         in_place.build().unwrap().install(&check);
         profiled.build().unwrap().install(&check);

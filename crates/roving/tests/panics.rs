@@ -245,7 +245,7 @@ fn from_an_inner_scope_to_the_outer_one() {
 fn in_install_from_outside() {
     on_pools(|pool| {
         assert_eq!(caught(|| pool.install(|| fail("install"))), "install");
-        let in_place = Pool::builder().use_current_thread().build().unwrap();
+        let in_place = Pool::builder().caller_runs().build().unwrap();
         assert_eq!(caught(|| in_place.install(|| fail("in place"))), "in place");
         works(&in_place);
     });

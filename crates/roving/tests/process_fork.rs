@@ -135,7 +135,7 @@ fn of_its_figures() {
     reader.join().unwrap();
     assert!(in_child(|| is_refusal(&message(|| pool.refresh_quota()))));
     // A pool without threads of its own is as good in the child.
-    let in_place = Pool::builder().use_current_thread().build().unwrap();
+    let in_place = Pool::builder().caller_runs().build().unwrap();
     assert!(in_child(|| !in_place.profile().workers.is_empty()));
 }
 
@@ -181,7 +181,7 @@ fn a_child_is_told_and_can_go_on() {
     let fresh = || Pool::new(2).unwrap().install(|| join(|| 5, || 6)) == (5, 6);
     assert!(in_child(fresh));
     assert!(in_child(|| fresh() && in_child(fresh)));
-    let in_place = Pool::builder().use_current_thread().build().unwrap();
+    let in_place = Pool::builder().caller_runs().build().unwrap();
     assert!(in_child(|| in_place.install(|| join(|| 7, || 8)) == (7, 8)));
     // To drop what was left behind does not hang. The child has its own copy of it.
     let mut one = Some(Pool::new(2).unwrap());

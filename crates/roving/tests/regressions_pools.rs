@@ -56,7 +56,7 @@ fn a_pool_within_a_pool_within_itself_under_a_lock() {
 #[test]
 fn in_place_pools_within_each_other() {
     watched(|| {
-        let in_place = || Pool::builder().use_current_thread().build().unwrap();
+        let in_place = || Pool::builder().caller_runs().build().unwrap();
         let (a, b) = (in_place(), in_place());
         let sum = a.install(|| {
             let (one, two) = join(|| 1, || b.install(|| a.install(|| join(|| 2, || 3))));
@@ -76,7 +76,7 @@ fn an_in_place_pool_waits_for_the_pool_beneath() {
             for seed in [None, Some(1)] {
                 let (beneath, builder) = (pool(workers), Pool::builder());
                 let builder = match seed {
-                    None => builder.use_current_thread(),
+                    None => builder.caller_runs(),
                     Some(seed) => builder.deterministic(seed),
                 };
                 let in_place = builder.build().unwrap();
@@ -113,7 +113,7 @@ fn who_waits_for_an_in_place_pool_does_what_its_own_is_asked_for() {
             |pool| assert_eq!(pool.install(|| 6), 6),
             |pool| assert_eq!(pool.run(|_| async { 7 }), 7),
         ];
-        let in_place = Pool::builder().use_current_thread().build().unwrap();
+        let in_place = Pool::builder().caller_runs().build().unwrap();
         for ask in asks {
             let pool = pool(1);
             let (is_in, waits) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -143,7 +143,7 @@ fn who_waits_for_an_in_place_pool_does_what_its_own_is_asked_for() {
 #[test]
 fn a_detached_task_for_an_in_place_pool_that_is_busy() {
     watched(|| {
-        let builder = Pool::builder().use_current_thread();
+        let builder = Pool::builder().caller_runs();
         let (in_place, other) = (builder.build().unwrap(), pool(1));
         for _ in 0..tries(100) {
             let ran = Arc::new(AtomicUsize::new(0));
@@ -165,7 +165,7 @@ fn a_detached_task_for_an_in_place_pool_that_is_busy() {
 #[test]
 fn a_detached_task_for_an_in_place_pool_that_is_let_go() {
     watched(|| {
-        let in_place = Pool::builder().use_current_thread().build().unwrap();
+        let in_place = Pool::builder().caller_runs().build().unwrap();
         for _ in 0..tries(2000) {
             let (ran, meet) = (Arc::new(AtomicUsize::new(0)), Barrier::new(2));
             thread::scope(|threads| {
@@ -188,7 +188,7 @@ fn a_detached_task_for_an_in_place_pool_that_is_let_go() {
 #[test]
 fn an_in_place_pool_is_dropped_by_its_own_task() {
     watched(|| {
-        let pool = Arc::new(Pool::builder().use_current_thread().build().unwrap());
+        let pool = Arc::new(Pool::builder().caller_runs().build().unwrap());
         let ran = Arc::new(AtomicUsize::new(0));
         let (inner, count) = (Arc::clone(&pool), Arc::clone(&ran));
         pool.spawn(move || {
@@ -493,7 +493,7 @@ fn a_task_that_drops_a_pool_takes_part_in_broadcasts() {
 fn who_waits_in_a_part_of_a_broadcast_is_away_once() {
     watched(|| {
         let (ours, others) = (pool(1), pool(2));
-        let in_place = Pool::builder().use_current_thread().build().unwrap();
+        let in_place = Pool::builder().caller_runs().build().unwrap();
         let (go_on, waits) = (AtomicBool::new(false), AtomicUsize::new(0));
         let wait = || {
             others.install(|| {

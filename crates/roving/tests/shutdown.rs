@@ -298,7 +298,7 @@ impl roving::raw::calls::Home for NoHome {
 #[test]
 fn a_pool_without_threads_has_nothing_to_drop() {
     watched(|| {
-        let pool = Pool::builder().use_current_thread().build().unwrap();
+        let pool = Pool::builder().caller_runs().build().unwrap();
         let ran = Arc::new(AtomicUsize::new(0));
         let in_task = Arc::clone(&ran);
         pool.spawn(move || {

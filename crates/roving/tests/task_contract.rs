@@ -467,7 +467,7 @@ fn roots_of_several_pools() {
     }
     watched(|| {
         let (one, other) = (pool(2), pool(1));
-        let in_place = Pool::builder().use_current_thread().build().unwrap();
+        let in_place = Pool::builder().caller_runs().build().unwrap();
         thread::scope(|threads| {
             for _ in 0..size(4, 2) {
                 threads.spawn(|| {

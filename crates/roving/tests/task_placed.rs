@@ -146,7 +146,7 @@ fn a_ring_through_all_workers() {
 #[test]
 fn a_place_whose_worker_does_not_look_is_any() {
     watched(|| {
-        let in_place = Pool::builder().use_current_thread().build().unwrap();
+        let in_place = Pool::builder().caller_runs().build().unwrap();
         in_place.run(|s| waits_at(s, &PLACES[0]));
 
         // Its worker never comes to an end of what is ready in the root that it waits for.

@@ -259,7 +259,7 @@ fn pools() -> Vec<Pool> {
         SpawnOrder::Adaptive,
     ];
     let threads = orders.map(|order| Pool::builder().workers(2).spawn_order(order));
-    let here = Pool::builder().workers(1).use_current_thread();
+    let here = Pool::builder().workers(1).caller_runs();
     let builders = threads.into_iter().chain([here]);
     builders.map(|builder| builder.build().unwrap()).collect()
 }

@@ -205,7 +205,7 @@ fn pools() -> Vec<Pool> {
         build(4, Amount::Half, SpawnOrder::Adaptive, true),
     ];
     pools.extend(AMOUNTS.map(|amount| build(3, amount, SpawnOrder::Adaptive, false)));
-    pools.push(Pool::builder().use_current_thread().build().unwrap());
+    pools.push(Pool::builder().caller_runs().build().unwrap());
     pools
 }
 

@@ -42,7 +42,7 @@ fn on_pools(test: impl Fn(&Pool)) {
             let builder = Pool::builder().workers(workers).migrate_at_each_fork();
             test(&builder.build().unwrap());
         }
-        test(&Pool::builder().use_current_thread().build().unwrap());
+        test(&Pool::builder().caller_runs().build().unwrap());
     });
 }
 

@@ -107,7 +107,7 @@ fn who_yields_goes_on_in_any_pool() {
         let arena = Arena::new(2).unwrap();
         let drawn = |seed| Pool::builder().deterministic(seed).workers(3);
         let mut builders: Vec<_> = (0..size(10, 1)).map(drawn).collect();
-        builders.extend([Pool::builder().use_current_thread(), arena.pool()]);
+        builders.extend([Pool::builder().caller_runs(), arena.pool()]);
         builders.extend([1, 2].map(|workers| Pool::builder().workers(workers)));
         for builder in builders {
             let pool = builder.build().unwrap();

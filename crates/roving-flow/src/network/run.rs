@@ -28,33 +28,11 @@ impl Drop for GiveUp {
 }
 
 impl Network<'_> {
-    /// Runs the network on the pool that the calling thread works for, or on the global one:
-    /// [`Self::run`] on [`Pool::current`]. So a library that uses a network starts no threads, and
-    /// computes where its caller does.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    ///
-    /// ```
-    /// fn copy(numbers: Vec<u32>) -> Vec<u32> {
-    ///     let mut copied = Vec::new();
-    ///     let mut network = roving_flow::Network::new();
-    ///     let (out, input) = network.channel("numbers");
-    ///     network.source("from", out, numbers);
-    ///     network.collect_into("to", input, &mut copied);
-    ///     network.run_here().unwrap();
-    ///     copied
-    /// }
-    /// let pool = roving::Pool::new(2).unwrap();
-    /// assert_eq!(pool.install(|| copy(vec![1, 2, 3])), [1, 2, 3]);
-    /// ```
-    pub fn run_here(self) -> Result<Report, Error> {
-        self.run(&Pool::current())
-    }
-
     /// Runs the network on this pool, and returns when all processes have ended.
     ///
-    /// A thread that is no worker sleeps meanwhile. On a worker, the worker takes part.
+    /// A thread that is no worker sleeps meanwhile. On a worker, the worker takes part. A library
+    /// runs its networks on [`Pool::current`]: then it starts no threads, and computes where its
+    /// caller does.
     ///
     /// The processes inherit the [context](roving::context) in which this is called. When a
     /// [`Cancel`](roving::Cancel) of it is cancelled, or its time is up, or the pool is shut down

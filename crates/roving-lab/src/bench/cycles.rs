@@ -155,7 +155,7 @@ pub(super) fn cycles(scale: &Scale) -> Result<RowRecord, CommandFailure> {
         },
     };
     let failed = |error| CommandFailure::Run(format!("no pool: {error}"));
-    let here = || Pool::builder().use_current_thread();
+    let here = || Pool::builder().caller_runs();
     let pool = here().build().map_err(failed)?;
     let full = here().task_slots(SLOTS as usize).build().map_err(failed)?;
 

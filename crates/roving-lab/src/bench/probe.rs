@@ -295,7 +295,7 @@ fn idle(runtime: Option<Runtime>, workers: usize) -> Result<f64, CommandFailure>
 fn fib(joins: bool, n: u64) -> Result<f64, CommandFailure> {
     let mut job = WorkloadJob::parse("fib", Some(&n.to_string()))?;
     if joins {
-        let pool = Pool::builder().use_current_thread().build();
+        let pool = Pool::builder().caller_runs().build();
         let pool = pool.map_err(|error| CommandFailure::Run(format!("no pool: {error}")))?;
         pool.install(|| job.run(&mut Roving));
     } else {

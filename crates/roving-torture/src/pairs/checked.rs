@@ -30,7 +30,7 @@ pub(super) fn run_here(
 
 /// Runs it in the pool that one is in.
 pub(super) fn run_in_this_pool(step: &FeatureStep, cx: &Cx<'_>, network: Network<'_>) -> bool {
-    is_whole(step, cx, network.run_here(), false)
+    is_whole(step, cx, network.run(&Pool::current()), false)
 }
 
 /// Whether all of it ran.

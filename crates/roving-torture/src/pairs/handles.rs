@@ -128,7 +128,7 @@ fn of_left(step: &FeatureStep, cx: &Cx<'_>) {
 
 /// In a pool that has no threads.
 fn of_caller(step: &FeatureStep, cx: &Cx<'_>) {
-    let Some(pool) = built(step, cx, builder(step).use_current_thread()) else {
+    let Some(pool) = built(step, cx, builder(step).caller_runs()) else {
         return;
     };
     let seen = PartFate::default();

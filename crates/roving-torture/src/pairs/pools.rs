@@ -175,7 +175,7 @@ fn adopted(step: &FeatureStep, cx: &Cx<'_>) {
 }
 
 fn caller_runs(step: &FeatureStep, cx: &Cx<'_>) {
-    let Some(pool) = built(step, cx, builder(step).use_current_thread()) else {
+    let Some(pool) = built(step, cx, builder(step).caller_runs()) else {
         return;
     };
     let seen = PartFate::default();

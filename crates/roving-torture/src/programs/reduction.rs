@@ -50,7 +50,7 @@ impl Reduction {
 pub(super) fn serial(seed: u64, end: usize) -> u64 {
     static ALONE: OnceLock<Mutex<Pool>> = OnceLock::new();
     let build = || {
-        let alone = Pool::builder().use_current_thread().build();
+        let alone = Pool::builder().caller_runs().build();
         Mutex::new(alone.expect("it starts no thread"))
     };
     let element = |index: usize| term(leaf_value(seed, index as u64));

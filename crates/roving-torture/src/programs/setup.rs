@@ -141,7 +141,7 @@ impl RoundSetup {
         };
         let first = match self.threads {
             Threads::Pools | Threads::Arena(_) => first.build()?,
-            Threads::InPlace => first.use_current_thread().build()?,
+            Threads::InPlace => first.caller_runs().build()?,
             Threads::Drawn(seed) => first.deterministic(seed).keep_seed_quiet().build()?,
             Threads::Ours => first.build_with(|worker| {
                 let thread = Builder::new().name("torture-ours".to_owned());

@@ -126,7 +126,7 @@ fn chains_of_any_length_can_be_dropped() {
 /// Small enough for Miri; the large ones are in `tests/context.rs`.
 #[test]
 fn what_is_made_inside_inherits() {
-    let pool = Pool::builder().use_current_thread().build().unwrap();
+    let pool = Pool::builder().caller_runs().build().unwrap();
     let see = super::get::<u8>;
     super::with(1_u8, || {
         pool.install(|| {

@@ -151,7 +151,7 @@ impl PoolBuilder {
 
     /// Accepts fewer workers, down to this many, when no more threads can be started or there is no
     /// memory for more. Without this, all of them start or [`Self::build`] fails. No effect on
-    /// pools that start no threads ([`Self::use_current_thread`], [`Self::build_with`]) or adopt
+    /// pools that start no threads ([`Self::caller_runs`], [`Self::build_with`]) or adopt
     /// one.
     ///
     /// ```

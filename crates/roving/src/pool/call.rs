@@ -18,7 +18,7 @@ impl Pool {
     /// thread takes its core there. Costs a wake-up of some microseconds.
     ///
     /// Pools may be installed into each other, 256 calls deep: each keeps a thread. An in-place
-    /// pool ([`PoolBuilder::use_current_thread`](crate::PoolBuilder::use_current_thread)) has one
+    /// pool ([`PoolBuilder::caller_runs`](crate::PoolBuilder::caller_runs)) has one
     /// seat: a call into it from another pool's worker, on which its own worker waits, waits for
     /// ever.
     ///

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | starts all threads itself, with its own names, stacks and priorities | [`PoolBuilder::build_with`](crate::PoolBuilder::build_with), which hands out a [`WorkerThread`] for each worker |
 //! | has a thread that is to be one of the workers | [`PoolBuilder::adopt_current_thread`](crate::PoolBuilder::adopt_current_thread) |
-//! | allows no other thread at all | [`PoolBuilder::use_current_thread`](crate::PoolBuilder::use_current_thread) |
+//! | allows no other thread at all | [`PoolBuilder::caller_runs`](crate::PoolBuilder::caller_runs) |
 //! | unloads the library that uses the global pool | [`shutdown_global`], [`shutdown_global_now`] |
 //!
 //! ```

@@ -322,7 +322,7 @@ pub(super) fn build() -> Pool {
         Err(error) => {
             // A machine that starts no threads still gets its work done.
             say_all(wrong, Some(error), "without threads");
-            let built = Pool::builder().use_current_thread().build();
+            let built = Pool::builder().caller_runs().build();
             built.unwrap_or_else(|error| panic!("{error}"))
         }
     }

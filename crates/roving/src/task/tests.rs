@@ -14,7 +14,7 @@ use crate::join;
 /// A pool without threads, as it is, and handing on every parent.
 fn pools() -> [Pool; 2] {
     [false, true].map(|migrate| {
-        let builder = Pool::builder().use_current_thread();
+        let builder = Pool::builder().caller_runs();
         match migrate {
             true => builder.migrate_at_each_fork().build().unwrap(),
             false => builder.build().unwrap(),

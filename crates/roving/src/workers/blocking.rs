@@ -12,7 +12,7 @@ use crate::workers::wait::Wait;
 /// A pool has up to 256 compensation threads; when all are in use, or none can be started, the core
 /// stays idle until `f` returns. In a profile the time counts as idle. On a thread that is no
 /// worker, and in pools without compensation threads
-/// ([`PoolBuilder::use_current_thread`](crate::PoolBuilder::use_current_thread)), it just calls
+/// ([`PoolBuilder::caller_runs`](crate::PoolBuilder::caller_runs)), it just calls
 /// `f`.
 ///
 /// Costs the wake-up of a compensation thread, and the start of one when none is idle: worth it for

@@ -74,7 +74,7 @@ fn shares_resized_and_in_place_pools_have_limits_too() {
         assert_eq!(pool.try_spawn(|| 2).unwrap().join().unwrap(), 2);
         drop(busy);
 
-        let pool = limited(Pool::builder().use_current_thread(), 1);
+        let pool = limited(Pool::builder().caller_runs(), 1);
         for _ in 0..3 {
             assert_eq!(
                 pool.try_spawn(|| 1).unwrap().join().unwrap(),

@@ -147,7 +147,7 @@ impl PoolBuilder {
         let refused = [
             (self.pin.is_some(), "pin"),
             (self.stack_size.is_some(), "stack_size"),
-            (self.in_place.is_some(), "use_current_thread"),
+            (self.in_place.is_some(), "caller_runs"),
             (self.adopts.is_some(), "adopt_current_thread"),
             (self.is_replayed(), "deterministic"),
             (self.stand_in != StandIn::ForAll, "stand_in"),

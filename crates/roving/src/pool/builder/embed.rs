@@ -20,11 +20,11 @@ impl PoolBuilder {
     /// and [`Self::adopt_current_thread`].
     ///
     /// ```
-    /// let pool = roving::Pool::builder().use_current_thread().build().unwrap();
+    /// let pool = roving::Pool::builder().caller_runs().build().unwrap();
     /// let here = std::thread::current().id();
     /// assert_eq!(pool.install(|| std::thread::current().id()), here);
     /// ```
-    pub fn use_current_thread(mut self) -> PoolBuilder {
+    pub fn caller_runs(mut self) -> PoolBuilder {
         self.in_place = Some(caller_runs::kind);
         self
     }

@@ -25,7 +25,7 @@ impl PoolBuilder {
     ///
     /// When a closure that was brought into the pool panics, a line on standard error prints the
     /// seed. `ROVING_SEED=N` in the environment takes the place of `seed`. Overrides
-    /// [`Self::adopt_current_thread`] and [`Self::use_current_thread`].
+    /// [`Self::adopt_current_thread`] and [`Self::caller_runs`].
     ///
     /// ```
     /// let order = |seed| {
