@@ -67,7 +67,11 @@ pub(crate) const ATTACKS: [Attack; 29] = [
     },
     attack("a task that moves a handle", moved_handles),
     attack("joins in a task, tasks in a join", mixed),
-    attack("a context", context),
+    Attack {
+        name: "a context",
+        heard: Heard::NotFrom(&["the context's value"]),
+        run: context,
+    },
     attack("a scope in a cancelled request", cancelled_request),
     attack("jobs in a cancelled request", cancelled_jobs),
     attack("tasks in a cancelled request", cancelled_tasks),
