@@ -170,7 +170,7 @@ fn scope_cancel(step: &FeatureStep, cx: &Cx<'_>) {
 }
 
 /// A pool of its own: who broadcasts waits for workers that may wait for him.
-fn fresh(step: &FeatureStep, cx: &Cx<'_>) -> Option<Pool> {
+pub(super) fn fresh(step: &FeatureStep, cx: &Cx<'_>) -> Option<Pool> {
     let pool = Pool::builder().workers(2).panic_handler(drop).build();
     pool.map_err(|error| cx.world.complain(step, format!("no pool: {error}")))
         .ok()

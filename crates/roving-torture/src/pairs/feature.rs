@@ -161,8 +161,10 @@ features! {
     Spawn => keeps(closure("spawn", 3, &[LATER])),
     TrySpawn => keeps(closure("try-spawn", 4, &[LATER])),
     Joined => closure("joined-handle", 4, &[AWAITED]),
+    Loud => keeps(closure("waker-throws", 12, &[ABORTED])),
     Aborted => keeps(closure("aborted-handle", 4, &[ABORTED])),
     KeptJob => keeps(closure("kept-join-handle", 4, &[ABORTED])),
+    Apart => closure("job-of-no-task", 9, &[AWAITED]),
     Install => closure("install", 2, &[ONCE]),
     Blocking => closure("blocking", 2, &[ONCE]),
     WorkerLocal => keeps(closure("worker-local", 3, &[ONCE])),
@@ -177,6 +179,7 @@ features! {
     // Async tasks.
     BlockOn => closure("block-on", 2, &[ASYNC]),
     TaskScope => closure("task-scope", 2, &[ASYNC]),
+    Placed => closure("placed-task", 12, &[CHILD, ASYNC]),
     Fork => awaited("fork", 8, &[CHILD, ASYNC]),
     TaskSpawn => awaited("task-spawn", 8, &[CHILD, ASYNC]),
     Branch => awaited("branch", 8, &[CHILD, ASYNC]),
@@ -189,6 +192,7 @@ features! {
     DeadToken => keeps(closure("dead-token", 2, &[ONCE])),
     // What is inherited.
     With => closure("context-with", 1, &[ONCE]),
+    DropsContext => keeps(heavy(closure("context-drop-throws", 8, &[LATER]))),
     KeptContext => keeps(closure("kept-context", 2, &[ONCE])),
     Cancel => keeps(closure("cancel", 5, &[MAYBE])),
     Deadline => closure("deadline", 3, &[MAYBE]),
@@ -201,6 +205,7 @@ features! {
     KeptPool => keeps(heavy(closure("kept-pool", 2, &[LATER, ONCE]))),
     Adopted => heavy(closure("adopted-thread", 3, &[ONCE, ONCE])),
     CallerRuns => closure("caller-runs", 2, &[ONCE, LATER]),
+    Contended => heavy(closure("contended-place", 5, &[ONCE, ONCE])),
     OwnThreads => keeps(heavy(closure("own-threads", 4, &[ONCE]))),
     Arena => heavy(closure("arena", 3, &[ONCE, ONCE])),
     Handlers => heavy(closure("handlers", 3, &[ONCE])),
@@ -284,7 +289,12 @@ impl Feature {
     pub(crate) fn is_parallel(self) -> bool {
         matches!(
             self,
-            Feature::Join | Feature::Scope | Feature::Fork | Feature::TaskSpawn | Feature::Branch
+            Feature::Join
+                | Feature::Scope
+                | Feature::Fork
+                | Feature::TaskSpawn
+                | Feature::Branch
+                | Feature::Placed
         )
     }
 

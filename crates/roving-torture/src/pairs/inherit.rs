@@ -1,13 +1,20 @@
 //! Steps with contexts and with requests to stop.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use roving::{Cancel, CancelledError, context};
+use roving::{Cancel, CancelledError, context, task};
 
+use super::closures::fresh;
 use super::feature::Feature;
+use super::jobs;
 use super::kept::LeftBehind;
+use super::pools::job;
 use super::program::FeatureStep;
-use super::world::{Cx, PartFate, call, part};
+use super::strays::with_bomb;
+use super::tasks::pause;
+use super::world::{Canary, Cx, PartFate, call, part, sequence};
 
 /// A value that parts inherit.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -17,6 +24,7 @@ pub(super) fn run(step: &FeatureStep, cx: &Cx<'_>) {
     match step.feature {
         Feature::With => with(step, cx),
         Feature::KeptContext => kept(step, cx),
+        Feature::DropsContext => drops(step, cx),
         Feature::Cancel => cancel(step, cx),
         Feature::Deadline => deadline(step, cx),
         _ => {}
@@ -45,7 +53,7 @@ fn with(step: &FeatureStep, cx: &Cx<'_>) {
 
 fn kept(step: &FeatureStep, cx: &Cx<'_>) {
     let seen = PartFate::default();
-    let ticket = std::sync::Arc::new(cx.world.ticket());
+    let ticket = Arc::new(cx.world.ticket());
     let context = context::with(Tag(step.id), || context::with(ticket, context::current));
     call(step, cx, &[&seen], || {
         context.run(|| seen.watch(|| tagged(step, cx)));
@@ -102,4 +110,51 @@ fn deadline(step: &FeatureStep, cx: &Cx<'_>) {
         cx.world
             .complain(step, "its time was up before, and it ran");
     }
+}
+
+/// The part is made in a context whose value panics when the last who has it drops it.
+fn drops(step: &FeatureStep, cx: &Cx<'_>) {
+    let (canary, has_run) = (Canary::new(), AtomicBool::new(false));
+    let run = || {
+        if !has_run.swap(true, Relaxed) {
+            sequence(&step.parts[0], &cx.free());
+        }
+        canary.check(step, &cx.world);
+    };
+    let paused = || {
+        let (world, job) = (Arc::clone(&cx.world), job(step, 0, cx));
+        async move {
+            pause(3, &world).await;
+            job();
+        }
+    };
+    let [first, second] = &cx.world.pools;
+    call(step, cx, &[], || match step.mode {
+        0 => drop(with_bomb(cx, || first.spawn(job(step, 0, cx)))),
+        1 => {
+            let handle = with_bomb(cx, || jobs::spawned(step, cx, jobs::job(step, cx)));
+            jobs::outcome(step, cx, false, handle.join());
+        }
+        2 => roving::scope(|s| with_bomb(cx, || s.spawn(|_| run()))),
+        // Mostly from a thread that is none of its workers.
+        3 => second.in_place_scope(|s| with_bomb(cx, || s.spawn(|_| run()))),
+        4 => {
+            if let Some(pool) = fresh(step, cx) {
+                pool.in_place_scope(|s| with_bomb(cx, || s.spawn_broadcast(|_, _| run())));
+            }
+        }
+        5 => task::block_on(async {
+            let child = paused();
+            with_bomb(cx, || drop(task::spawn(child)));
+        }),
+        6 => first.run(|s| async move {
+            let child = paused();
+            with_bomb(cx, || drop(s.spawn(child)));
+        }),
+        _ => {
+            let kept = with_bomb(cx, context::current);
+            kept.run(|| roving::join(run, || ()));
+            cx.world.keep(LeftBehind::Context(kept));
+        }
+    });
 }

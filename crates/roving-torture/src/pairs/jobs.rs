@@ -1,14 +1,20 @@
 //! Steps with detached jobs and their handles: joined, aborted, kept, refused.
 
+use std::any::Any;
+use std::panic;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Waker};
+use std::task::Waker;
+use std::thread;
 
-use roving::{JoinError, JoinHandle, Pool, Priority};
+use roving::{JoinError, JoinHandle, Pool, Priority, task};
 
+use super::closures;
 use super::feature::Feature;
-use super::kept::{Deaf, LeftBehind};
+use super::kept::LeftBehind;
 use super::program::FeatureStep;
-use super::world::{Cx, PartFate, call, sequence};
+use super::strays;
+use super::world::{Cx, PartFate, call, part, sequence, text_of};
 
 pub(super) fn run(step: &FeatureStep, cx: &Cx<'_>) {
     match step.feature {
@@ -16,6 +22,8 @@ pub(super) fn run(step: &FeatureStep, cx: &Cx<'_>) {
         Feature::Joined => joined(step, cx),
         Feature::Aborted => aborted(step, cx),
         Feature::KeptJob => kept(step, cx),
+        Feature::Apart => apart(step, cx),
+        Feature::Loud => loud(step, cx),
         _ => {}
     }
 }
@@ -26,7 +34,7 @@ fn value(step: &FeatureStep) -> u64 {
 }
 
 /// A job of that part, which borrows nothing.
-fn job(step: &FeatureStep, cx: &Cx<'_>) -> impl FnOnce() -> u64 + Send + use<> {
+pub(super) fn job(step: &FeatureStep, cx: &Cx<'_>) -> impl FnOnce() -> u64 + Send + use<> {
     let (later, steps, cx) = (cx.world.later(), Arc::clone(&step.parts[0]), cx.free());
     let value = value(step);
     move || {
@@ -48,7 +56,7 @@ fn watched(
 }
 
 /// Spawns it where the mode says.
-fn spawned(
+pub(super) fn spawned(
     step: &FeatureStep,
     cx: &Cx<'_>,
     job: impl FnOnce() -> u64 + Send + 'static,
@@ -63,7 +71,12 @@ fn spawned(
 
 /// Checks the outcome of a handle: the value, the panic of the job, or that it was ended before it
 /// began. Returns whether it came to a value.
-fn outcome(step: &FeatureStep, cx: &Cx<'_>, may_end: bool, result: Result<u64, JoinError>) -> bool {
+pub(super) fn outcome(
+    step: &FeatureStep,
+    cx: &Cx<'_>,
+    may_end: bool,
+    result: Result<u64, JoinError>,
+) -> bool {
     match result {
         Ok(found) if found == value(step) => true,
         Ok(found) => {
@@ -73,7 +86,7 @@ fn outcome(step: &FeatureStep, cx: &Cx<'_>, may_end: bool, result: Result<u64, J
         }
         Err(error) if error.is_panic() => {
             if let Ok(payload) = error.try_into_panic() {
-                std::panic::resume_unwind(payload);
+                panic::resume_unwind(payload);
             }
             false
         }
@@ -99,6 +112,47 @@ fn joined(step: &FeatureStep, cx: &Cx<'_>) {
     });
 }
 
+/// A job on top of a task is no part of that task: what it spawns is no child, and is refused.
+fn apart(step: &FeatureStep, cx: &Cx<'_>) {
+    let seen = Arc::new(PartFate::default());
+    let joined = || {
+        let job = watched(step, cx, &seen);
+        let (step_there, there) = (step.clone(), cx.free());
+        let handle = spawned(step, cx, move || {
+            check_apart(&step_there, &there);
+            job()
+        });
+        outcome(step, cx, false, handle.join());
+    };
+    call(step, cx, &[&seen], || match step.mode / 4 {
+        0 => joined(),
+        1 => cx.world.pools[0].run(|_| async { joined() }),
+        _ => broadcast_apart(step, cx, &seen),
+    });
+}
+
+/// Nor is a part of a broadcast that is run by a worker which waits in a task.
+fn broadcast_apart(step: &FeatureStep, cx: &Cx<'_>, seen: &PartFate) {
+    let Some(pool) = closures::fresh(step, cx) else {
+        return;
+    };
+    pool.run(|_| async {
+        roving::scope(|s| s.spawn_broadcast(|_, _| check_apart(step, cx)));
+    });
+    seen.watch(|| part(step, 0, cx));
+}
+
+fn check_apart(step: &FeatureStep, cx: &Cx<'_>) {
+    let made = panic::catch_unwind(|| drop(task::spawn(async {})));
+    let is_told = |payload: Box<dyn Any + Send>| {
+        text_of(&*payload).is_some_and(|text| text.starts_with("not inside a task"))
+    };
+    if !made.is_err_and(is_told) {
+        cx.world
+            .complain(step, "a job made a child of a task that it is no part of");
+    }
+}
+
 /// Awaits a job.
 pub(super) async fn awaited(step: &FeatureStep, cx: &Cx<'_>) {
     let seen = Arc::new(PartFate::default());
@@ -110,7 +164,7 @@ pub(super) async fn awaited(step: &FeatureStep, cx: &Cx<'_>) {
             handle.abort_on_drop().await
         }
         // By a task of its own.
-        _ => roving::task::spawn(handle).await,
+        _ => task::spawn(handle).await,
     };
     let came = outcome(step, cx, false, result);
     if came && seen.has_thrown() {
@@ -149,9 +203,8 @@ fn kept(step: &FeatureStep, cx: &Cx<'_>) {
     match (step.id + u32::from(step.mode)) % 4 {
         0 => {}
         1 => {
-            let waker = Waker::from(Arc::new(Deaf));
             // One that is ready must not be polled again.
-            if poll_once(&mut handle, &mut Context::from_waker(&waker)) {
+            if poll_once(&mut handle, &strays::waker(step, cx)) {
                 return;
             }
         }
@@ -164,8 +217,9 @@ fn kept(step: &FeatureStep, cx: &Cx<'_>) {
     cx.world.keep(LeftBehind::Job(handle));
 }
 
-fn poll_once(handle: &mut JoinHandle<u64>, context: &mut Context<'_>) -> bool {
-    std::pin::Pin::new(handle).poll(context).is_ready()
+/// Polls a handle, and returns whether it is ready.
+fn poll_once(handle: &mut JoinHandle<u64>, waker: &Waker) -> bool {
+    strays::poll(waker, |context| Pin::new(handle).poll(context)).is_ready()
 }
 
 /// A job that may be refused: then it is done here.
@@ -184,4 +238,30 @@ fn try_spawn(step: &FeatureStep, cx: &Cx<'_>) {
             cx.world.complain(step, "what was refused is another job");
         }
     });
+}
+
+/// How often a step looks whether a job has ended, at most.
+const LOOKS: u32 = 100;
+
+/// A handle is polled with a waker that panics, and then joined, aborted or kept.
+fn loud(step: &FeatureStep, cx: &Cx<'_>) {
+    let mut handle = spawned(step, cx, job(step, cx));
+    // One that is ready must not be polled again.
+    if poll_once(&mut handle, &strays::loud(cx)) {
+        return;
+    }
+    match step.mode / 4 {
+        0 => {
+            // Most often a worker ends it, and calls the waker.
+            let mut looks = 0..LOOKS;
+            while !handle.is_finished() && looks.next().is_some() {
+                thread::yield_now();
+            }
+            call(step, cx, &[], || {
+                outcome(step, cx, false, handle.join());
+            });
+        }
+        1 => call(step, cx, &[], || handle.abort()),
+        _ => cx.world.keep(LeftBehind::Job(handle)),
+    }
 }

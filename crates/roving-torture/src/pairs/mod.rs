@@ -22,6 +22,7 @@ mod repeats;
 mod run;
 mod shelf;
 mod steps;
+mod strays;
 mod supervise;
 mod tasks;
 mod timed;

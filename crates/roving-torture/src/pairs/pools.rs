@@ -1,8 +1,8 @@
 //! Steps about pools: of every kind, made, resized, shut down and dropped.
 
 use std::panic;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use roving::testing::Explorer;
@@ -21,6 +21,7 @@ pub(super) fn run(step: &FeatureStep, cx: &Cx<'_>) {
         Feature::KeptPool => kept(step, cx),
         Feature::Adopted => adopted(step, cx),
         Feature::CallerRuns => caller_runs(step, cx),
+        Feature::Contended => contended(step, cx),
         Feature::OwnThreads => own_threads(step, cx),
         Feature::Arena => arena(step, cx),
         Feature::Handlers => handlers(step, cx),
@@ -187,6 +188,54 @@ fn caller_runs(step: &FeatureStep, cx: &Cx<'_>) {
         }
     });
     drop(pool);
+}
+
+/// A worker waits to enter a pool of one thread alone, and who is in there asks the worker's pool
+/// for something.
+fn contended(step: &FeatureStep, cx: &Cx<'_>) {
+    let place = built(step, cx, builder(step).use_current_thread());
+    let pool = built(step, cx, builder(step).workers(1));
+    let (Some(place), Some(pool)) = (place, pool) else {
+        return;
+    };
+    let (enters, asks) = (PartFate::default(), PartFate::default());
+    let asked = || asks.watch(|| part(step, 1, cx));
+    let ask = || match step.mode {
+        0 => drop(pool.broadcast(|_| asked())),
+        1 => pool.install(asked),
+        2 => pool.in_place_scope(|s| s.spawn(|_| asked())),
+        3 => pool.run(|_| async { asked() }),
+        _ => {
+            drop(pool.spawn(|| ()).join());
+            asked();
+        }
+    };
+    // Each is told by the drop of the other end, which a panic drops, too.
+    let (is_in, hears) = mpsc::channel::<()>();
+    let (comes, sees) = mpsc::channel::<()>();
+    let place = &place;
+    let asker = move || {
+        place.install(move || {
+            drop(is_in);
+            let _ = sees.recv();
+            ask();
+        });
+    };
+    call(step, cx, &[&enters, &asks], || {
+        roving::blocking(|| {
+            thread::scope(|threads| {
+                let asker = threads.spawn(asker);
+                let _ = hears.recv();
+                pool.install(|| {
+                    drop(comes);
+                    place.install(|| enters.watch(|| part(step, 0, cx)));
+                });
+                asker
+                    .join()
+                    .unwrap_or_else(|payload| panic::resume_unwind(payload));
+            });
+        });
+    });
 }
 
 /// Threads of the user's own, of which one may never run.

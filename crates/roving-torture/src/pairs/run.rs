@@ -36,19 +36,26 @@ fn one(step: &FeatureStep, cx: &Cx<'_>) {
         Feature::Throw => throw(step, cx),
         Feature::Catch => catch(step, cx),
         Feature::Bomb => bomb(step, cx),
-        Feature::TrySpawn | Feature::Joined | Feature::Aborted | Feature::KeptJob => {
-            jobs::run(step, cx);
-        }
+        Feature::TrySpawn
+        | Feature::Joined
+        | Feature::Aborted
+        | Feature::KeptJob
+        | Feature::Apart
+        | Feature::Loud => jobs::run(step, cx),
         Feature::BlockOn | Feature::TaskScope | Feature::DeadToken => tasks::root(step, cx),
-        Feature::With | Feature::KeptContext | Feature::Cancel | Feature::Deadline => {
-            inherit::run(step, cx);
-        }
+        Feature::Placed => tasks::placed(step, cx),
+        Feature::With
+        | Feature::KeptContext
+        | Feature::DropsContext
+        | Feature::Cancel
+        | Feature::Deadline => inherit::run(step, cx),
         Feature::Resize
         | Feature::OtherPool
         | Feature::Shutdown
         | Feature::KeptPool
         | Feature::Adopted
         | Feature::CallerRuns
+        | Feature::Contended
         | Feature::OwnThreads
         | Feature::Arena
         | Feature::Handlers

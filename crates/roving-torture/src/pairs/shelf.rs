@@ -9,6 +9,7 @@ use roving::context;
 
 use super::kept::{Deaf, LeftBehind};
 use super::program::FeatureStep;
+use super::strays;
 use super::world::{Cx, allowed};
 
 /// Uses what was kept, here.
@@ -32,7 +33,7 @@ pub(crate) fn take(step: &FeatureStep, cx: &Cx<'_>) {
         (1, LeftBehind::In(port)) => cx.world.elsewhere(move || drop(port)),
         (1, LeftBehind::Out(port)) => cx.world.elsewhere(move || drop(port)),
         (_, mut kept) => {
-            allowed(step, cx, || use_once(&mut kept));
+            allowed(step, cx, || use_once(step, cx, &mut kept));
             cx.world.keep(kept);
         }
     }
@@ -46,12 +47,14 @@ fn finish(step: &FeatureStep, cx: &Cx<'_>, kept: LeftBehind) {
     });
 }
 
-fn use_once(kept: &mut LeftBehind) {
-    let waker = Waker::from(Arc::new(Deaf));
-    let mut context = Context::from_waker(&waker);
+fn use_once(step: &FeatureStep, cx: &Cx<'_>, kept: &mut LeftBehind) {
+    let waker = strays::waker(step, cx);
+    // What is on the other side of a port is a process, which would fail.
+    let deaf = Waker::from(Arc::new(Deaf));
+    let mut context = Context::from_waker(&deaf);
     match kept {
         LeftBehind::Half(half) => {
-            let _ = half.poll(&mut context);
+            let _ = strays::poll(&waker, |context| half.poll(context));
         }
         LeftBehind::Waker(waker) => {
             waker.wake_by_ref();
@@ -65,7 +68,7 @@ fn use_once(kept: &mut LeftBehind) {
             cancel.cancel();
         }
         LeftBehind::Until(until) => {
-            let _ = until.as_mut().poll(&mut context);
+            let _ = strays::poll(&waker, |context| until.as_mut().poll(context));
         }
         LeftBehind::Pool(pool) => drop(pool.spawn(|| ())),
         LeftBehind::Local(local) => {

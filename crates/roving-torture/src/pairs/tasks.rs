@@ -4,17 +4,19 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 
 use roving::context;
+use roving::raw::tasks::{Place, spawn_placed};
 use roving::task::{self, Forked, Scope};
 
 use super::feature::Feature;
 use super::jobs;
-use super::kept::{Deaf, Half, LeftBehind};
+use super::kept::{Half, LeftBehind};
 use super::program::FeatureStep;
+use super::strays;
 use super::timed;
-use super::world::{Canary, Cx, PartFate, allowed, call, part};
+use super::world::{Canary, Cx, PartFate, WORKERS_MAX, allowed, call, part};
 
 type Boxed<'s> = Pin<Box<dyn Future<Output = ()> + Send + 's>>;
 
@@ -87,6 +89,45 @@ pub(super) fn root(step: &FeatureStep, cx: &Cx<'_>) {
         }
         _ => dead_token(step, cx),
     }
+}
+
+/// A child that stays with one worker, or is sent to another meanwhile.
+pub(super) fn placed(step: &FeatureStep, cx: &Cx<'_>) {
+    let (child, body) = (PartFate::default(), PartFate::default());
+    let canary = Canary::new();
+    let inside = &Cx {
+        canary: Some(&canary),
+        ..cx.clone()
+    };
+    // In whatever pool this is, the second thread may be one that is yet to come, and waited for.
+    let other = usize::from(step.mode >= 4);
+    // Whether or not a worker has that index.
+    let places = [None, Some(0), Some(other), Some(WORKERS_MAX)];
+    let place = &Place::new(places[step.id as usize % 4]);
+    let run = |s| {
+        let (child, body, canary) = (&child, &body, &canary);
+        async move {
+            let mut of_child = sequence(Some(s), &step.parts[0], inside.clone());
+            let handle = spawn_placed(s, place, async move {
+                pause((step.id % 4) as u8, &inside.world).await;
+                // That it was cancelled is no panic.
+                poll_fn(|context| child.watch_process(|| of_child.as_mut().poll(context))).await;
+                canary.check(step, &inside.world);
+            });
+            if step.mode % 2 == 1 {
+                place.set(places[(step.id as usize + 1) % 4]);
+            }
+            watched(body, sequence(Some(s), &step.parts[1], inside.clone())).await;
+            match step.mode / 2 % 2 {
+                0 => handle.await,
+                _ => drop(handle),
+            }
+        }
+    };
+    call(step, cx, &[&child, &body], || match step.mode / 4 {
+        0 => task::scope(run),
+        which => cx.world.pools[usize::from(which) - 1].run(run),
+    });
 }
 
 /// Polls a part, and remembers what comes of it.
@@ -269,7 +310,7 @@ async fn half(step: &FeatureStep, cx: &Cx<'_>) {
         return hand_over(step, cx, half, &ends).await;
     }
     let polled = match is_deaf(step) {
-        true => poll_by_another(&mut half),
+        true => poll_by_another(step, cx, &mut half),
         false => poll_fn(|context| Poll::Ready(half.poll(context))).await,
     };
     // One that is ready is a handle by now, or must not be polled again.
@@ -310,9 +351,8 @@ fn is_deaf(step: &FeatureStep) -> bool {
 }
 
 /// Polls with another waker than that of the task.
-fn poll_by_another(half: &mut Half) -> Poll<()> {
-    let waker = Waker::from(Arc::new(Deaf));
-    half.poll(&mut Context::from_waker(&waker))
+fn poll_by_another(step: &FeatureStep, cx: &Cx<'_>, half: &mut Half) -> Poll<()> {
+    strays::poll(&strays::waker(step, cx), |context| half.poll(context))
 }
 
 async fn fate(step: &FeatureStep, cx: &Cx<'_>, mut half: Half, ends: &Arc<AtomicBool>) {
