@@ -193,7 +193,7 @@ fn caller_runs(step: &FeatureStep, cx: &Cx<'_>) {
 /// A worker waits to enter a pool of one thread alone, and who is in there asks the worker's pool
 /// for something.
 fn contended(step: &FeatureStep, cx: &Cx<'_>) {
-    let place = built(step, cx, builder(step).use_current_thread());
+    let place = built(step, cx, builder(step).caller_runs());
     let pool = built(step, cx, builder(step).workers(1));
     let (Some(place), Some(pool)) = (place, pool) else {
         return;
