@@ -6,7 +6,7 @@ use std::task::Waker;
 use super::shared::Shared;
 use super::words::{ChannelEnd, Claim, Words};
 use crate::machine::prim::{Arc, AtomicU32, Mutex, OnceLock, Ordering, lock, ord};
-use crate::machine::unwind::{Payload, go_on, wake_quietly};
+use crate::machine::unwind::{Payload, drop_quietly, go_on, wake_quietly};
 
 /// The fields of a channel that rarely change.
 pub(crate) struct Meta {
@@ -222,11 +222,14 @@ impl Words {
     /// Has that waker woken when the end is ready. False when it is ready already.
     #[must_use]
     pub(crate) fn put_waker(&self, end: ChannelEnd, waker: &Waker) -> bool {
-        let mut slot = lock(&self.elsewhere(end).waker);
-        if !slot.as_ref().is_some_and(|old| old.will_wake(waker)) {
-            *slot = Some(waker.clone());
+        let slot = &self.elsewhere(end).waker;
+        let is_known = |old: &Option<Waker>| old.as_ref().is_some_and(|old| old.will_wake(waker));
+        if !is_known(&lock(slot)) {
+            // Both without the lock: it may run anything to clone a waker, or to drop one.
+            let waker = waker.clone();
+            let old = lock(slot).replace(waker);
+            drop_quietly(old);
         }
-        drop(slot);
         self.wait_elsewhere(end)
     }
 

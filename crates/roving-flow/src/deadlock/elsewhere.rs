@@ -2,7 +2,7 @@
 //! parts together.
 
 use super::graph::{Edge, Graph};
-use super::resolve::{self, Verdict};
+use super::resolve::{self, Grown, Verdict};
 use crate::channel::OUTSIDE;
 use crate::channel::shared::{ChannelWait, GrownChannel, Shared};
 use crate::channel::words::Count;
@@ -70,6 +70,8 @@ pub(crate) fn grow(shared: &Shared, growth: GrownChannel) {
         .map(|words| words.capacity());
     drop(channels);
     if capacity == Some(growth.from) {
-        resolve::grow(shared, growth);
+        let mut grown = Grown::default();
+        grown.grow(shared, growth);
+        grown.wake();
     }
 }

@@ -33,6 +33,7 @@ use crate::machine::prim::{Ordering, fence, lock, ord};
 use crate::state::thread_counts::Line;
 pub(crate) use elsewhere::{Waiting, grow, stuck, verdicts_of, waits};
 use graph::Graph;
+use resolve::Grown;
 pub(crate) use resolve::Verdict;
 
 /// Waits that a suspended process follows.
@@ -118,11 +119,13 @@ fn follow(shared: &Shared, line: &Line, process: u32) {
         };
         chain[length] = at;
         if let Some(start) = chain[..=length].iter().position(|&one| one == next) {
-            let _only_one = lock(&shared.detector);
             let cycle = &mut chain[start..=length];
             cycle.sort_unstable();
+            let only_one = lock(&shared.detector);
             let graph = Graph::of(shared, cycle.iter().copied());
-            resolve::resolve(shared, &graph);
+            let grown = resolve::resolve(shared, &graph);
+            drop(only_one);
+            grown.unwrap_or_default().wake();
             return;
         }
         at = next;
@@ -137,12 +140,19 @@ fn follow(shared: &Shared, line: &Line, process: u32) {
 #[cold]
 #[inline(never)]
 pub(crate) fn look(shared: &Shared) {
-    let _only_one = lock(&shared.detector);
+    let only_one = lock(&shared.detector);
+    let grown = look_alone(shared);
+    drop(only_one);
+    grown.wake();
+}
+
+/// By one thread at a time.
+fn look_alone(shared: &Shared) -> Grown {
     // Ordering: Relaxed; a figure.
     shared.looks.fetch_add(1, Ordering::Relaxed);
     for _ in 0..TRIES {
         if shared.is_stopped() {
-            return;
+            break;
         }
         // Ordering: Relaxed, both, with a fence between the store and the looks at who waits. Pairs
         // with [wait], which is a fence before a process looks at this.
@@ -153,8 +163,12 @@ pub(crate) fn look(shared: &Shared) {
             shared.writers.store(true, Ordering::Relaxed);
         }
         let stuck = graph.stuck();
-        if stuck.is_empty() || resolve::resolve(shared, &graph.only(&stuck)) {
-            return;
+        if stuck.is_empty() {
+            break;
+        }
+        if let Some(grown) = resolve::resolve(shared, &graph.only(&stuck)) {
+            return grown;
         }
     }
+    Grown::default()
 }

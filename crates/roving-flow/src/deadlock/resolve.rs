@@ -1,38 +1,66 @@
 //! The decision about processes that wait for each other only.
 
 use super::graph::{Edge, Graph};
+use crate::channel::Handle;
 use crate::channel::shared::{ChannelWait, GrownChannel, NetworkFailure, Shared};
 use crate::channel::words::{ChannelEnd, UNBOUNDED};
 use crate::machine::prim::{Ordering, lock};
 
-/// Lets the processes of `graph` go on, which are thought to wait for each other only. False when
+/// Channels that have grown, and whose writers are to be woken: with no lock, because a waker that
+/// is somebody else's may run anything.
+#[derive(Default)]
+#[must_use]
+pub(super) struct Grown(Vec<Handle>);
+
+impl Grown {
+    /// Makes a channel larger.
+    pub(super) fn grow(&mut self, shared: &Shared, growth: GrownChannel) {
+        let channels = shared.channels();
+        let Some(words) = channels.get(growth.channel as usize) else {
+            return;
+        };
+        lock(&shared.growths).push(growth);
+        words.set_capacity(growth.to);
+        self.0.push(words.clone());
+    }
+
+    /// Wakes who waits for room.
+    pub(super) fn wake(self) {
+        for words in self.0 {
+            words.wake(ChannelEnd::Writer);
+        }
+    }
+}
+
+/// Lets the processes of `graph` go on, which are thought to wait for each other only. None when
 /// that is not so, or not any more.
 ///
 /// By one thread at a time.
-pub(super) fn resolve(shared: &Shared, graph: &Graph) -> bool {
+pub(super) fn resolve(shared: &Shared, graph: &Graph) -> Option<Grown> {
     if graph.stuck().len() != graph.len() {
-        return false;
+        return None;
     }
     // The second reading. Nobody but these could change what they wait for.
     if Graph::of(shared, graph.processes.iter().copied()) != *graph {
-        return false;
+        return None;
     }
     // Ordering: Relaxed; written before the network ran.
     let limit = shared.capacity_max.load(Ordering::Relaxed);
+    let mut grown = Grown::default();
     for verdict in verdicts(graph, limit) {
         match verdict {
-            Verdict::Grow(growth) => grow(shared, growth),
+            Verdict::Grow(growth) => grown.grow(shared, growth),
             Verdict::Deadlock(cycle) => {
                 shared.stop(NetworkFailure::Deadlock(cycle));
-                return true;
+                break;
             }
             Verdict::Full(cycle, limit) => {
                 shared.stop(NetworkFailure::Full(cycle, limit));
-                return true;
+                break;
             }
         }
     }
-    true
+    Some(grown)
 }
 
 /// A decision about processes that wait for each other only.
@@ -76,17 +104,6 @@ fn verdict(graph: &Graph, component: &[usize], limit: u32) -> Verdict {
         None if full.is_empty() => Verdict::Deadlock(cycle(graph, component)),
         None => Verdict::Full(cycle(graph, component), limit),
     }
-}
-
-/// Makes a channel larger, and wakes who waits for room there.
-pub(super) fn grow(shared: &Shared, growth: GrownChannel) {
-    let channels = shared.channels();
-    let Some(words) = channels.get(growth.channel as usize) else {
-        return;
-    };
-    lock(&shared.growths).push(growth);
-    words.set_capacity(growth.to);
-    words.wake(ChannelEnd::Writer);
 }
 
 /// The place of whom that wait is for: in the graph, because nothing in it can go on.
