@@ -6,11 +6,12 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use roving::raw::calls::set_global;
-use roving::{Arena, Pool, join};
+use roving::{Arena, Cancel, Pool, join};
 
 /// Runs `body` in a child. True if it returned true; a child that hangs is killed, and the test
 /// fails.
@@ -139,6 +140,75 @@ fn of_its_figures() {
     assert!(in_child(|| !in_place.profile().workers.is_empty()));
 }
 
+/// Counts how often it was woken.
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Woken>) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+/// Deadlines of the child's own are met, and nobody is woken there who waits in the parent.
+fn of_its_deadlines() {
+    const SOON: Duration = Duration::from_millis(20);
+    let own_is_met = || {
+        let pool = Pool::new(1).unwrap();
+        let soon = Cancel::after(SOON);
+        pool.run(|_| async move { soon.cancelled().await });
+        true
+    };
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    let wait = |token: &Cancel| {
+        let mut wait = Box::pin(token.cancelled());
+        let poll = wait.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(poll.is_pending());
+        wait
+    };
+    let (met, cancelled) = (Cancel::after(SOON), Cancel::after(100 * SOON));
+    let waits = [wait(&met), wait(&cancelled)];
+    assert!(in_child(|| {
+        let is_met = own_is_met();
+        cancelled.cancel();
+        is_met && met.is_cancelled() && woken.0.load(SeqCst) == 0
+    }));
+    while woken.0.load(SeqCst) == 0 {
+        thread::yield_now();
+    }
+    // Also where the child waits for the deadline as well.
+    let met = Cancel::after(10 * SOON);
+    let more = wait(&met);
+    assert!(in_child(|| {
+        let (pool, met) = (Pool::new(1).unwrap(), met.clone());
+        pool.run(|_| async move { met.cancelled().await });
+        woken.0.load(SeqCst) == 1
+    }));
+    while woken.0.load(SeqCst) == 1 {
+        thread::yield_now();
+    }
+    drop((waits, more));
+    // The timer may be locked by threads that are not in the child.
+    let ends = AtomicBool::new(false);
+    thread::scope(|s| {
+        for _ in 0..2 {
+            s.spawn(|| {
+                let late = Cancel::after(Duration::from_secs(3600));
+                while !ends.load(SeqCst) {
+                    let mut wait = Box::pin(late.cancelled());
+                    let mut context = Context::from_waker(Waker::noop());
+                    assert!(wait.as_mut().poll(&mut context).is_pending());
+                }
+            });
+        }
+        let children = (0..10).map(|_| in_child(own_is_met));
+        let all = panic::catch_unwind(AssertUnwindSafe(|| children.filter(|ok| *ok).count()));
+        ends.store(true, SeqCst);
+        assert_eq!(all.unwrap(), 10);
+    });
+}
+
 /// One test: a fork is no matter for other tests of the same process.
 #[test]
 fn a_child_is_told_and_can_go_on() {
@@ -192,6 +262,7 @@ fn a_child_is_told_and_can_go_on() {
 
     of_an_arena();
     of_its_figures();
+    of_its_deadlines();
     // To stop what was left behind does not hang either, and drops nothing.
     let mut one = Some(Pool::new(2).unwrap());
     assert!(in_child(|| {

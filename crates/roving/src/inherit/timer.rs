@@ -6,7 +6,10 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::token::Token;
-use crate::machine::prim::{Condvar, Mutex, MutexGuard, mutant, process_wide, time_until};
+use crate::machine::os::forks;
+use crate::machine::prim::{
+    Condvar, Mutex, MutexGuard, const_fn, mutant, process_wide, time_until,
+};
 use crate::machine::service::Service;
 
 /// The key of a token's entry in the timer.
@@ -21,18 +24,43 @@ struct Timer {
     service: Service,
 }
 
+/// The timer of one process.
+struct Place {
+    timer: Mutex<Timer>,
+    changed: Condvar,
+}
+
+impl Place {
+    const_fn! {
+        fn new() -> Place {
+            Place {
+                timer: Mutex::new(Timer {
+                    entries: BTreeMap::new(),
+                    next: 0,
+                    service: Service::new(),
+                }),
+                changed: Condvar::new(),
+            }
+        }
+    }
+}
+
 process_wide! {
-    static TIMER: Mutex<Timer> = Mutex::new(Timer {
-        entries: BTreeMap::new(),
-        next: 0,
-        service: Service::new(),
-    });
-    static CHANGED: Condvar = Condvar::new();
+    /// A forked child has another one than its parent: there, that of the parent may be locked for
+    /// ever, and who waits in the parent is not to be woken in the child. Of a process that is a
+    /// child four times over the place may be that of an ancestor.
+    static PLACES: [Place; 4] = [Place::new(), Place::new(), Place::new(), Place::new()];
+}
+
+#[inline]
+fn place() -> &'static Place {
+    let places: &'static [Place; 4] = &PLACES;
+    &places[forks() % places.len()]
 }
 
 #[inline]
 fn timer() -> MutexGuard<'static, Timer> {
-    TIMER.lock()
+    place().timer.lock()
 }
 
 /// Has who waits at `token` woken at that time; `None` if there is no thread for it, and none can
@@ -40,9 +68,13 @@ fn timer() -> MutexGuard<'static, Timer> {
 #[inline]
 pub(super) fn enter(deadline: Instant, token: &Arc<Token>) -> Option<Entry> {
     let mut timer = timer();
+    if !timer.service.is_here() {
+        // Those of an ancestor.
+        timer.entries.clear();
+    }
     timer.service.start("roving-timer", run).ok()?;
     if !mutant("timer_is_told") {
-        CHANGED.notify_all();
+        place().changed.notify_all();
     }
     let entry = (deadline, timer.next);
     timer.next += 1;
@@ -78,7 +110,7 @@ pub(crate) fn stop() {
         };
         [timer.service.take_retired(), thread]
     };
-    CHANGED.notify_all();
+    place().changed.notify_all();
     for thread in threads.into_iter().flatten() {
         // It has no panic of its own to report.
         let _ = thread.join();
@@ -88,6 +120,7 @@ pub(crate) fn stop() {
 /// The thread, until it is no longer the one of that number.
 #[inline]
 fn run(number: u64) {
+    let changed = &place().changed;
     let mut timer = timer();
     while timer.service.is_served_by(number) {
         let next = timer.entries.first_key_value();
@@ -103,9 +136,9 @@ fn run(number: u64) {
                 }
                 timer = self::timer();
             }
-            Some(Some(time)) => timer = CHANGED.wait_timeout(timer, time).0,
+            Some(Some(time)) => timer = changed.wait_timeout(timer, time).0,
             None => {
-                let (held, is_over) = CHANGED.wait_timeout(timer, LINGER);
+                let (held, is_over) = changed.wait_timeout(timer, LINGER);
                 timer = held;
                 // Unless it was stopped meanwhile: then the thread there is another one.
                 let is_it = timer.service.is_served_by(number);

@@ -11,6 +11,7 @@ use std::task::Waker;
 use std::time::Instant;
 
 use super::timer;
+use crate::machine::os::forks;
 use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, mutant, pause};
 use crate::machine::unwind::run_quietly;
 
@@ -41,6 +42,19 @@ struct Waiters {
     next: u64,
     /// The timer's entry for this token, as long as somebody waits.
     timed: Option<timer::Entry>,
+    /// [`forks`] in the process in which they wait.
+    forks: usize,
+}
+
+impl Waiters {
+    /// Those that there are wait in the process that this one was forked from: they are not woken
+    /// here, and not dropped, because their pools have no threads here and may be locked.
+    #[cold]
+    fn leave_behind(&mut self) {
+        mem::forget(mem::take(&mut self.wakers));
+        self.timed = None;
+        self.forks = forks();
+    }
 }
 
 impl Token {
@@ -61,7 +75,11 @@ impl Token {
 
     #[inline]
     fn waiters(&self) -> MutexGuard<'_, Waiters> {
-        self.waiters.lock()
+        let mut waiters = self.waiters.lock();
+        if waiters.forks != forks() {
+            waiters.leave_behind();
+        }
+        waiters
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
