@@ -119,6 +119,36 @@ fn the_last_worker_gets_a_thread_of_the_pools_own() {
     });
 }
 
+/// A worker counts until its thread has come and gone, or it is dropped. One that is forgotten is
+/// never dropped.
+#[test]
+fn a_worker_that_is_kept_is_waited_for() {
+    const BRIEFLY: Duration = Duration::from_millis(20);
+    watched(|| {
+        let (pool, threads, kept) = pool_with(2, |index| index == 0);
+        assert_eq!(pool.workers(), 2);
+        assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
+        assert_eq!(pool.spawn(|| 3).join().unwrap(), 3);
+        let (sender, receiver) = mpsc::channel();
+        thread::scope(|s| {
+            s.spawn(|| sender.send(pool.broadcast(|index| index)).unwrap());
+            assert!(receiver.recv_timeout(BRIEFLY).is_err(), "it waits");
+            drop(kept);
+            assert_eq!(receiver.recv(), Ok(vec![0]));
+        });
+        end(pool, threads);
+        // The drop of the pool does not wait, and the other thread does.
+        let (pool, threads, kept) = pool_with(2, |index| index == 0);
+        drop(pool);
+        thread::sleep(BRIEFLY);
+        assert!(!threads[0].is_finished());
+        drop(kept);
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
+    });
+}
+
 /// Dropped before any thread has come, the pool still has run what it holds when the last one has
 /// gone.
 #[test]

@@ -140,6 +140,25 @@ fn of_its_figures() {
     assert!(in_child(|| !in_place.profile().workers.is_empty()));
 }
 
+/// A worker of the parent's whose thread has not come is none of the child's.
+fn of_its_own_threads() {
+    let mut kept = Vec::new();
+    let pool = Pool::builder().workers(2).build_with(|worker| {
+        kept.push(Some(worker));
+        Ok(())
+    });
+    for worker in &mut kept {
+        assert!(in_child(|| {
+            let worker = worker.take().unwrap();
+            is_refusal(&message(|| worker.run()))
+        }));
+    }
+    assert!(in_child(|| {
+        kept.clear();
+        thread::scope(|s| s.spawn(|| pool.is_ok()).join().unwrap())
+    }));
+}
+
 /// Counts how often it was woken.
 #[derive(Default)]
 struct Woken(AtomicUsize);
@@ -263,6 +282,7 @@ fn a_child_is_told_and_can_go_on() {
     of_an_arena();
     of_its_figures();
     of_its_deadlines();
+    of_its_own_threads();
     // To stop what was left behind does not hang either, and drops nothing.
     let mut one = Some(Pool::new(2).unwrap());
     assert!(in_child(|| {

@@ -1,6 +1,7 @@
 //! Threads that the user of a pool provides.
 
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 
 use super::stop::join_threads;
@@ -15,6 +16,11 @@ use crate::workers::thread_loop::run_thread;
 /// [`Pool::workers`](crate::Pool::workers) does not count it, and a broadcast leaves it out. In the
 /// place of the last one the pool starts a thread of its own, so that jobs still run; if none can
 /// be started, they wait for ever.
+///
+/// As long as it is kept, and has not run, its thread is expected: what is spawned and called runs
+/// without it, but a broadcast waits for it, and so does [`Self::run`] of the other workers when
+/// the pool is dropped. One that is forgotten ([`std::mem::forget`]) is waited for like that for
+/// ever.
 ///
 /// ```
 /// use std::thread;
@@ -64,6 +70,9 @@ impl WorkerThread {
     /// started itself, unless another worker's thread does: so when all of these calls have
     /// returned, the pool has no thread left. Blocks that long.
     ///
+    /// # Panics
+    /// In a forked child, if the pool is one of the parent's.
+    ///
     /// ```
     /// let pool = roving::Pool::builder().workers(1).build_with(|worker| {
     ///     std::thread::spawn(|| worker.run());
@@ -74,6 +83,7 @@ impl WorkerThread {
     #[inline]
     pub fn run(mut self) {
         if let Some(registry) = self.registry.take() {
+            registry.check_is_here();
             run_thread(Arc::clone(&registry), self.index);
             // The threads of a pool end together, so those have nothing left to do, and none is
             // started any more. The drop of the pool cannot wait for them: it would wait for this
@@ -87,6 +97,10 @@ impl Drop for WorkerThread {
     #[inline]
     fn drop(&mut self) {
         if let Some(registry) = self.registry.take() {
+            if registry.is_left_behind() {
+                // Its locks are not to be trusted.
+                return mem::forget(registry);
+            }
             // The last worker gets a thread of the pool's own, so that somebody runs what the pool
             // is given.
             let is_the_last = !roster::vacate(&registry, self.index, true);
