@@ -10,7 +10,7 @@ use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use roving::raw::calls::set_global;
+use roving::raw::calls::{Order, Target, set_global};
 use roving::{Arena, Cancel, Pool, join};
 
 /// Runs `body` in a child. True if it returned true; a child that hangs is killed, and the test
@@ -140,6 +140,30 @@ fn of_its_figures() {
     assert!(in_child(|| !in_place.profile().workers.is_empty()));
 }
 
+/// A child waits for no thread of the parent that makes the global pool just then.
+fn of_a_global_pool_that_is_made() {
+    let none = set_global(
+        || {
+            let forks = || assert!(in_child(|| join(|| 1, || 2) == (1, 2)));
+            thread::scope(|s| s.spawn(forks).join().unwrap());
+            Err::<Pool, ()>(())
+        },
+        || unreachable!("there is none"),
+    );
+    assert!(none.is_err());
+}
+
+/// Those that are built on the seam are refused as well, rather than to lose tasks.
+fn of_other_interfaces(pool: &Pool) {
+    let target = Target::of(pool);
+    assert!(in_child(|| is_refusal(&message(
+        || target.spawn(Order::NewestFirst, || ())
+    ))));
+    assert!(in_child(|| is_refusal(&message(
+        || target.spawn_broadcast(|_| ())
+    ))));
+}
+
 /// A worker of the parent's whose thread has not come is none of the child's.
 fn of_its_own_threads() {
     let mut kept = Vec::new();
@@ -235,16 +259,7 @@ fn a_child_is_told_and_can_go_on() {
     assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
     // Before the global pool is used, it is the child's to start.
     assert!(in_child(|| join(|| 1, || 2) == (1, 2)));
-    // Nor does it wait for a thread of the parent that makes one just then.
-    let none = set_global(
-        || {
-            let forks = || assert!(in_child(|| join(|| 1, || 2) == (1, 2)));
-            thread::scope(|s| s.spawn(forks).join().unwrap());
-            Err::<Pool, ()>(())
-        },
-        || unreachable!("there is none"),
-    );
-    assert!(none.is_err());
+    of_a_global_pool_that_is_made();
     assert_eq!(join(|| 3, || 4), (3, 4));
 
     assert!(in_child(|| is_refusal(&message(|| pool.install(|| 1)))));
@@ -283,6 +298,7 @@ fn a_child_is_told_and_can_go_on() {
     of_its_figures();
     of_its_deadlines();
     of_its_own_threads();
+    of_other_interfaces(&pool);
     // To stop what was left behind does not hang either, and drops nothing.
     let mut one = Some(Pool::new(2).unwrap());
     assert!(in_child(|| {

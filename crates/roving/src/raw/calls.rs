@@ -143,16 +143,23 @@ impl<'p> Target<'p> {
 
     /// Has each worker call `f` with its index at some later time, without waiting for it. Panics
     /// go to the pool's handler.
+    ///
+    /// # Panics
+    /// In a forked child, if the pool is one of the parent's.
     pub fn spawn_broadcast<F>(self, f: F)
     where
         F: Fn(usize) + Send + Sync + 'static,
     {
+        self.0.check_is_here();
         spawn_broadcast_to(self.0, f);
     }
 
     /// Runs `f` at some later time, as [`crate::spawn`] does. A task that a worker spawns into its
     /// own pool is queued with that worker, in order of spawning, and other workers may take the
     /// oldest.
+    ///
+    /// # Panics
+    /// In a forked child, outside of pools, if the pool is one of the parent's.
     pub fn spawn<F>(self, order: Order, f: F)
     where
         F: FnOnce() + Send + 'static,
@@ -182,6 +189,7 @@ impl<'p> Target<'p> {
                 registry.kind.job_was_added(registry);
             }
             _ => {
+                registry.check_is_here();
                 registry.inject(JobKind::Detached, job);
                 registry.kind.job_was_added(registry);
             }
