@@ -187,7 +187,7 @@ mod tests {
             ask(address, number).await.unwrap()
         });
         network.collect_into("sink", answers, &mut got);
-        network.run_here().unwrap();
+        network.run(&roving::Pool::current()).unwrap();
         server.join().unwrap();
         assert_eq!(got, [sum(100)]);
     }
