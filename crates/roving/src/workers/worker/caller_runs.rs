@@ -100,7 +100,7 @@ impl CallerPlace {
 
     fn try_take(&self) -> Option<AtPlace<'_>> {
         let was_taken = mem::replace(&mut self.state.lock().is_taken, true);
-        (!was_taken).then_some(AtPlace(self))
+        (!was_taken).then(|| AtPlace(self))
     }
 
     /// Runs the jobs that the pool holds. Where another thread has the pool, that will: who lets go
@@ -245,6 +245,8 @@ mod loom_tests {
                 let place = Arc::clone(&place);
                 thread::spawn(move || enter(&place))
             };
+            // To look whether it is free does not free it.
+            drop(place.0.try_take());
             enter(&place);
             other.join().unwrap();
             assert!(place.0.try_take().is_some());
