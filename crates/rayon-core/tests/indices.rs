@@ -65,7 +65,7 @@ fn while_it_waits(pool: &ThreadPool, f: impl FnOnce()) {
 /// Has it wait in a pool of that thread alone, which it is in on top of `pool`.
 fn while_it_waits_inside(pool: &ThreadPool, f: impl FnOnce()) {
     let in_a_pool = |wait: &mut (dyn FnMut() + Send)| {
-        let inner = roving::Pool::builder().use_current_thread().build();
+        let inner = roving::Pool::builder().caller_runs().build();
         inner.unwrap().install(wait);
     };
     while_it_waits_in(pool, in_a_pool, || {
@@ -286,7 +286,7 @@ fn a_broadcast_is_of_its_own_pool_where_the_thread_comes_from_one_further_in() {
         thread::scope(|s| {
             s.spawn(|| {
                 pool.broadcast(|_| {
-                    let inner = roving::Pool::builder().use_current_thread().build();
+                    let inner = roving::Pool::builder().caller_runs().build();
                     inner.unwrap().install(|| {
                         other.install(|| {
                             waits.fetch_add(1, SeqCst);

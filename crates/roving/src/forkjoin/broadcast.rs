@@ -29,6 +29,8 @@ const IN_PLACE: &str = "the thread is the pool's only worker";
 /// worker may run what `f` spawns), so do not broadcast a closure that needs a lock which may be
 /// held across such a wait. A worker that blocks its thread, in [`blocking`](crate::blocking) or
 /// without it, is busy: if it joins a thread that broadcasts to it, say, neither ever ends.
+/// The part of the calling worker is called in place: where an async task calls, that part can
+/// spawn children of the task, and no other part can.
 /// Compensation threads are left out, and so are workers that a [`Pool::resize`] has put to sleep,
 /// and those that have no thread: a [`WorkerThread`](crate::embed::WorkerThread) was dropped
 /// without having run, an adopted thread has left, or the pool has ended (in its `on_exit`).

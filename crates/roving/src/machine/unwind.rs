@@ -24,7 +24,11 @@ pub(crate) fn drop_quietly<T>(value: T) {
 
 /// Calls `f`, foreign code whose panic has nobody to go to: the panic hook has told it.
 pub(crate) fn run_quietly(f: impl FnOnce()) {
-    drop_quietly(panic::catch_unwind(AssertUnwindSafe(f)));
+    match panic::catch_unwind(AssertUnwindSafe(f)) {
+        // The model checker panics with a fault that it has found.
+        Err(payload) if cfg!(loom) => panic::resume_unwind(payload),
+        outcome => drop_quietly(outcome),
+    }
 }
 
 /// Calls `f`, in which other threads use the caller's frame. Rather than let the frame go under
