@@ -2,6 +2,7 @@
 //! other end.
 #![cfg(not(loom))]
 
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -401,4 +402,35 @@ fn a_port_of_a_process_that_fails_is_closed_later() {
     }
     assert_eq!(*seen.lock().unwrap(), Some(Err(TryRecvError::Empty)));
     assert_eq!(input.lock().unwrap().try_recv(), Err(TryRecvError::Closed));
+}
+
+/// An error that asks the network for its failure when it is to say what it is.
+#[derive(Debug)]
+struct Asks(raw::Inside);
+
+impl std::error::Error for Asks {}
+
+impl fmt::Display for Asks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "after {}", self.0.failed_so_far().iter().count())
+    }
+}
+
+#[test]
+fn the_text_of_an_error_is_made_under_no_lock() {
+    let seen = Mutex::new(None);
+    let mut network = Network::new();
+    let (out, input) = network.channel::<u32>("numbers");
+    let inside = raw::inside(&network);
+    let asks = Asks(inside.clone());
+    let see = &seen;
+    let told = AtEnd(move || *see.lock().unwrap() = inside.failed_so_far());
+    network.process("waits", input, async move |mut input| {
+        let _told = told;
+        input.recv().await;
+    });
+    network.try_process("fails", out, async move |_out| Err(asks));
+    assert!(matches!(network.run(&pool()), Err(Error::Failed { .. })));
+    let seen = seen.into_inner().unwrap().unwrap().to_string();
+    assert!(seen.ends_with("after 0"), "{seen}");
 }

@@ -103,6 +103,7 @@
 //
 // | module | reason |
 // |---|---|
+// | `buffer/content/tests.rs` | a waker whose functions are its own |
 // | `cuda/blas.rs` | calls routines of cuBLAS by address |
 // | `cuda/driver.rs` | loads the driver's library |
 // | `cuda/fake_tests.rs` | makes mistakes that a driver has to find |

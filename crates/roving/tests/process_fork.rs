@@ -16,14 +16,29 @@ use roving::{Arena, Cancel, Pool, join};
 /// Runs `body` in a child. True if it returned true; a child that hangs is killed, and the test
 /// fails.
 fn in_child(body: impl FnOnce() -> bool) -> bool {
+    let child = fork();
+    if child == 0 {
+        end_child(body);
+    }
+    is_well(child)
+}
+
+/// Gives 0 to the child, which ends by [`end_child`].
+fn fork() -> libc::pid_t {
     // SAFETY: the child ends by `_exit`; what it does in between is what is tested.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "no fork: {}", std::io::Error::last_os_error());
-    if child == 0 {
-        let ok = panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or(false);
-        // SAFETY: ends the child at once.
-        unsafe { libc::_exit(if ok { 0 } else { 1 }) };
-    }
+    child
+}
+
+fn end_child(body: impl FnOnce() -> bool) -> ! {
+    let ok = panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or(false);
+    // SAFETY: ends the child at once.
+    unsafe { libc::_exit(if ok { 0 } else { 1 }) }
+}
+
+/// Waits for the end of the child, and returns whether `body` was true there.
+fn is_well(child: libc::pid_t) -> bool {
     let patience = Instant::now() + Duration::from_secs(60);
     loop {
         let mut status = 0;
@@ -46,10 +61,9 @@ fn message<R>(call: impl FnOnce() -> R) -> String {
     let Err(payload) = panic::catch_unwind(AssertUnwindSafe(call)) else {
         return "no panic".to_owned();
     };
-    payload
-        .downcast_ref::<String>()
-        .cloned()
-        .unwrap_or_default()
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or_default().to_owned()
 }
 
 fn is_refusal(message: &str) -> bool {
@@ -252,6 +266,76 @@ fn of_its_deadlines() {
     });
 }
 
+/// The child has no thread that would end a task of the parent's, and hears of those that had ended
+/// by the fork.
+fn of_its_tasks(pool: &Pool) {
+    let done = pool.spawn(|| 6);
+    while !done.is_finished() {
+        thread::yield_now();
+    }
+    let mut done = Some(done);
+    assert!(in_child(|| done
+        .take()
+        .is_some_and(|done| matches!(done.join(), Ok(6)))));
+    let begin = || {
+        let (go, goes) = mpsc::channel::<()>();
+        let (begun, begins) = mpsc::channel();
+        let task = pool.spawn(move || {
+            begun.send(()).unwrap();
+            let _ = goes.recv();
+        });
+        begins.recv().unwrap();
+        (Some(task), go)
+    };
+    let (mut task, go) = begin();
+    assert!(in_child(|| {
+        let task = task.take().unwrap();
+        !task.is_finished() && is_refusal(&message(|| task.join()))
+    }));
+    // By a task of a pool of its own, and on a worker of that.
+    assert!(in_child(|| {
+        let task = task.take().unwrap();
+        let own = Pool::new(1).unwrap();
+        is_refusal(&message(|| own.run(|_| task)))
+    }));
+    assert!(in_child(|| {
+        let task = task.take().unwrap();
+        let own = Pool::new(1).unwrap();
+        is_refusal(&message(|| own.install(|| task.join())))
+    }));
+    // One that nobody has begun can be ended there.
+    let more = begin();
+    let mut waits = Some(pool.spawn(|| 7));
+    assert!(in_child(|| {
+        let waits = waits.take().unwrap();
+        waits.abort();
+        waits.join().is_err_and(|error| error.is_cancelled())
+    }));
+    drop((go, more));
+    assert_eq!(waits.unwrap().join().unwrap(), 7);
+    task.unwrap().join().unwrap();
+}
+
+/// A thread outside forks in the closure of a scope, and the child comes to the scope's end.
+fn of_its_scope(pool: &Pool) {
+    let (go, goes) = mpsc::channel::<()>();
+    let mut child = 0;
+    let told = message(|| {
+        pool.in_place_scope(|s| {
+            s.spawn(move |_| _ = goes.recv());
+            child = fork();
+            if child != 0 {
+                go.send(()).unwrap();
+            }
+        });
+    });
+    if child == 0 {
+        end_child(|| is_refusal(&told));
+    }
+    assert_eq!(told, "no panic");
+    assert!(is_well(child));
+}
+
 /// One test: a fork is no matter for other tests of the same process.
 #[test]
 fn a_child_is_told_and_can_go_on() {
@@ -299,6 +383,8 @@ fn a_child_is_told_and_can_go_on() {
     of_its_deadlines();
     of_its_own_threads();
     of_other_interfaces(&pool);
+    of_its_tasks(&pool);
+    of_its_scope(&pool);
     // To stop what was left behind does not hang either, and drops nothing.
     let mut one = Some(Pool::new(2).unwrap());
     assert!(in_child(|| {

@@ -201,6 +201,33 @@ fn an_in_place_pool_is_dropped_by_its_own_task() {
     });
 }
 
+/// A pool without threads that one thread has and another waits for: who spawns a task there goes
+/// on, and one of the two runs it.
+#[test]
+fn a_job_comes_to_an_in_place_pool_that_a_thread_waits_for() {
+    watched(|| {
+        let pool = Pool::builder().caller_runs().build().unwrap();
+        for _ in 0..size(200, 3) {
+            let (has_it, go_on) = (AtomicBool::new(false), AtomicBool::new(false));
+            thread::scope(|s| {
+                s.spawn(|| {
+                    pool.install(|| {
+                        has_it.store(true, SeqCst);
+                        wait_until(|| go_on.load(SeqCst));
+                    });
+                });
+                wait_until(|| has_it.load(SeqCst));
+                let other = s.spawn(|| pool.install(|| 5));
+                let ran = pool.spawn(thread::current);
+                go_on.store(true, SeqCst);
+                let ran = ran.join().unwrap();
+                assert_ne!(ran.id(), thread::current().id());
+                assert_eq!(other.join().unwrap(), 5);
+            });
+        }
+    });
+}
+
 /// A pool with threads that is dropped by a task of its own.
 #[test]
 fn a_pool_is_dropped_by_its_own_task() {

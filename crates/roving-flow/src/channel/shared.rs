@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::mem;
+use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 use std::sync::PoisonError;
 use std::task::Waker;
@@ -39,7 +40,9 @@ pub(crate) struct GrownChannel {
 /// How a network failed.
 pub(crate) enum NetworkFailure {
     Panicked(u32, Box<dyn Any + Send>),
-    Failed(u32, Box<dyn std::error::Error + Send + Sync>),
+    /// With the error's text, made before anyone has the lock under which a failure is kept: it is
+    /// code of the program.
+    Failed(u32, Box<dyn std::error::Error + Send + Sync>, String),
     Deadlock(Vec<ChannelWait>),
     Full(Vec<ChannelWait>, u32),
     Cancelled,
@@ -63,7 +66,11 @@ impl NetworkFailure {
     ) -> NetworkFailure {
         match error.is::<CancelledError>() && is_cancelled() {
             true => NetworkFailure::Cancelled,
-            false => NetworkFailure::Failed(process, error),
+            false => {
+                let text = panic::catch_unwind(AssertUnwindSafe(|| error.to_string()));
+                let text = text.unwrap_or_else(|_| "an error without text".into());
+                NetworkFailure::Failed(process, error, text)
+            }
         }
     }
 }

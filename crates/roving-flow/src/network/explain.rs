@@ -1,7 +1,6 @@
 //! The outcome of a run, in the words of the program that built the network.
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use super::build::Network;
@@ -41,7 +40,7 @@ impl Shared {
                 process: self.process_name(process),
                 payload: Payload::new(payload),
             },
-            NetworkFailure::Failed(process, error) => Error::Failed {
+            NetworkFailure::Failed(process, error, _) => Error::Failed {
                 process: self.process_name(process),
                 error,
             },
@@ -63,15 +62,10 @@ impl Shared {
                 process: self.process_name(*process),
                 payload: Payload::new(copy_of_text(&**payload)),
             }),
-            Some(NetworkFailure::Failed(process, error)) => {
-                let text = catch_unwind(AssertUnwindSafe(|| error.to_string()));
-                Some(Error::Failed {
-                    process: self.process_name(*process),
-                    error: text
-                        .unwrap_or_else(|_| "an error without text".into())
-                        .into(),
-                })
-            }
+            Some(NetworkFailure::Failed(process, _, text)) => Some(Error::Failed {
+                process: self.process_name(*process),
+                error: text.clone().into(),
+            }),
             _ => None,
         }
     }

@@ -321,7 +321,7 @@ fn loom_half_a_stream_is_not_taken_for_the_whole() {
         };
         Worker::new(&shared, 1, body).work();
         thread.join().unwrap();
-        assert!(matches!(end(&shared), Some(NetworkFailure::Failed(0, _))));
+        assert!(matches!(end(&shared), Some(NetworkFailure::Failed(0, ..))));
     });
 }
 

@@ -1,5 +1,6 @@
 //! A view of a network while it runs: its waits, its messages, its end.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,6 +46,12 @@ pub fn inside(network: &Network<'_>) -> Inside {
 #[derive(Clone)]
 pub struct Inside {
     shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Inside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inside").finish_non_exhaustive()
+    }
 }
 
 impl Inside {

@@ -171,10 +171,11 @@ impl<T> ContentState<T> {
         }
     }
 
-    fn wait(&mut self, waker: &Waker) {
-        if !self.waiters.iter().any(|known| known.will_wake(waker)) {
-            self.waiters.push(waker.clone());
-        }
+    /// The waker was cloned before the lock was taken, and is dropped after it if it is not wanted:
+    /// to do so is code of others.
+    fn wait(&mut self, waker: &mut Option<Waker>) {
+        let known = |one: &mut Waker| self.waiters.iter().any(|known| known.will_wake(one));
+        self.waiters.extend(waker.take_if(|one| !known(one)));
     }
 }
 
@@ -238,16 +239,17 @@ impl<T: Element> BufferContent<T> {
         need: &mut Need,
         waker: &Waker,
     ) -> Granted<T> {
+        let mut waker = Some(waker.clone());
         let mut state = self.lock();
         if let Some(reason) = state.why_missing(need) {
             return Granted::Lost(reason);
         }
         if state.version != state.host_version {
-            self.fetch(state, Some(waker));
+            self.fetch(state, &mut waker);
             return Granted::Later;
         }
         if !state.free_for(exclusive) {
-            state.wait(waker);
+            state.wait(&mut waker);
             return Granted::Later;
         }
         state.hold(exclusive);
@@ -270,17 +272,19 @@ impl<T: Element> BufferContent<T> {
     pub(super) fn begin_fetch(self: &Arc<Self>) {
         let state = self.lock();
         if state.version != state.host_version && state.lost.is_none() {
-            self.fetch(state, None);
+            self.fetch(state, &mut None);
         }
     }
 
     /// Has the copy on the host made valid, if nobody does already. Others may read meanwhile:
     /// those are tasks that wait for a device or run there, for no guard reads a copy that is out
     /// of date. Wakes whoever needs the copy.
-    fn fetch(self: &Arc<Self>, mut state: MutexGuard<'_, ContentState<T>>, waker: Option<&Waker>) {
-        if let Some(waker) = waker {
-            state.wait(waker);
-        }
+    fn fetch(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, ContentState<T>>,
+        waker: &mut Option<Waker>,
+    ) {
+        state.wait(waker);
         if state.is_coming || !state.free_for(false) {
             return;
         }
@@ -345,12 +349,13 @@ impl<T: Element> Content for BufferContent<T> {
     }
 
     fn try_hold(&self, exclusive: bool, waker: &Waker) -> bool {
+        let mut waker = Some(waker.clone());
         let mut state = self.lock();
         let free = state.free_for(exclusive);
         if free {
             state.hold(exclusive);
         } else {
-            state.wait(waker);
+            state.wait(&mut waker);
         }
         free
     }
@@ -452,6 +457,7 @@ impl<T: Element> Content for BufferContent<T> {
     }
 
     fn poll_host(self: Arc<Self>, need: &mut Need, waker: &Waker) -> Poll<Result<(), String>> {
+        let mut waker = Some(waker.clone());
         let state = self.lock();
         if let Some(reason) = state.why_missing(need) {
             return Poll::Ready(Err(reason));
@@ -459,7 +465,7 @@ impl<T: Element> Content for BufferContent<T> {
         if state.version == state.host_version {
             return Poll::Ready(Ok(()));
         }
-        self.fetch(state, Some(waker));
+        self.fetch(state, &mut waker);
         Poll::Pending
     }
 

@@ -1,5 +1,6 @@
 //! Tasks on the device: from the queue to the last operation.
 
+use std::mem;
 use std::ptr;
 use std::sync::Arc;
 use std::task::Waker;
@@ -486,14 +487,11 @@ impl Device {
 
     /// The GPU side is about to be polled by whoever has that waker, and waits for the task.
     pub(crate) fn set_waker(entry: &DeviceEntry, waker: &Waker) {
+        // To clone a waker and to drop one is code of others, which no lock is held for.
+        let mut waker = Some(waker.clone());
         let mut inside = entry.lock();
         (inside.is_polled, inside.is_woken) = (false, false);
-        let known = inside.waker.as_ref();
-        if !known.is_some_and(|known| known.will_wake(waker)) {
-            let old = inside.waker.replace(waker.clone());
-            drop(inside);
-            // Not under a lock: it may hold on to whatever it likes.
-            drop(old);
-        }
+        mem::swap(&mut inside.waker, &mut waker);
+        drop(inside);
     }
 }

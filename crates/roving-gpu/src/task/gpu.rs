@@ -1,6 +1,7 @@
 //! The handle that the GPU side of a task is given.
 
 use std::fmt;
+use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
@@ -203,6 +204,8 @@ impl Future for Launching {
     type Output = Result<(), DeviceError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // To clone a waker and to drop one is code of others, which no lock is held for.
+        let mut waker = Some(context.waker().clone());
         let mut inside = self.entry.lock();
         // A launch that was recorded, and left out when the task ended before.
         let end = inside.end();
@@ -210,17 +213,11 @@ impl Future for Launching {
         if let Some(outcome) = &launched.outcome {
             return Poll::Ready(outcome.clone());
         }
-        let waker = context.waker();
         if let Some(end) = end {
             return Poll::Ready(Err(end));
         }
-        let known = launched.waker.as_ref();
-        if !known.is_some_and(|known| known.will_wake(waker)) {
-            let old = launched.waker.replace(waker.clone());
-            drop(inside);
-            // Not under a lock: it may hold on to whatever it likes.
-            drop(old);
-        }
+        mem::swap(&mut launched.waker, &mut waker);
+        drop(inside);
         Poll::Pending
     }
 }

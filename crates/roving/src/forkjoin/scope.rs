@@ -91,7 +91,8 @@ where
 /// [`scope`].
 ///
 /// # Panics
-/// As [`scope`].
+/// As [`scope`]; and at the scope's end in a forked child, if `f` forked on a thread that is no
+/// worker of the pool, and tasks were spawned.
 ///
 /// ```
 /// let not_send = std::rc::Rc::new(5);
@@ -164,6 +165,9 @@ where
     let mut scope = ManuallyDrop::new(Scope::new(registry));
     let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
     if let Some(remote) = scope.remote.get() {
+        // If `f` has forked, nobody in the child runs the tasks, or uses the frames that they
+        // borrow.
+        registry.check_is_here();
         Worker::with_waiting(|worker| remote.wait(worker));
     }
     Scope::end((&mut scope, result))

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::seats::{Seat, Seats, TaskSettings};
 use super::size::Size;
@@ -81,7 +81,45 @@ pub(crate) struct Registry {
     pub(crate) cancel: Arc<Token>,
     /// [`os::forks`] when the threads were started.
     forks: usize,
+    pub(crate) mark: PoolMark,
     pub(crate) size: Size,
+}
+
+/// Tells a pool from others, also when it is gone: its address, and in the lowest bits in which
+/// process it can be used. So a task need not keep its pool to know that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PoolMark(usize);
+
+impl PoolMark {
+    /// These bits of an address are 0. A process that is so many forks further down takes a pool
+    /// for its own.
+    const PROCESS: usize = 0x3f;
+
+    fn new(pool: *const Registry, forks: usize) -> PoolMark {
+        const { assert!(align_of::<Registry>() > PoolMark::PROCESS) };
+        PoolMark(pool.addr() | PoolMark::process(forks))
+    }
+
+    fn process(forks: usize) -> usize {
+        match forks {
+            ANY => PoolMark::PROCESS,
+            forks => forks % PoolMark::PROCESS,
+        }
+    }
+
+    /// As [`Registry::check_is_here`].
+    ///
+    /// # Panics
+    /// If the pool was left behind.
+    pub(crate) fn check_is_here(self) {
+        let process = self.0 & PoolMark::PROCESS;
+        if process != PoolMark::process(os::forks()) && process != PoolMark::PROCESS {
+            panic!(
+                "the task's pool has no threads in this process, which was forked after the pool was \
+                 built: build one in the child"
+            );
+        }
+    }
 }
 
 impl Registry {
@@ -116,7 +154,8 @@ impl Registry {
             kind.unmade();
             return Err((settings, kind));
         };
-        Ok(Arc::new(Registry {
+        let forks = kind.forks();
+        Ok(Arc::new_cyclic(|this: &Weak<Registry>| Registry {
             seats: Apart::new(seats),
             idle: IdleSet::new(workers + spares),
             waiting: IdleSet::new(workers + spares),
@@ -131,7 +170,8 @@ impl Registry {
             stopping: Stopping::default(),
             watch: ParkTable::of(&settings.debt),
             cancel: Token::new(None, None),
-            forks: kind.forks(),
+            forks,
+            mark: PoolMark::new(this.as_ptr(), forks),
             kind,
             size: Size::new(size),
             settings,

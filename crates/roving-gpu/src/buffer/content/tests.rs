@@ -1,6 +1,9 @@
+#![allow(unsafe_code)] // a waker with functions of its own
+
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Poll, Wake, Waker};
+use std::task::{Poll, RawWaker, RawWakerVTable, Wake, Waker};
 
 use super::{Backend, BufferContent, Content, CopyPlace, Granted, Lent, Missing, Need, Way};
 use crate::buffer::wait::wake_all;
@@ -227,4 +230,28 @@ fn a_waker_that_panics_keeps_no_other_from_being_woken() {
     content.release(true);
     assert_eq!(counts.0.load(Ordering::Relaxed), 1);
     assert!(content.try_hold(true, Waker::noop()));
+}
+
+/// A waker that uses the buffer when it is cloned, as one may that logs.
+#[test]
+fn a_waker_is_cloned_under_no_lock() {
+    const VTABLE: RawWakerVTable = RawWakerVTable::new(clone, |_| (), |_| (), |_| ());
+    fn clone(content: *const ()) -> RawWaker {
+        // SAFETY: the test keeps the content longer than its waker.
+        let content = unsafe { &*content.cast::<BufferContent<u32>>() };
+        assert_eq!(content.versions().0, 0);
+        RawWaker::new(ptr::from_ref(content).cast(), &VTABLE)
+    }
+    let content = Arc::new(BufferContent::new(vec![1_u32]));
+    // SAFETY: the functions do what those of a waker that owns nothing are to do.
+    let waker = unsafe { Waker::from_raw(RawWaker::new(Arc::as_ptr(&content).cast(), &VTABLE)) };
+    assert!(content.try_hold(false, Waker::noop()));
+    assert!(!content.try_hold(true, &waker));
+    let later = content.try_guard(true, &mut Need::default(), &waker);
+    assert!(matches!(later, Granted::Later));
+    content.release(false);
+    assert_eq!(
+        poll_host(&content, &mut Need::default()),
+        Poll::Ready(Ok(()))
+    );
 }

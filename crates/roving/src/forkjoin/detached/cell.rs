@@ -20,14 +20,14 @@ use crate::workers::enter::run_in;
 use crate::workers::frames::awaited::Awaited;
 use crate::workers::frames::child_end::{Awaiting, Ending, Retracted};
 use crate::workers::job::{self, Job};
-use crate::workers::registry::Registry;
+use crate::workers::registry::{PoolMark, Registry};
 
 /// The part of a detached task that does not depend on its closure.
 pub(super) struct Header {
     pub(super) word: Word,
     table: &'static Table,
-    /// The pool's address, which is compared and never followed: the pool may be gone.
-    pub(super) pool: *const Registry,
+    /// The pool, which may be gone.
+    pub(super) pool: PoolMark,
     /// In which the task runs.
     context: Option<Arc<Node>>,
     /// Whoever the word names may touch it.
@@ -113,7 +113,7 @@ where
     let header = Header {
         word: Word::new(has_handle),
         table: Typed::<F, T>::TABLE,
-        pool: Arc::as_ptr(registry),
+        pool: registry.mark,
         context: node::current(),
         awaiter: UnsafeCell::new(MaybeUninit::uninit()),
     };

@@ -4,7 +4,6 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
-use std::ptr;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -109,7 +108,8 @@ impl<T> JoinHandle<T> {
     /// ```
     ///
     /// # Panics
-    /// If the handle was awaited to its end before.
+    /// If the handle was awaited to its end before; and in a forked child, if the task's pool is
+    /// one of the parent's and the task had not ended by the fork.
     pub fn join(mut self) -> Result<T, JoinError> {
         self.run_here(|_, run| run());
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
@@ -132,8 +132,7 @@ impl<T> JoinHandle<T> {
         Worker::with_waiting(|worker| {
             // SAFETY: the handle keeps the task.
             let header = unsafe { task.as_ref() };
-            let is_mine =
-                worker.filter(|worker| ptr::eq(Arc::as_ptr(worker.registry()), header.pool));
+            let is_mine = worker.filter(|worker| worker.registry().mark == header.pool);
             let Some(worker) = is_mine else {
                 return;
             };
@@ -245,6 +244,9 @@ impl<T> Future for JoinHandle<T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         assert!(!self.word().is_empty(), "polled after it was ready");
         if !self.word().is_ended() {
+            // Nobody would end it. A task that has ended gives its outcome also there.
+            // SAFETY: the handle keeps the task.
+            unsafe { self.task.as_ref() }.pool.check_is_here();
             self.run_here(|registry, run| registry.kind.handle_awaited(run));
         }
         // SAFETY: this is the handle, which keeps the task, and it is borrowed for this call alone.
