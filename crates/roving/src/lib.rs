@@ -89,6 +89,7 @@
 // | `machine::stack_overflow` | the handler for a native stack that is full |
 // | `stack` | the memory that owner and thieves share |
 // | `inherit::node` | leads threads to contexts that others keep |
+// | `replay::members` | leads a thread to the visit that it makes, in a frame further out |
 // | `workers::worker` | runs slots; knows which thread is which worker |
 // | `workers::outside_calls` | lends a frame to a worker, and waits until it is given back |
 // | `workers::own_tasks`, `workers::stranded` | run what was taken off the worker's own stack |

@@ -2,14 +2,16 @@
 
 mod common;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
 
 use common::{size, watched};
 use roving::task::{block_on, fork, spawn};
 use roving::testing::Explorer;
-use roving::{Cancel, context};
+use roving::{Cancel, Pool, context, join};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Request(u32);
@@ -180,5 +182,33 @@ fn a_child_that_is_cancelled_before_it_begins_never_runs() {
             let late = begun.load(Ordering::SeqCst) - before;
             assert!(late <= 1, "{late}");
         });
+    });
+}
+
+/// The destructor of a thread-local value uses a deterministic pool, when the values that were made
+/// after it, as by an earlier use of such a pool, are gone.
+#[test]
+fn a_thread_local_destructor_uses_a_deterministic_pool() {
+    struct AtEnd(mpsc::Sender<(u32, u32)>);
+    impl Drop for AtEnd {
+        fn drop(&mut self) {
+            let pool = deterministic();
+            self.0.send(pool.install(|| join(|| 1, || 2))).unwrap();
+        }
+    }
+    fn deterministic() -> Pool {
+        Pool::builder().workers(2).deterministic(7).build().unwrap()
+    }
+    thread_local! {
+        static AT_END: RefCell<Option<AtEnd>> = const { RefCell::new(None) };
+    }
+    watched(|| {
+        let (sender, receiver) = mpsc::channel();
+        let ends = thread::spawn(|| {
+            AT_END.set(Some(AtEnd(sender)));
+            deterministic().install(|| join(|| 3, || 4))
+        });
+        assert_eq!(ends.join().unwrap(), (3, 4));
+        assert_eq!(receiver.recv(), Ok((1, 2)));
     });
 }

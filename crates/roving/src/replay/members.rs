@@ -1,7 +1,8 @@
 //! Which threads take part in which deterministic pool, and what they do at the places where they
 //! meet.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::ptr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,8 +14,9 @@ use crate::machine::prim::{Mutex, process_wide};
 thread_local! {
     /// The pool of which the thread is a member, and its seat there.
     static MEMBER: RefCell<Option<(Arc<Baton>, usize)>> = const { RefCell::new(None) };
-    /// The pool that the thread visits, and its number there.
-    static VISIT: RefCell<Option<(Arc<Baton>, u64)>> = const { RefCell::new(None) };
+    /// The visit that the thread makes, or null. Without a destructor, so that the destructors of
+    /// other such values can bring something into a pool.
+    static VISIT: Cell<*const Visit> = const { Cell::new(ptr::null()) };
 }
 
 process_wide! {
@@ -37,9 +39,12 @@ fn member() -> Option<(Arc<Baton>, usize)> {
     MEMBER.try_with(|member| member.borrow().clone()).ok()?
 }
 
+/// The pool that the thread visits, and its number there.
 #[inline]
 fn visit() -> Option<(Arc<Baton>, u64)> {
-    VISIT.try_with(|visit| visit.borrow().clone()).ok()?
+    // SAFETY: set by `visited` for as long as the visit lives, on this thread.
+    let visit = unsafe { VISIT.get().as_ref() }?;
+    Some((Arc::clone(&visit.baton), visit.number))
 }
 
 #[inline]
@@ -146,20 +151,29 @@ impl Baton {
             let _away = Away::new();
             self.come_in()
         };
-        let before = VISIT.replace(Some((Arc::clone(self), number)));
-        let _visit = Visit(Arc::clone(self), number, before);
+        let visit = Visit {
+            baton: Arc::clone(self),
+            number,
+            before: VISIT.get(),
+        };
+        VISIT.set(&raw const visit);
         f();
     }
 }
 
 /// As long as this stands, the calling thread visits.
-struct Visit(Arc<Baton>, u64, Option<(Arc<Baton>, u64)>);
+struct Visit {
+    baton: Arc<Baton>,
+    number: u64,
+    /// The one that it is made in.
+    before: *const Visit,
+}
 
 impl Drop for Visit {
     #[inline]
     fn drop(&mut self) {
-        VISIT.set(self.2.take());
+        VISIT.set(self.before);
         let _away = Away::new();
-        self.0.go_out(self.1);
+        self.baton.go_out(self.number);
     }
 }

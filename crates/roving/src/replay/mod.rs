@@ -7,6 +7,7 @@
 //! happen.
 
 pub(crate) mod baton;
+#[allow(unsafe_code)]
 pub(crate) mod members;
 mod thread_state;
 mod wish;

@@ -35,12 +35,15 @@ where
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
         if let Some(entered) = context.span(id) {
             let begun = span(entered.metadata().name());
-            ENTERED.with_borrow_mut(|spans| spans.push((id.clone(), begun)));
+            let begun = (id.clone(), begun);
+            // A thread that is about to end has none any more: then the span ends here.
+            _ = ENTERED.try_with(|spans| spans.borrow_mut().push(begun));
         }
     }
 
     fn on_exit(&self, id: &Id, _context: Context<'_, S>) {
-        let ended = ENTERED.with_borrow_mut(|spans| {
+        let ended = ENTERED.try_with(|spans| {
+            let mut spans = spans.borrow_mut();
             let newest = spans.iter().rposition(|(entered, _)| entered == id);
             newest.map(|at| spans.remove(at))
         });
