@@ -30,13 +30,23 @@ pub(crate) fn buildable_of<'p>(packages: impl IntoIterator<Item = &'p Package>) 
     join_those(packages, has_mpi())
 }
 
+/// The optional features of the package that this machine can build, as it calls them itself.
+pub(crate) fn buildable_within(package: &Package) -> String {
+    let features: Vec<_> = those(package, has_mpi()).collect();
+    features.join(",")
+}
+
 fn join_those<'p>(packages: impl IntoIterator<Item = &'p Package>, with_mpi: bool) -> String {
     let mut all = Vec::new();
     for package in packages {
-        let features = optional(package).filter(|feature| with_mpi || *feature != MPI);
+        let features = those(package, with_mpi);
         all.extend(features.map(|feature| format!("{}/{feature}", package.name)));
     }
     all.join(",")
+}
+
+fn those(package: &Package, with_mpi: bool) -> impl Iterator<Item = &str> {
+    optional(package).filter(move |feature| with_mpi || *feature != MPI)
 }
 
 /// The features of a package that one can ask for.

@@ -29,6 +29,11 @@ pub(crate) fn sources(folder: &Path) -> Result<Vec<RustFile>> {
         .collect()
 }
 
+/// The texts between backticks.
+pub(crate) fn code_spans(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
 /// The text of a page.
 pub(crate) fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))

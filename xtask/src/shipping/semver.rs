@@ -6,8 +6,8 @@
 use std::process::Command;
 
 use crate::Result;
-use crate::cargo::tool;
 use crate::cargo::workspace::Workspace;
+use crate::cargo::{features, tool};
 use crate::report::CheckStep;
 use crate::shipping::publish;
 
@@ -56,6 +56,10 @@ pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
         }
         let mut command = workspace.cargo(&["semver-checks", "--baseline-rev", commit]);
         command.args(["-p", name, "--default-features"]);
+        // Also what is there with a feature has been promised.
+        if let Some(package) = workspace.packages.iter().find(|one| one.name == name) {
+            command.args(["--features", &features::buildable_within(package)]);
+        }
         command.env("CARGO_TARGET_DIR", workspace.target.join("semver"));
         let seen = tool::watch(&mut command)?;
         let breaks = seen.lines.iter().any(|line| line.contains(BREAKS));

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::finding::Finding;
 use crate::cargo::workspace::Workspace;
+use crate::reading::code_spans;
 
 /// Runtimes that only the lab may name.
 const RIVALS: [&str; 10] = [
@@ -122,21 +123,15 @@ fn written(page: &str) -> Arrows {
         let (Some(first), Some(last)) = (cells.first(), cells.get(2)) else {
             continue;
         };
-        let Some(name) = quoted(first).into_iter().next() else {
+        let &[name, ..] = &code_spans(first)[..] else {
             continue;
         };
-        arrows.insert(name, quoted(last).into_iter().collect());
+        arrows.insert(
+            name.to_owned(),
+            code_spans(last).into_iter().map(str::to_owned).collect(),
+        );
     }
     arrows
-}
-
-/// The texts between backticks.
-fn quoted(cell: &str) -> Vec<String> {
-    cell.split('`')
-        .skip(1)
-        .step_by(2)
-        .map(str::to_owned)
-        .collect()
 }
 
 #[cfg(test)]

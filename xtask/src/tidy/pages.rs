@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::finding::Finding;
-use crate::reading::{Fence, RustFile, fences};
+use crate::reading::{Fence, RustFile, code_spans, fences};
 
 /// Names like those of our crates that mean something else.
 // Where `roving compare` writes, and our async tasks as it names them.
@@ -60,7 +60,7 @@ pub(crate) fn check_page(path: &Path, text: &str, known: &Known) -> Vec<Finding>
         if inside(line) {
             continue;
         }
-        for span in text.split('`').skip(1).step_by(2) {
+        for span in code_spans(text) {
             found.extend(span_known(path, line, span, known));
         }
         for link in links(text) {
@@ -78,7 +78,7 @@ pub(crate) fn check_page(path: &Path, text: &str, known: &Known) -> Vec<Finding>
 /// The tests that hold what a line claims, but commands and crates, which are looked up like any
 /// other.
 fn held_known(path: &Path, line: usize, names: &str, known: &Known) -> Vec<Finding> {
-    let names = names.split('`').skip(1).step_by(2);
+    let names = code_spans(names);
     let is_known = |name: &str| {
         let last = name.rsplit("::").next().unwrap_or(name);
         let is_command = name.starts_with("cargo ") || name.starts_with("torture ");
@@ -87,7 +87,7 @@ fn held_known(path: &Path, line: usize, names: &str, known: &Known) -> Vec<Findi
             || known.functions.contains(last)
             || known.paths.contains(name)
     };
-    let unknown = names.filter(|name| !is_known(name));
+    let unknown = names.into_iter().filter(|name| !is_known(name));
     let told = |name: &str| Finding::new(path, line, format!("held by `{name}`: no such test"));
     unknown.map(told).collect()
 }
@@ -143,7 +143,7 @@ pub(crate) fn check_source(source: &RustFile, known: &Known) -> Vec<Finding> {
             .iter()
             .any(|fence| (fence.line..=fence.line + fence.body.len() + 1).contains(&line));
         if !inside {
-            for span in text.split('`').skip(1).step_by(2) {
+            for span in code_spans(text) {
                 found.extend(span_known(&source.path, line, span, known));
             }
             // Rustdoc looks after links to items, and not after addresses.

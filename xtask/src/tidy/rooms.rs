@@ -15,6 +15,7 @@ use std::path::Path;
 
 use super::finding::Finding;
 use super::imports::{Imports, circles};
+use crate::reading::code_spans;
 
 /// The heads of the three tables.
 const ROOMS: &str = "| floor | room |";
@@ -56,21 +57,21 @@ impl Rooms {
             let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
             match (inside, table, &cells[..]) {
                 (true, ROOMS, [floor, room, ..]) => {
-                    if let (Ok(floor), [room]) = (floor.parse(), &quoted(room)[..]) {
+                    if let (Ok(floor), [room]) = (floor.parse(), &code_spans(room)[..]) {
                         rooms.line = at + 1;
                         rooms.floors.insert(room_of(room), floor);
                     }
                 }
                 (true, LEFT, [arrow, names, ..]) => {
-                    if let [from, to] = quoted(arrow)[..] {
-                        let names = quoted(names).into_iter().map(str::to_owned).collect();
+                    if let [from, to] = code_spans(arrow)[..] {
+                        let names = code_spans(names).into_iter().map(str::to_owned).collect();
                         let arrow = (from.to_owned(), to.to_owned());
                         rooms.left.insert(arrow, (at + 1, names));
                     }
                 }
                 (true, CIRCLES, [files, why, ..]) if !why.is_empty() => {
                     let files: BTreeSet<String> =
-                        quoted(files).into_iter().map(str::to_owned).collect();
+                        code_spans(files).into_iter().map(str::to_owned).collect();
                     if !files.is_empty() {
                         rooms.circles.push((at + 1, files));
                     }
@@ -213,11 +214,6 @@ fn is_root(file: &str) -> bool {
 fn room_of(file: &str) -> String {
     let first = file.split('/').next().unwrap_or(file);
     first.trim_end_matches(".rs").to_owned()
-}
-
-/// The words in backticks.
-fn quoted(cell: &str) -> Vec<&str> {
-    cell.split('`').skip(1).step_by(2).collect()
 }
 
 #[cfg(test)]

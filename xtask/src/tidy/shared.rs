@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::finding::Finding;
 use crate::mutants::loom;
-use crate::reading::RustFile;
+use crate::reading::{RustFile, code_spans};
 
 /// The page's heading above the lists; below it, one heading for each crate.
 const HEADING: &str = "## Every shared word";
@@ -124,11 +124,6 @@ fn is_atomic(kind: &str) -> bool {
     owned && named
 }
 
-/// The words in backticks.
-fn quoted(cell: &str) -> Vec<&str> {
-    cell.split('`').skip(1).step_by(2).collect()
-}
-
 /// The rows of each crate's list.
 fn rows(page: &str) -> BTreeMap<&str, Vec<SharedWordRow<'_>>> {
     let mut found: BTreeMap<&str, Vec<SharedWordRow<'_>>> = BTreeMap::new();
@@ -141,12 +136,12 @@ fn rows(page: &str) -> BTreeMap<&str, Vec<SharedWordRow<'_>>> {
         }
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         if let (true, Some(package), [file, words, _, test]) = (inside, package, &cells[..])
-            && let [file] = quoted(file)[..]
+            && let [file] = code_spans(file)[..]
         {
             found.entry(package).or_default().push(SharedWordRow {
                 line: number + 1,
                 file: file.to_owned(),
-                words: quoted(words),
+                words: code_spans(words),
                 test,
             });
         }
@@ -171,7 +166,7 @@ pub(super) fn check(
     let mut listed = BTreeSet::new();
     for row in &rows {
         let does_without = WITHOUT_LOOM.iter().any(|start| row.test.starts_with(start));
-        let tests = quoted(row.test);
+        let tests = code_spans(row.test);
         if !does_without && !tests.iter().any(|test| test.starts_with(loom::PREFIX)) {
             let text = format!(
                 "{}: names no loom test, and does not begin with one of {WITHOUT_LOOM:?}",
