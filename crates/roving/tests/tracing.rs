@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::sync::{Once, mpsc};
 use std::thread;
 
+use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 
 /// For all threads, also those that are about to end.
@@ -41,13 +42,14 @@ fn spans_of_tracing_are_in_the_trace() {
     assert_eq!((count("outer"), count("inner")), (4, 3));
 }
 
-/// A span that is entered when the thread has dropped what it was in.
+/// A span that is entered when the thread has dropped what `SpanLayer` kept for it, and not yet what
+/// the subscriber keeps, which had spans before.
 #[test]
 fn a_thread_local_destructor_enters_a_span() {
-    struct AtEnd(mpsc::Sender<()>);
+    struct AtEnd(mpsc::Sender<()>, tracing::Span);
     impl Drop for AtEnd {
         fn drop(&mut self) {
-            tracing::info_span!("last").in_scope(|| ());
+            self.1.in_scope(|| ());
             self.0.send(()).unwrap();
         }
     }
@@ -57,8 +59,10 @@ fn a_thread_local_destructor_enters_a_span() {
     with_spans();
     let (sender, receiver) = mpsc::channel();
     let ends = thread::spawn(|| {
-        AT_END.set(Some(AtEnd(sender)));
-        tracing::info_span!("first").in_scope(|| ());
+        let without = tracing_subscriber::registry();
+        with_default(without, || tracing::info_span!("first").in_scope(|| ()));
+        AT_END.set(Some(AtEnd(sender, tracing::info_span!("last"))));
+        tracing::info_span!("second").in_scope(|| ());
     });
     ends.join().unwrap();
     assert_eq!(receiver.recv(), Ok(()));
