@@ -42,8 +42,8 @@ fn spans_of_tracing_are_in_the_trace() {
     assert_eq!((count("outer"), count("inner")), (4, 3));
 }
 
-/// A span that is entered when the thread has dropped what `SpanLayer` kept for it, and not yet what
-/// the subscriber keeps, which had spans before.
+/// A span that is entered when the thread has dropped what `SpanLayer` kept for it, and not yet
+/// what the subscriber keeps, which had spans before.
 #[test]
 fn a_thread_local_destructor_enters_a_span() {
     struct AtEnd(mpsc::Sender<()>, tracing::Span);

@@ -12,6 +12,7 @@ use roving::{Pool, Priority, Scope, WorkerLocal, context};
 use super::feature::Feature;
 use super::kept::LeftBehind;
 use super::program::FeatureStep;
+use super::thread_end::at_thread_end;
 use super::world::{Canary, Cx, PartFate, Ticket, call, part, sequence};
 
 /// Turns of a loop.
@@ -51,6 +52,7 @@ pub(super) fn run(step: &FeatureStep, cx: &Cx<'_>) {
         }
         Feature::WorkerLocal => worker_local(step, cx),
         Feature::Foreign => foreign(step, cx),
+        Feature::ThreadEnd => at_thread_end(step, cx),
         _ => {}
     }
 }

@@ -169,6 +169,7 @@ features! {
     Blocking => closure("blocking", 2, &[ONCE]),
     WorkerLocal => keeps(closure("worker-local", 3, &[ONCE])),
     Foreign => heavy(closure("foreign-thread", 3, &[ONCE])),
+    ThreadEnd => heavy(closure("at-thread-end", 3, &[ONCE])),
     // Parallel iterators.
     Iter => closure("iterator", 8, &[ONCE]),
     IterOwned => closure("iterator-owns", 6, &[ONCE]),

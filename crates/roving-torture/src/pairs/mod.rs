@@ -25,6 +25,7 @@ mod steps;
 mod strays;
 mod supervise;
 mod tasks;
+mod thread_end;
 mod timed;
 mod world;
 
