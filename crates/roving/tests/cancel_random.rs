@@ -24,10 +24,9 @@ struct World<'w> {
 impl World<'_> {
     fn begin(&self) {
         let before = self.begun.fetch_add(1, SeqCst);
-        if let Some((token, after)) = self.cancels
-            && before == after
-        {
-            token.cancel();
+        match self.cancels {
+            Some((token, after)) if before == after => token.cancel(),
+            _ => {}
         }
     }
 }

@@ -81,8 +81,13 @@ fn has_target(triple: &str) -> Result<bool> {
     Ok(std::path::Path::new(dir.trim()).is_dir())
 }
 
-/// Whose tests the oldest Rust runs: what the tests of the others need asks for a newer one.
-const TESTED: [&str; 6] = ["-p", "roving", "-p", "roving-flow", "-p", "roving-iter"];
+/// The words to test the crates whose tests the oldest Rust runs: what those of the others need is
+/// newer. Here `proptest` says so too, and compiles all the same. Left out are a test that calls
+/// cargo itself, and one that starts threads in an exit handler, where that Rust's own library
+/// panics.
+const TEST: &str = "test --ignore-rust-version --lib --tests -p roving -p roving-flow -p roving-iter \
+    -- --skip a_library_is_unloaded_a_hundred_times \
+    --skip an_exit_handler_of_the_process_can_use_pools";
 
 /// The oldest Rust that the manifests promise, where that toolchain is here or can be had.
 pub(crate) fn msrv(workspace: &Workspace, step: &mut CheckStep, no_install: bool) -> Result<()> {
@@ -117,7 +122,7 @@ pub(crate) fn msrv(workspace: &Workspace, step: &mut CheckStep, no_install: bool
     // The crates behind the device features of `roving-gpu` ask for a newer one.
     let features = features::INTEGRATIONS.join(",");
     let of_root = [vec!["check"], ours, vec!["--features", &features]].concat();
-    let tests = [vec!["test", "--lib", "--tests"], TESTED.to_vec()].concat();
+    let tests = TEST.split_whitespace().collect();
     let outside = rayon::outside_workspaces(workspace)?;
     let outside = outside
         .iter()
