@@ -199,13 +199,13 @@ unsafe fn copy_words(from: *const (), to: &mut [usize; WORDS], size: usize) {
 fn other(thread: &Thread, asked: &TaskRequest) {
     let needs_node = asked.flags & (flag::DEPEND | flag::DETACH) != 0;
     match needs_node {
-        false => at_once(thread, asked),
+        false => _ = at_once(thread, asked),
         true => with_node(thread, asked),
     }
 }
 
-/// Runs the task in the place of the call.
-fn at_once(thread: &Thread, asked: &TaskRequest) {
+/// Runs the task in the place of the call, unless it is left out. Returns whether it has run.
+fn at_once(thread: &Thread, asked: &TaskRequest) -> bool {
     let own;
     let mut heritage = thread.task().heritage_at();
     if asked.flags & flag::FINAL != 0 {
@@ -218,16 +218,16 @@ fn at_once(thread: &Thread, asked: &TaskRequest) {
     let block = asked.copy.is_some().then(|| asked.copied());
     let data = block.as_ref().map_or(asked.data, Block::at);
     // SAFETY: code and data go together. A final task's own heritage stays: what it spawns runs at
-    // once, too.
-    unsafe { run(thread, asked.code, heritage, data) };
+    // once, too, and is waited for where it has an event.
+    unsafe { run(thread, asked.code, heritage, data) }
 }
 
 /// A node for a child of the calling task.
 fn node_of(thread: &Thread, detaches: bool) -> Arc<LinkedTask> {
     let (task, team) = (thread.task(), thread.team());
     let meets = (&team.loose.mail, &team.meeting);
-    // SAFETY: those of the calling task and of its team; its group and its region wait for the
-    // node.
+    // SAFETY: those of the calling task and of its team. A final task waits until each of its
+    // children is over; its group and its region wait until the node has left the counts.
     unsafe { LinkedTask::new(task.heritage_at(), &task.family(), meets, detaches) }
 }
 
@@ -266,8 +266,8 @@ fn with_node(thread: &Thread, asked: &TaskRequest) {
         return tasks::enter(node, thread, TaskBody { code, data });
     }
     wait_for(thread, &node);
-    at_once(thread, asked);
-    tasks::end_part(&node, Awaited::Code);
+    let has_run = at_once(thread, asked);
+    tasks::end_part(&node, Awaited::with_code(has_run));
     if detaches {
         wait_for_children(thread, || node.is_over());
     }
@@ -327,7 +327,8 @@ pub(crate) unsafe fn wait_depend(list: *const *const usize) {
 /// An event has come.
 ///
 /// # Safety
-/// The name is one that [`task`] gave, and not used before.
+/// The name is one that [`task`] gave, and not used before. The node stays until then, also one
+/// that has been left out.
 pub(crate) unsafe fn fulfill(event: *const LinkedTask) {
     // SAFETY: the caller's promise.
     let node = unsafe { Arc::from_raw(event) };

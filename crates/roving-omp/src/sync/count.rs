@@ -41,11 +41,12 @@ impl Missing {
         Missing(AtomicU8::new(parts))
     }
 
-    /// That part has come. Returns whether it was the last.
-    pub(crate) fn come(&self, part: u8) -> bool {
+    /// Those parts have come. Returns whether with that the last one has, which is so once: a part
+    /// may come again.
+    pub(crate) fn come(&self, parts: u8) -> bool {
         // Ordering: AcqRel: who brings the last part comes after what was done for the others.
-        let before = self.0.fetch_and(!part, ord("part", Ordering::AcqRel));
-        before & !part == 0
+        let before = self.0.fetch_and(!parts, ord("part", Ordering::AcqRel));
+        before != 0 && before & !parts == 0
     }
 
     /// Whether that one alone is missing.

@@ -298,6 +298,23 @@ fn loom_the_last_part_of_an_end_sees_the_others() {
     });
 }
 
+/// One thread brings all parts of an end, and another one of them alone, late or not: it ends once.
+#[test]
+fn loom_a_part_that_comes_twice_ends_nothing() {
+    explore_within(PREEMPTIONS, || {
+        let (missing, ends) = (Missing::new(0b11), Arc::new(AtomicU32::new(0)));
+        let ended = Arc::clone(&ends);
+        beside(move |me| {
+            if missing.come([0b11, 0b10][me]) {
+                // Ordering: Relaxed; read when both have ended.
+                ended.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        // Ordering: Relaxed; both have ended.
+        assert_eq!(ends.load(Ordering::Relaxed), 1, "it ends once");
+    });
+}
+
 /// Of a budget of three, both want two, and give them back: no more is given than there is, and in
 /// the end all is there.
 #[test]

@@ -5,7 +5,8 @@ use std::ptr;
 use super::group::Group;
 use crate::env::{Controls, Environment};
 
-/// All that a task hands on to those that it spawns. It stays until the region ends.
+/// All that a task hands on to those that it spawns. It stays until the region ends, but that of a
+/// final task until those are over.
 #[derive(Clone, Copy)]
 pub(crate) struct Heritage {
     pub(crate) controls: Controls,

@@ -27,6 +27,18 @@ use crate::sync::rendezvous::Rendezvous;
 pub(crate) enum Awaited {
     Code = 1,
     Event = 2,
+    /// The code was left out, and perhaps with it what would have brought the event.
+    Both = 3,
+}
+
+impl Awaited {
+    /// The parts that have come where the code has run, or was left out.
+    pub(crate) fn with_code(has_run: bool) -> Awaited {
+        match has_run {
+            true => Awaited::Code,
+            false => Awaited::Both,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -43,7 +55,11 @@ pub(crate) struct LinkedTask {
     /// The parts of its own end that have not come.
     missing: Missing,
     body: Mutex<Option<TaskBody>>,
+    /// Stays until the code has run. That of a final task's child stands on the stack of a thread
+    /// that goes on when the child is over, and may be gone before this one has left the counts.
     heritage: *const Heritage,
+    /// The heritage's, where it is counted; null outside of all.
+    group: *const Group,
     /// Its team's: where it is counted, and left to those that wait.
     mail: *const Mail<Arc<LinkedTask>>,
     meeting: *const Rendezvous,
@@ -52,17 +68,18 @@ pub(crate) struct LinkedTask {
     counted: AtomicBool,
 }
 
-// SAFETY: heritage, mail and meeting stay until the node has ended, as who made it has promised.
+// SAFETY: what it leads to stays as long as it is used, as who made the node has promised.
 unsafe impl Send for LinkedTask {}
-// SAFETY: all that changes is behind locks and atomics; heritage, mail and meeting stay.
+// SAFETY: all that changes is behind locks and atomics; what it leads to stays, as for `Send`.
 unsafe impl Sync for LinkedTask {}
 
 impl LinkedTask {
     /// One with this heritage, of a parent with that family, in a team with this mail and meeting.
     ///
     /// # Safety
-    /// Heritage, mail and meeting stay until the node has ended, as those of a task do, for whose
-    /// children its group and its region wait.
+    /// The heritage stays until the node is over: a final task waits for that, and what other tasks
+    /// have stays until their region ends. Its group, the mail and the meeting stay until the node
+    /// has left the counts, which group and region wait for.
     pub(crate) unsafe fn new(
         heritage: *const Heritage,
         family: &Arc<OpenCount>,
@@ -73,11 +90,13 @@ impl LinkedTask {
             links: Mutex::default(),
             unmet: OpenCount::of(1),
             missing: Missing::new(match detaches {
-                true => Awaited::Code as u8 | Awaited::Event as u8,
+                true => Awaited::Both as u8,
                 false => Awaited::Code as u8,
             }),
             body: Mutex::new(None),
             heritage,
+            // SAFETY: it is there now, by the caller's promise.
+            group: unsafe { (*heritage).group },
             mail,
             meeting,
             family: Arc::clone(family),
@@ -98,9 +117,9 @@ impl LinkedTask {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn heritage(&self) -> &Heritage {
-        // SAFETY: see `Send`.
-        unsafe { &*self.heritage }
+    fn group(&self) -> Option<&Group> {
+        // SAFETY: see `Send`. It is asked for before the node has left the counts.
+        unsafe { self.group.as_ref() }
     }
 
     fn mail(&self) -> &Mail<Arc<LinkedTask>> {
@@ -114,15 +133,14 @@ impl LinkedTask {
         self.counted.store(true, Ordering::Relaxed);
         self.family.enter();
         self.mail().enter();
-        // SAFETY: a group waits for its tasks.
-        if let Some(group) = unsafe { self.heritage().group.as_ref() } {
+        if let Some(group) = self.group() {
             group.enter_loose();
         }
     }
 
+    /// It is over and counted no more. Its heritage may be gone by now.
     pub(crate) fn leave_counts(&self) {
-        // SAFETY: as in `count`.
-        if let Some(group) = unsafe { self.heritage().group.as_ref() } {
+        if let Some(group) = self.group() {
             group.leave_loose();
         }
         let mail = self.mail();
@@ -183,7 +201,7 @@ impl LinkedTask {
 
     /// Whether it belongs to the group, which has not ended.
     pub(crate) fn is_in(&self, group: &Group) -> bool {
-        let mut at = self.heritage().group;
+        let mut at = self.group;
         // SAFETY: a group waits for its tasks, and those around it wait for it.
         while let Some(one) = unsafe { at.as_ref() } {
             if std::ptr::eq(one, group) {
@@ -200,7 +218,8 @@ impl LinkedTask {
     }
 
     /// Its code has run, or its event has come. `Some`: with that it has ended, and these depend on
-    /// it.
+    /// it. `None` otherwise, or where it had ended before: then nothing but the node itself need be
+    /// there.
     pub(crate) fn come(&self, part: Awaited) -> Option<Vec<Arc<LinkedTask>>> {
         if !self.missing.come(part as u8) {
             return None;
@@ -220,5 +239,47 @@ impl LinkedTask {
         mail.post(self);
         meeting.wake_sleepers(&meeting.barrier);
         meeting.wake_sleepers(&meeting.end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use super::*;
+
+    #[test]
+    fn a_node_leaves_its_group_though_its_heritage_is_gone() {
+        let [group, other] = [(); 2].map(|()| Group::of_region(ptr::null_mut()));
+        let mut heritage = Heritage {
+            group: ptr::from_ref(&*group),
+            ..Heritage::initial()
+        };
+        let (mail, meeting) = (Mail::default(), Rendezvous::new(None));
+        let family = Arc::default();
+        // SAFETY: all of them stay until the end of the test.
+        let node = unsafe { LinkedTask::new(&heritage, &family, (&mail, &meeting), true) };
+        assert!(node.come(Awaited::Code).is_none());
+        assert!(node.come(Awaited::Event).is_some());
+        assert!(!group.are_loose_over());
+        // As if something else stood there now.
+        heritage.group = ptr::from_ref(&*other);
+        node.leave_counts();
+        assert!(group.are_loose_over() && other.are_loose_over());
+        assert!(mail.is_over() && ptr::eq(node.heritage_at(), &heritage));
+    }
+
+    #[test]
+    fn a_node_that_was_left_out_ends_once() {
+        let heritage = Heritage::initial();
+        let (mail, meeting) = (Mail::default(), Rendezvous::new(None));
+        for detaches in [true, false] {
+            // SAFETY: all of them stay until the end of the test.
+            let node =
+                unsafe { LinkedTask::new(&heritage, &Arc::default(), (&mail, &meeting), detaches) };
+            assert!(node.come(Awaited::with_code(false)).is_some());
+            assert!(node.is_over());
+            assert!(node.come(Awaited::Event).is_none());
+        }
     }
 }

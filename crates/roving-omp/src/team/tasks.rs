@@ -12,21 +12,27 @@ use crate::task::group::Group;
 use crate::task::node::{Awaited, LinkedTask};
 use crate::task::{Heritage, RunningTask, events};
 
-/// Runs a task's code, unless its group has been cancelled.
+/// Runs a task's code, unless its group or its region has been cancelled. Returns whether it has.
 ///
 /// # Safety
 /// Code and data go together; the heritage stays as long as the task and those it spawns.
 #[inline]
-pub(crate) unsafe fn run(thread: &Thread, code: Code, heritage: *const Heritage, data: *mut ()) {
+pub(crate) unsafe fn run(
+    thread: &Thread,
+    code: Code,
+    heritage: *const Heritage,
+    data: *mut (),
+) -> bool {
     // SAFETY: the caller's promise.
     if is_cancelled(thread, unsafe { &*heritage }) {
-        return;
+        return false;
     }
     let frame = hosted::open();
     let task = RunningTask::explicit(frame, heritage);
     // SAFETY: the caller's promise.
     thread.within(&task, || unsafe { code(data) });
     hosted::leave(frame);
+    true
 }
 
 /// Whether a task that inherits this is to be left out.
@@ -59,22 +65,23 @@ fn push(node: Arc<LinkedTask>) {
     }
 }
 
-/// Runs a node.
+/// Runs a node. One whose code is left out ends without its event, too.
 fn run_node(node: Arc<LinkedTask>, thread: &Thread) {
+    let mut part = Awaited::Code;
     if let Some(TaskBody { code, data }) = node.take() {
         let frame = hosted::open();
         // SAFETY: code and data go together, and the heritage stays.
-        unsafe { run(thread, code, node.heritage_at(), data.at()) };
+        part = Awaited::with_code(unsafe { run(thread, code, node.heritage_at(), data.at()) });
         if node.is_counted() {
             hosted::drain(frame);
         }
         hosted::leave(frame);
     }
-    end_part(&node, Awaited::Code);
+    end_part(&node, part);
 }
 
 /// The node's code has run, or its event has come. With both it has ended, and those that depend on
-/// it may run.
+/// it may run. An event that comes after the end changes nothing.
 pub(crate) fn end_part(node: &LinkedTask, part: Awaited) {
     let Some(successors) = node.come(part) else {
         return;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use running::{
-    Library, SETTINGS, build, build_named, built, command, compare, compiler, gcc, knows,
+    Library, SETTINGS, Setting, build, build_named, built, command, compare, compiler, gcc, knows,
     preloaded, replacement, run, same, text, told_until,
 };
 
@@ -384,6 +384,39 @@ fn functions_have_the_versions_of_theirs() {
     exported.sort();
     names.sort();
     assert_eq!(names, exported, "libgomp.map has all of them");
+}
+
+/// Runs a program with ours, which the other library need not run to its end.
+fn says(program: &Path, argument: Option<&str>, settings: &[Setting], expected: &str) {
+    for library in [Library::Preloaded, Library::Replaced] {
+        let mut command = command(program, settings, library);
+        let output = command.args(argument).output().expect("it was just built");
+        let case = format!("{argument:?} {library:?}: {output:?}");
+        assert_eq!(text(&output.stdout), expected, "{case}");
+        assert!(output.status.success(), "{case}");
+    }
+}
+
+#[test]
+fn tasks_that_are_left_out_need_no_event() {
+    let Some(gcc) = gcc().filter(|_| knows(11)) else {
+        return;
+    };
+    let program = build(gcc, &["-O1"], "left_out.c");
+    let settings = [("OMP_CANCELLATION", "true")];
+    for part in ["0", "1", "2", "3"] {
+        says(&program, Some(part), &settings, "0 ran\n");
+    }
+}
+
+#[test]
+fn an_event_ends_a_task_of_a_final_one() {
+    let Some(gcc) = gcc().filter(|_| knows(11)) else {
+        return;
+    };
+    let program = build(gcc, &["-O1", "-pthread"], "final_event.c");
+    let settings = [("GOMP_SPINCOUNT", "infinite")];
+    says(&program, None, &settings, "24 turns\n");
 }
 
 /// The other library's child stands still, so there is nothing to compare with.
