@@ -167,8 +167,13 @@ pub(super) fn with_crew<R>(threads: usize, f: impl FnOnce(&Crew) -> R) -> Option
     let crew = CREWS.try_with(|crews| {
         let mut crews = crews.borrow_mut();
         if crews.iter().any(|crew| !crew.is_here()) {
-            // A forked child has none of them.
-            crews.drain(..).for_each(drop);
+            // A forked child has none of them. One that is busy stays in memory: the thread has
+            // forked inside of its region, and comes back to it at the region's end.
+            let (busy, idle) = crews
+                .drain(..)
+                .partition::<Vec<_>, _>(|crew| crew.is_busy());
+            drop(idle);
+            busy.into_iter().for_each(std::mem::forget);
         }
         let depth = crews.iter().take_while(|crew| crew.is_busy()).count();
         let fits = crews

@@ -40,6 +40,16 @@ pub(crate) struct Position {
     pub(crate) progress: Progress,
 }
 
+impl Position {
+    /// In no team.
+    pub(super) const NOWHERE: Position = Position {
+        team: ptr::null(),
+        num: 0,
+        task: ptr::null(),
+        progress: Progress::START,
+    };
+}
+
 /// A thread that OpenMP code runs on.
 pub(crate) struct Thread {
     team: Cell<*const Team>,
@@ -79,6 +89,11 @@ impl Thread {
     #[inline]
     pub(super) fn is_new(&self) -> bool {
         self.task.get().is_null()
+    }
+
+    /// Whether it is in that task, of that team.
+    pub(super) fn is_in(&self, team: *const Team, task: *const RunningTask) -> bool {
+        ptr::eq(self.team.get(), team) && ptr::eq(self.task.get(), task)
     }
 
     /// The number of the thread in its team.

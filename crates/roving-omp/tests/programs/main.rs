@@ -419,6 +419,30 @@ fn an_event_ends_a_task_of_a_final_one() {
     says(&program, None, &settings, "24 turns\n");
 }
 
+#[test]
+fn threads_that_end_use_openmp() {
+    let Some(gcc) = gcc().filter(|_| knows(11)) else {
+        return;
+    };
+    let program = build(gcc, &["-O1", "-pthread"], "ends.c");
+    let line = |name, level| format!("{name}: level {level}, 1 around, all, then 5\n");
+    let threads = (line("before", 0) + &line("thread", 0)).repeat(3) + &line("main", 0);
+    for (argument, level) in [(None, 0), (Some("inside"), 1)] {
+        let expected = format!("{threads}3 threads, {}", line("end", level));
+        says(&program, argument, &[], &expected);
+    }
+}
+
+/// As in the next one.
+#[test]
+fn a_child_goes_on_inside_of_a_region() {
+    let Some(gcc) = gcc() else { return };
+    let program = build(gcc, &["-O1"], "forked_inside.c");
+    let settings = [("ROVING_OMP_PROCESSORS", "64")];
+    let expected = "child: 2 of 2\nchild after it: 3\nended with 0\n";
+    says(&program, None, &settings, expected);
+}
+
 /// The other library's child stands still, so there is nothing to compare with.
 #[test]
 fn a_child_can_use_threads_again() {
