@@ -68,7 +68,8 @@ typedef enum roving_status {
 const char *roving_error_text(int status);
 
 /* What exactly was wrong with the calling thread's last call that failed: the value, and what would
- * do. Valid until its next failure. */
+ * do. Valid until its next failure. In a destructor of a C++ thread_local, or of pthread_key_create,
+ * it may be empty: a thread that ends forgets it, and keeps none of what fails later. */
 const char *roving_error_detail(void);
 
 /* ---- Pools ----------------------------------------------------------------------------------- */

@@ -95,7 +95,8 @@ impl NoMemory {
 }
 
 thread_local! {
-    /// The last failure of a call of this thread.
+    /// The last failure of a call of this thread. A thread that ends drops it, maybe before others
+    /// that call: no detail is kept of what fails from there on.
     static DETAIL: RefCell<CString> = RefCell::default();
 }
 
@@ -109,7 +110,7 @@ pub(crate) fn guard(f: impl FnOnce() -> Result<(), CallFailure>) -> Status {
     };
     let CallFailure { status, detail } = failure;
     let detail = CString::new(detail.replace('\0', "\\0")).unwrap_or_default();
-    DETAIL.set(detail);
+    let _ = DETAIL.try_with(|last| last.replace(detail));
     status
 }
 
@@ -142,7 +143,8 @@ pub(crate) extern "C" fn roving_error_text(status: c_int) -> *const c_char {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn roving_error_detail() -> *const c_char {
     // Valid until this thread's next failure.
-    DETAIL.with_borrow(|detail| detail.as_ptr())
+    let detail = DETAIL.try_with(|detail| detail.borrow().as_ptr());
+    detail.unwrap_or(c"".as_ptr())
 }
 
 #[cfg(test)]

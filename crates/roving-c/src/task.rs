@@ -3,6 +3,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::ManuallyDrop;
+use std::thread::LocalKey;
 use std::{process, ptr};
 
 use roving::raw::foreign::{self, Code, Layout, Left, Opaque, Words};
@@ -67,9 +69,37 @@ pub(crate) unsafe extern "C" fn roving_pop_(slot: *mut ()) -> c_int {
 thread_local! {
     /// Results of tasks that were run in place, until they are synced: the newest last.
     static KEPT: RefCell<Vec<Words>> = const { RefCell::new(Vec::new()) };
+    static KEPT_LATE: Late<Words> = const { late() };
     /// How many stand there, and in `SPAWNED`. Each call of one of the caller's functions looks, so
     /// they are here, without a destructor.
     static UNSYNCED: Cell<Unsynced> = const { Cell::new(Unsynced { kept: 0, noted: 0 }) };
+}
+
+/// A list for a thread that ends and has dropped the one that it had before, while destructors of
+/// others still run there. It is never dropped: so it has no memory when it is empty.
+type Late<T> = ManuallyDrop<RefCell<Vec<T>>>;
+
+const fn late<T>() -> Late<T> {
+    ManuallyDrop::new(RefCell::new(Vec::new()))
+}
+
+/// Changes the first, or the second if the first was dropped.
+fn with_either<T, R>(
+    first: &'static LocalKey<RefCell<Vec<T>>>,
+    late: &'static LocalKey<Late<T>>,
+    f: impl FnOnce(&mut Vec<T>) -> R,
+) -> R {
+    if first.try_with(|_| ()).is_ok() {
+        return first.with_borrow_mut(f);
+    }
+    late.with(|all| {
+        let mut all = all.borrow_mut();
+        let result = f(&mut all);
+        if all.is_empty() {
+            *all = Vec::new();
+        }
+        result
+    })
 }
 
 /// Counts what the calling thread has spawned and not synced, as far as it is not on a task stack.
@@ -97,15 +127,14 @@ impl Unsynced {
     /// A panic has left the function: nobody syncs what it has spawned.
     #[cold]
     pub(crate) fn forget_later(self) {
-        KEPT.with_borrow_mut(|kept| kept.truncate(self.kept));
-        SPAWNED.with_borrow_mut(|all| all.truncate(self.noted));
-        UNSYNCED.set(self);
+        with_kept(|kept| kept.truncate(self.kept));
+        with_spawned(|all| all.truncate(self.noted));
     }
 }
 
 /// Changes the results that are kept.
 fn with_kept<R>(f: impl FnOnce(&mut Vec<Words>) -> R) -> R {
-    KEPT.with_borrow_mut(|all| {
+    with_either(&KEPT, &KEPT_LATE, |all| {
         let result = f(all);
         let (kept, noted) = (all.len(), UNSYNCED.get().noted);
         UNSYNCED.set(Unsynced { kept, noted });
@@ -115,7 +144,7 @@ fn with_kept<R>(f: impl FnOnce(&mut Vec<Words>) -> R) -> R {
 
 /// Changes the notes of debug builds.
 fn with_spawned<R>(f: impl FnOnce(&mut Vec<Spawned>) -> R) -> R {
-    SPAWNED.with_borrow_mut(|all| {
+    with_either(&SPAWNED, &SPAWNED_LATE, |all| {
         let result = f(all);
         let (kept, noted) = (UNSYNCED.get().kept, all.len());
         UNSYNCED.set(Unsynced { kept, noted });
@@ -166,6 +195,7 @@ struct Spawned {
 
 thread_local! {
     static SPAWNED: RefCell<Vec<Spawned>> = const { RefCell::new(Vec::new()) };
+    static SPAWNED_LATE: Late<Spawned> = const { late() };
 }
 
 /// # Safety
@@ -250,7 +280,7 @@ pub(crate) unsafe extern "C" fn roving_note_leave_(before: usize, name: *const c
 
 #[cold]
 fn left_unsynced(name: &str) -> ! {
-    let left = SPAWNED.with_borrow(|all| all.last().copied());
+    let left = with_either(&SPAWNED, &SPAWNED_LATE, |all| all.last().copied());
     let left = left.map_or("something of its caller was synced".to_owned(), |left| {
         format!("a task was not synced: {}", left.told())
     });

@@ -414,6 +414,11 @@ fn the_rest_of_the_header() {
 }
 
 #[test]
+fn a_destructor_of_a_thread_may_call_when_the_library_has_nothing_left_there() {
+    runs(Language::Cpp("-std=c++17"), "thread_end.cpp");
+}
+
+#[test]
 fn misuse_says_what_and_where() {
     let told = [
         (
