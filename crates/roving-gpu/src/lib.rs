@@ -48,6 +48,7 @@
 //! | the GPU side, an async closure | the same; it is polled once at the start, and again when a launch that it awaits has ended |
 //! | copies and launches | the device. The thread that learns that one can be submitted does it: a worker, or the thread of the back-end on which another one has ended |
 //! | the end of an operation | a thread of the back-end; it wakes the task, which any worker of its pool polls |
+//! | [`DevicesBuilder::on_failure`] | a thread that is started for it, and ends when there is nothing more to tell |
 //!
 //! There is no thread here that manages a device. A back-end may have threads of its own; they
 //! sleep in the driver, and are no workers.
@@ -152,8 +153,8 @@ pub use {
     backend::error::{Cause, DeviceError},
     buffer::{AnyBuffer, Buffer, Element, ReadGuard, WriteGuard, hold::Access},
     common::{
-        DeviceReport,
         choice::{Choice, ParseChoiceError, Writes},
+        reporter::DeviceReport,
     },
     devices::{
         Devices,

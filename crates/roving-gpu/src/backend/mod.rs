@@ -175,6 +175,7 @@ macro_rules! two {
 pub(crate) mod error;
 mod operation;
 mod peer_copy;
+pub(crate) mod unwind;
 
 use std::any::Any;
 use std::fmt;

@@ -1,7 +1,6 @@
 //! Waiting on a thread.
 
 use std::mem;
-use std::panic::{self, AssertUnwindSafe};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -9,6 +8,8 @@ use std::thread::{self, Thread};
 use std::time::Instant;
 
 use roving::raw::reports;
+
+use crate::backend::unwind::contain;
 
 /// Wakes a thread that is parked.
 struct ThreadUnparker(Thread);
@@ -23,10 +24,16 @@ impl Wake for ThreadUnparker {
 /// and the caller, which may be the thread of a back-end, goes on. The panic hook has told of it.
 pub(crate) fn wake_all(wakers: Vec<Waker>) {
     for waker in wakers {
-        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-            // That may panic as well.
-            mem::forget(panic::catch_unwind(AssertUnwindSafe(|| drop(payload))));
-        }
+        let _ = contain(|| waker.wake());
+    }
+}
+
+/// Wakers that are called when this is dropped, also by a panic.
+pub(crate) struct DueWakes(pub(crate) Vec<Waker>);
+
+impl Drop for DueWakes {
+    fn drop(&mut self) {
+        wake_all(mem::take(&mut self.0));
     }
 }
 

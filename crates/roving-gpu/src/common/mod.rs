@@ -1,13 +1,14 @@
 //! The state that all devices of a program share.
 
 pub(crate) mod choice;
+pub(crate) mod reporter;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::num::NonZero;
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::task::{Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,46 +19,7 @@ use crate::profile::explained::{Expected, Explained};
 use crate::profile::trace::Recorder;
 use crate::profile::{KindProfile, Why};
 use choice::{Choice, Writes};
-
-/// The report of a device's error: each cause is reported once for each device, by
-/// [`DevicesBuilder::on_failure`](crate::DevicesBuilder::on_failure).
-///
-/// ```
-/// use std::sync::{Arc, Mutex};
-///
-/// use roving_gpu::{Buffer, Cause, Choice, DeviceReport, Devices, Dual, Failure, Kind, Simulated};
-///
-/// static SIDE: Kind = Kind::new("side");
-/// let reports = Arc::new(Mutex::new(Vec::new()));
-/// let list = Arc::clone(&reports);
-/// let devices = Devices::builder()
-///     .backend(Simulated::new().name("toy").fail_at(0, Failure::Lost))
-///     .choice(Choice::Gpu)
-///     .on_failure(move |report: &DeviceReport| list.lock().unwrap().push(report.clone()))
-///     .build()
-///     .unwrap();
-/// let numbers = Buffer::from(vec![1_u32]);
-/// Dual::new(&SIDE, &[1]).reads(&numbers).cpu(|| ()).gpu(async |_gpu| Ok(())).run(&devices);
-/// drop(devices);
-/// let reports = reports.lock().unwrap();
-/// assert_eq!((reports[0].device.as_str(), reports[0].error.cause()), ("toy", Cause::Lost));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DeviceReport {
-    /// The name of the device.
-    pub device: String,
-    /// The error.
-    pub error: DeviceError,
-}
-
-impl fmt::Display for DeviceReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.device, self.error)
-    }
-}
-
-pub(crate) type OnFailure = Box<dyn Fn(&DeviceReport) + Send + Sync>;
+use reporter::{DeviceReport, OnFailure, Reporter};
 
 /// A device, as who wants it to look at its queue knows it.
 pub(crate) trait HasQueue: Send + Sync {
@@ -75,7 +37,7 @@ pub(crate) struct Common {
     pub(crate) recorder: Recorder,
     pub(crate) choice: Choice,
     pub(crate) writes: Writes,
-    pub(crate) on_failure: Option<OnFailure>,
+    reporter: Option<Arc<Reporter>>,
     /// All devices of the program. Whoever looks at them keeps none of the program's handles, so
     /// that times are saved when the program lets go of the last one.
     pub(crate) devices: OnceLock<Arc<[Weak<dyn HasQueue>]>>,
@@ -110,7 +72,7 @@ impl Common {
             recorder: Recorder::new(),
             choice,
             writes,
-            on_failure,
+            reporter: on_failure.map(Reporter::new),
             devices: OnceLock::new(),
             running: AtomicUsize::new(0),
             fetching: AtomicUsize::new(0),
@@ -212,6 +174,7 @@ impl Common {
         profile.cpu_s += seconds;
     }
 
+    /// Notes an error. [`Common::call_due`] is to follow.
     pub(crate) fn report(&self, device: usize, name: &str, error: &DeviceError) {
         let report = DeviceReport {
             device: name.to_owned(),
@@ -223,10 +186,22 @@ impl Common {
         }
         told.reports.push(report.to_string());
         drop(told);
-        if let Some(call) = &self.on_failure {
-            // It may be called on the thread of a back-end, which has to go on.
-            let _ = panic::catch_unwind(AssertUnwindSafe(|| call(&report)));
+        if let Some(reporter) = &self.reporter {
+            reporter.put(report);
         }
+    }
+
+    /// Has the program told of the errors that were noted.
+    pub(crate) fn call_due(&self) {
+        if let Some(reporter) = &self.reporter {
+            reporter.call_due();
+        }
+    }
+
+    /// Whether the program was told of all of them; if not, wakes when it was.
+    pub(crate) fn poll_told(&self, waker: &Waker) -> Poll<()> {
+        let reporter = self.reporter.as_ref();
+        reporter.map_or(Poll::Ready(()), |reporter| reporter.poll_idle(waker))
     }
 
     /// Something to be told in the profile.

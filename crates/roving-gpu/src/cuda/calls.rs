@@ -1,11 +1,10 @@
 //! Functions of the program that put their work on a stream themselves.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use cudarc::driver::CudaStream;
 
 use super::memory::Room;
 use crate::backend::error::{Cause, DeviceError};
+use crate::backend::unwind::contain;
 use crate::backend::{Launch, LaunchArg};
 use crate::kernel::stream_call::{OnDevice, OnStream, StreamArg, StreamCall, StreamKept};
 
@@ -28,11 +27,9 @@ pub(super) fn queue(
     let arguments: Result<Vec<_>, _> = launch.arguments().iter().map(argument).collect();
     let at = stream.cu_stream().cast();
     let mut call = StreamCall::new(at, launch.groups(), arguments?, kept);
-    let called = catch_unwind(AssertUnwindSafe(|| function(&mut call)));
-    let queued = called.unwrap_or_else(|payload| {
-        let text = payload.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| payload.downcast_ref().copied());
-        Err(format!("panicked: {}", text.unwrap_or("with no text")))
+    let queued = contain(|| function(&mut call)).unwrap_or_else(|text| {
+        let text = text.as_deref().unwrap_or("with no text");
+        Err(format!("panicked: {text}"))
     });
     queued.map_err(refuse)
 }

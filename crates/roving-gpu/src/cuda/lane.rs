@@ -6,7 +6,6 @@
 #![allow(unsafe_code)] // copies go on after the call that began them
 
 use std::collections::{HashSet, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -25,6 +24,7 @@ use super::module::Modules;
 use super::point::{Marker, Point};
 use super::staging::{Staged, Staging};
 use crate::backend::error::{Cause, DeviceError};
+use crate::backend::unwind::contain;
 use crate::backend::{Download, Launch, Outcome, PeerCopy, Upload};
 use crate::kernel::stream_call::StreamKept;
 
@@ -207,7 +207,7 @@ fn left() -> DeviceError {
 
 /// A panic in there has dropped the operation, and who waits for it has been told by that.
 fn finish(end: impl FnOnce()) {
-    let _ = catch_unwind(AssertUnwindSafe(end));
+    let _ = contain(end);
 }
 
 /// The threads of a lane. They end when its inbox was closed and all has ended.
@@ -319,7 +319,7 @@ impl Lane {
         let begun = match self.shared.common.loss() {
             Some(loss) => Err(Unbegun::refused(loss)),
             // The interface panics where a library is missing, or a function of it.
-            None => catch_unwind(AssertUnwindSafe(|| self.submit(&mut job))).unwrap_or_else(|_| {
+            None => contain(|| self.submit(&mut job)).unwrap_or_else(|_| {
                 let text = "the interface of CUDA panicked; a library of it may be missing";
                 Err(Unbegun::failed(DeviceError::new(Cause::Kernel, text)))
             }),

@@ -2,6 +2,12 @@
 #![allow(unsafe_code)] // a kernel in CUDA C++
 
 pub(super) mod peer_tests;
+#[path = "../wgpu/tests/report_tests.rs"]
+#[allow(
+    clippy::duplicate_mod,
+    reason = "each back-end can be built without the other"
+)]
+mod report_tests;
 
 use std::ffi::c_int;
 use std::sync::MutexGuard;
@@ -372,6 +378,31 @@ fn a_function_of_the_program_queues_on_the_stream() {
     let sharing = on.launch_sharing(64, &OWN_PRODUCT, 1, arguments(2)).wrong();
     assert!(sharing.text().contains("`Arg::shared`"), "{sharing}");
     on.launch(&OWN_PRODUCT, 1, arguments(2)).right();
+}
+
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("the drop of a payload");
+    }
+}
+
+static OWN_BOMB: Kernel =
+    // SAFETY: it queues nothing.
+    unsafe { Kernel::new("own bomb").stream(|_| std::panic::panic_any(Bomb)) };
+
+#[test]
+fn a_payload_of_a_function_whose_drop_panics_is_a_failure_of_that() {
+    let Some((device, _turn)) = device() else {
+        return;
+    };
+    let on = On(&device, 0);
+    for _ in 0..2 {
+        let error = on.launch(&OWN_BOMB, 1, Vec::new()).wrong();
+        assert_eq!(error.cause(), Cause::Kernel, "{error}");
+        assert!(error.text().contains("panicked: with no text"), "{error}");
+    }
 }
 
 /// As a GPU side: behind a kernel that is compiled, and before another, with nothing waited for.

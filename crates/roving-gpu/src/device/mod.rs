@@ -32,10 +32,11 @@ use std::time::Instant;
 
 use crate::backend::Backend;
 use crate::backend::error::{Cause, DeviceError};
+use crate::backend::unwind::contain;
 use crate::buffer::content::{Content, CopyPlace};
 use crate::buffer::hold::{HeldBuffers, Use};
 use crate::buffer::lent::Down;
-use crate::buffer::wait::wake_all;
+use crate::buffer::wait::DueWakes;
 use crate::common::{Common, HasQueue};
 use crate::history::{Known, MeasuredSide};
 use crate::profile::DeviceProfile;
@@ -267,6 +268,8 @@ impl Device {
             losses,
             ..
         } = actions;
+        // Also if a back-end panics.
+        let wakes = DueWakes(wakes);
         self.submissions.submit(&*self.backend);
         // Before anybody else holds them.
         for (content, reason) in &losses {
@@ -280,10 +283,17 @@ impl Device {
         for error in &reports {
             self.common.report(self.index, &self.name, error);
         }
-        wake_all(wakes);
-        drop((entries, contents, wakers));
+        drop(wakes);
+        // To drop a waker is code of others, and this may be the thread of a back-end.
+        for waker in wakers {
+            let _ = contain(|| drop(waker));
+        }
+        let _ = contain(|| drop((entries, contents)));
         if look {
             self.common.look();
+        }
+        if !reports.is_empty() {
+            self.common.call_due();
         }
     }
 

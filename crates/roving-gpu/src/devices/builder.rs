@@ -12,7 +12,8 @@ use super::watch;
 use crate::backend::Backend;
 use crate::backend::error::{Cause, DeviceError};
 use crate::common::choice::{Choice, Writes};
-use crate::common::{Common, DeviceReport, HasQueue, OnFailure};
+use crate::common::reporter::{DeviceReport, OnFailure};
+use crate::common::{Common, HasQueue};
 use crate::device::Device;
 use crate::history::{History, Measured, file};
 
@@ -252,8 +253,14 @@ impl DevicesBuilder {
         self
     }
 
-    /// Sets a callback for errors of devices: it is called once for each device and cause, on any
-    /// thread. A panic in it is swallowed.
+    /// Sets a callback for errors of devices: it is called once for each device and cause, on a
+    /// thread of its own, one call after the other, and perhaps later than a task has ended that
+    /// the error is of. No device waits for it, so it may do what other threads may: read a buffer
+    /// of the device, run a task, wait for the devices, or drop them. The drop of the last handle
+    /// waits for the calls that are due, so a call must not wait for whoever drops it.
+    ///
+    /// A panic in it is swallowed. Where the system gives no thread, the thread that has the error
+    /// calls it, which may be that of the back-end.
     ///
     /// ```
     /// use roving_gpu::{Choice, Devices, Dual, Failure, Kind, Simulated};

@@ -36,6 +36,17 @@ impl Inner {
             }
         }
     }
+
+    /// Blocks until the program has been told of all errors.
+    fn tell_errors(&self) {
+        let common = &self.common;
+        // Another thread may have noted one, and not come to have it told.
+        common.call_due();
+        if common.poll_told(Waker::noop()).is_pending() {
+            let tell = || "the callback of `on_failure`".to_owned();
+            block(tell, poll_fn(|context| common.poll_told(context.waker())));
+        }
+    }
 }
 
 impl Drop for Inner {
@@ -49,5 +60,6 @@ impl Drop for Inner {
                 let _ = file::save(path, measured);
             }
         }
+        self.tell_errors();
     }
 }

@@ -12,6 +12,7 @@ use super::failure::Failure;
 use super::memory::Gauge;
 use super::work::Work;
 use crate::backend::error::{Cause, DeviceError};
+use crate::backend::unwind::contain;
 
 /// An operation that begins or ends at that time.
 struct Event {
@@ -61,6 +62,8 @@ struct Timetable {
     streams: Vec<Instant>,
     engines: [Instant; 4],
     stops: bool,
+    /// The thread has ended, or is about to: nobody takes an event any more.
+    is_left: bool,
 }
 
 /// The parts that the thread of a device shares with those that submit.
@@ -91,6 +94,7 @@ impl Clock {
                 streams: vec![now; streams],
                 engines: [now; 4],
                 stops: false,
+                is_left: false,
             }),
             changed: Condvar::new(),
             gauge,
@@ -123,6 +127,11 @@ impl Clock {
             return Instant::now();
         }
         let mut state = self.shared.lock();
+        if state.is_left {
+            drop(state);
+            work.done(Err(left()));
+            return Instant::now();
+        }
         let stream = stream % state.streams.len();
         let mut at = Instant::now().max(state.streams[stream]);
         if let Some(engine) = engine {
@@ -156,13 +165,12 @@ impl Clock {
 impl EventLoop {
     /// The thread: it sleeps until something is to begin or to end.
     fn run(&self) {
+        let _end = ThreadEnd(self);
         loop {
             let event = {
                 let mut state = self.lock();
                 loop {
                     if state.stops {
-                        drop(state);
-                        self.fail_all();
                         return;
                     }
                     let next = state.events.peek().map(|Reverse(event)| event.at);
@@ -188,17 +196,19 @@ impl EventLoop {
 
     fn happen(&self, mut event: Event) {
         match event.stage {
-            EventStage::End(Err(Fault::Refused(error))) => event.work.refused(error),
-            EventStage::End(Err(Fault::Failed(error))) => event.work.done(Err(error)),
-            EventStage::End(Ok(time)) => event.work.done(Ok(time)),
-            EventStage::Begin(_) if self.gauge.is_lost() => event.work.done(Err(lost())),
+            EventStage::End(Err(Fault::Refused(error))) => finish(|| event.work.refused(error)),
+            EventStage::End(Err(Fault::Failed(error))) => finish(|| event.work.done(Err(error))),
+            EventStage::End(Ok(time)) => finish(|| event.work.done(Ok(time))),
+            EventStage::Begin(_) if self.gauge.is_lost() => {
+                finish(|| event.work.done(Err(lost())));
+            }
             EventStage::Begin(failure) => {
                 let begun = Instant::now();
                 let executed = execute(&mut event.work, failure);
                 if failure == Some(Failure::Lost) {
                     self.gauge.lose();
-                    event.work.done(Err(lost()));
-                    self.fail_all();
+                    finish(|| event.work.done(Err(lost())));
+                    self.fail_all(lost);
                     return;
                 }
                 // Where the host is slower than what was declared, it took as long as it took.
@@ -211,11 +221,26 @@ impl EventLoop {
     }
 
     /// Everything that was under way is lost.
-    fn fail_all(&self) {
+    fn fail_all(&self, error: fn() -> DeviceError) {
         let events = std::mem::take(&mut self.lock().events);
         for Reverse(event) in events {
-            event.work.done(Err(lost()));
+            finish(|| event.work.done(Err(error())));
         }
+    }
+}
+
+/// A panic in there has dropped the operation, and who waits for it has been told by that.
+fn finish(end: impl FnOnce()) {
+    let _ = contain(end);
+}
+
+/// The end of the thread, also by a panic: nobody waits for ever.
+struct ThreadEnd<'a>(&'a EventLoop);
+
+impl Drop for ThreadEnd<'_> {
+    fn drop(&mut self) {
+        self.0.lock().is_left = true;
+        self.0.fail_all(left);
     }
 }
 
@@ -225,6 +250,10 @@ fn wait<T>(result: Result<T, PoisonError<T>>) -> T {
 
 fn lost() -> DeviceError {
     DeviceError::new(Cause::Lost, "as planned")
+}
+
+fn left() -> DeviceError {
+    DeviceError::new(Cause::Lost, "the thread of the device has ended")
 }
 
 impl Drop for Clock {
@@ -242,5 +271,48 @@ impl Drop for Clock {
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Clock").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
+    use super::*;
+    use crate::backend::{Done, HostBytes, Memory, Outcome, Upload};
+    use crate::simulated::memory::SimulatedMemory;
+
+    struct Bytes([u8; 4]);
+
+    impl HostBytes for Bytes {
+        fn bytes(&self) -> &[u8] {
+            &self.0
+        }
+    }
+
+    /// Copies four bytes to memory of that length.
+    fn submit(clock: &Clock, len: usize) -> Receiver<Outcome> {
+        let (sender, outcome) = channel();
+        let piece = SimulatedMemory::new(len, 100, &Gauge::default()).unwrap();
+        let upload = Upload {
+            from: Arc::new(Bytes([1; 4])),
+            to: Memory::new(Arc::new(piece)),
+            done: Done::new(move |outcome, _| sender.send(outcome).unwrap()),
+        };
+        let declared = Duration::from_millis(20);
+        clock.submit((0, None), declared, Work::Upload(upload), None);
+        outcome
+    }
+
+    /// The copy of what does not fit ends the thread.
+    #[test]
+    fn what_a_thread_leaves_behind_fails_and_so_does_what_comes_later() {
+        let clock = Clock::start(1, Gauge::default());
+        let outcomes = [4, 3, 4].map(|len| submit(&clock, len));
+        let [first, second, third] = outcomes.map(|outcome| outcome.recv().unwrap());
+        assert!(first.is_ok(), "{first:?}");
+        assert_eq!(second.unwrap_err().cause(), Cause::Lost);
+        assert_eq!(third.unwrap_err(), left());
+        assert_eq!(submit(&clock, 4).recv().unwrap().unwrap_err(), left());
     }
 }

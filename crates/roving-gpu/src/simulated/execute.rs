@@ -1,13 +1,13 @@
 //! The computations of a simulated device.
 
 use std::ops::Range;
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use super::failure::Failure;
 use super::memory::{LockedMemory, SimulatedMemory};
 use super::work::Work;
 use crate::backend::error::{Cause, DeviceError};
+use crate::backend::unwind::contain;
 use crate::backend::{Launch, LaunchArg, Memory};
 use crate::kernel::Kernel;
 use crate::kernel::host_call::{HostArg, HostCall};
@@ -215,12 +215,8 @@ fn run(launch: &Launch) -> Result<(), Fault> {
         (LaunchArg::Memory { .. }, None) => unreachable!("each buffer has its piece"),
     });
     let mut call = HostCall::new(launch.groups(), arguments.collect::<Vec<_>>());
-    panic::catch_unwind(AssertUnwindSafe(|| function(&mut call))).map_err(|payload| {
-        let text = payload.downcast_ref::<String>().cloned();
-        let text = text.or_else(|| payload.downcast_ref::<&str>().map(|&text| text.to_owned()));
-        Fault::Failed(failed(
-            launch.kernel(),
-            &text.unwrap_or_else(|| "it panicked".to_owned()),
-        ))
+    contain(|| function(&mut call)).map_err(|text| {
+        let text = text.as_deref().unwrap_or("it panicked");
+        Fault::Failed(failed(launch.kernel(), text))
     })
 }

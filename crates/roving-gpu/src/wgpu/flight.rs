@@ -1,7 +1,6 @@
 //! The operations in flight, and the thread that waits for them.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
@@ -15,6 +14,7 @@ use super::fault;
 use super::places::BoundBytes;
 use crate::backend::Outcome;
 use crate::backend::error::{Cause, DeviceError};
+use crate::backend::unwind::contain;
 
 /// A callback for the end of an operation.
 pub(super) type End = Box<dyn FnOnce(Outcome) + Send>;
@@ -296,7 +296,7 @@ impl Flight {
             for end in entry.ends {
                 // A panic in there has dropped the operation, and who waits for it has been told by
                 // that.
-                let _ = catch_unwind(AssertUnwindSafe(|| end(outcome.clone())));
+                let _ = contain(|| end(outcome.clone()));
             }
         }
     }
@@ -326,7 +326,7 @@ impl Flight {
 
     fn poll(&self, how: PollType) {
         // The library panics where a device is lost in a way that it does not know.
-        let text = match catch_unwind(AssertUnwindSafe(|| self.device.poll(how))) {
+        let text = match contain(|| self.device.poll(how)) {
             Ok(Ok(_)) => return,
             Ok(Err(error)) => error.to_string(),
             Err(_) => "the driver failed while it was waited for".into(),

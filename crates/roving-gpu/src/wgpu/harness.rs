@@ -215,7 +215,7 @@ pub(crate) static SCALE: Kernel =
     };
 
 /// Each of two, with the other's numbers.
-static SWAP: Kernel =
+pub(crate) static SWAP: Kernel =
     // SAFETY: each thread looks at one number of both, of which the test gives as many as threads.
     unsafe {
         Kernel::new("swap")
@@ -240,7 +240,7 @@ static SWAP: Kernel =
             )
     };
 
-static WRONG: Kernel =
+pub(crate) static WRONG: Kernel =
     // SAFETY: it does not compile.
     unsafe {
         Kernel::new("wrong")

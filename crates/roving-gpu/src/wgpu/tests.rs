@@ -1,5 +1,7 @@
 //! Every operation on the device that is there; where there is none, each test says so and ends.
 
+mod report_tests;
+
 use std::sync::MutexGuard;
 
 use super::harness::{self, On, buffer, first, part};

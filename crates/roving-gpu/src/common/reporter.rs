@@ -1,0 +1,218 @@
+//! The calls of the program's function for errors of devices.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::process;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use std::thread::{self, ThreadId};
+
+use crate::backend::error::DeviceError;
+use crate::backend::unwind::contain;
+use crate::buffer::wait::wake_all;
+
+/// The report of a device's error: each cause is reported once for each device, by
+/// [`DevicesBuilder::on_failure`](crate::DevicesBuilder::on_failure).
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+///
+/// use roving_gpu::{Buffer, Cause, Choice, DeviceReport, Devices, Dual, Failure, Kind, Simulated};
+///
+/// static SIDE: Kind = Kind::new("side");
+/// let reports = Arc::new(Mutex::new(Vec::new()));
+/// let list = Arc::clone(&reports);
+/// let devices = Devices::builder()
+///     .backend(Simulated::new().name("toy").fail_at(0, Failure::Lost))
+///     .choice(Choice::Gpu)
+///     .on_failure(move |report: &DeviceReport| list.lock().unwrap().push(report.clone()))
+///     .build()
+///     .unwrap();
+/// let numbers = Buffer::from(vec![1_u32]);
+/// Dual::new(&SIDE, &[1]).reads(&numbers).cpu(|| ()).gpu(async |_gpu| Ok(())).run(&devices);
+/// drop(devices);
+/// let reports = reports.lock().unwrap();
+/// assert_eq!((reports[0].device.as_str(), reports[0].error.cause()), ("toy", Cause::Lost));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceReport {
+    /// The name of the device.
+    pub device: String,
+    /// The error.
+    pub error: DeviceError,
+}
+
+impl fmt::Display for DeviceReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.device, self.error)
+    }
+}
+
+pub(crate) type OnFailure = Box<dyn Fn(&DeviceReport) + Send + Sync>;
+
+/// The function and the reports that it is still to be called with. It may wait for the device that
+/// a report is of, so it is called on a thread that no device needs: one that is started when there
+/// is a report, and ends with the last of them. There are few: one for each device and cause.
+pub(crate) struct Reporter {
+    call: OnFailure,
+    state: Mutex<ReporterState>,
+}
+
+#[derive(Default)]
+struct ReporterState {
+    /// The oldest first.
+    due: VecDeque<DeviceReport>,
+    caller: Option<CallingThread>,
+    /// Whoever waits until all calls have been made.
+    waiters: Vec<Waker>,
+}
+
+/// Who makes the calls.
+struct CallingThread {
+    /// The process of its thread, which is in no child of it.
+    process: u32,
+    /// Known when it has begun.
+    thread: Option<ThreadId>,
+}
+
+impl CallingThread {
+    fn is_here(&self) -> bool {
+        self.process == process::id()
+    }
+}
+
+impl Reporter {
+    pub(super) fn new(call: OnFailure) -> Arc<Reporter> {
+        Arc::new(Reporter {
+            call,
+            state: Mutex::default(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ReporterState> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // The calls of a parent process are made there.
+        if state.caller.as_ref().is_some_and(|one| !one.is_here()) {
+            state.caller = None;
+            state.due.clear();
+        }
+        state
+    }
+
+    /// [`Reporter::call_due`] is to follow, when nothing else is left to do for the device.
+    pub(super) fn put(&self, report: DeviceReport) {
+        self.lock().due.push_back(report);
+    }
+
+    /// Has the calls made that are due. They are made here, if there can be no other thread.
+    pub(super) fn call_due(self: &Arc<Self>) {
+        let mut state = self.lock();
+        if state.due.is_empty() || state.caller.is_some() {
+            return;
+        }
+        state.caller = Some(CallingThread {
+            process: process::id(),
+            thread: None,
+        });
+        drop(state);
+        let own = Arc::clone(self);
+        let thread = thread::Builder::new().name("roving-gpu-reports".to_owned());
+        if thread.spawn(move || own.call_all()).is_err() {
+            self.call_all();
+        }
+    }
+
+    fn call_all(&self) {
+        let mut state = self.lock();
+        if let Some(caller) = &mut state.caller {
+            caller.thread = Some(thread::current().id());
+        }
+        while let Some(report) = state.due.pop_front() {
+            drop(state);
+            let _ = contain(|| (self.call)(&report));
+            state = self.lock();
+        }
+        state.caller = None;
+        let waiters = std::mem::take(&mut state.waiters);
+        drop(state);
+        wake_all(waiters);
+    }
+
+    /// Whether all calls have been made; if not, wakes when they have. The call that asks is not
+    /// waited for, and neither are those of a parent process.
+    pub(super) fn poll_idle(&self, waker: &Waker) -> Poll<()> {
+        let waker = waker.clone();
+        let mut state = self.lock();
+        let own = Some(thread::current().id());
+        if state.caller.as_ref().is_some_and(|one| one.thread != own) {
+            state.waiters.push(waker);
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    }
+}
+
+impl fmt::Debug for Reporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reporter").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
+    use super::*;
+    use crate::backend::error::Cause;
+
+    fn report(number: usize) -> DeviceReport {
+        DeviceReport {
+            device: number.to_string(),
+            error: DeviceError::new(Cause::Lost, "as planned"),
+        }
+    }
+
+    /// One that sends the names of devices, and whether another thread has called it.
+    fn sender() -> (Arc<Reporter>, Receiver<(String, bool)>) {
+        let (sender, names) = channel();
+        let (own, sender) = (thread::current().id(), Mutex::new(sender));
+        let reporter = Reporter::new(Box::new(move |report| {
+            let sent = (report.device.clone(), thread::current().id() != own);
+            sender.lock().unwrap().send(sent).unwrap();
+        }));
+        (reporter, names)
+    }
+
+    #[test]
+    fn calls_come_one_by_one_on_a_thread_of_their_own() {
+        let (reporter, names) = sender();
+        for round in 0..3 {
+            (0..4).for_each(|at| reporter.put(report(round * 4 + at)));
+            reporter.call_due();
+            reporter.call_due();
+            for at in 0..4 {
+                let name = (round * 4 + at).to_string();
+                assert_eq!(names.recv().unwrap(), (name, true));
+            }
+        }
+        while reporter.poll_idle(Waker::noop()).is_pending() {
+            thread::yield_now();
+        }
+    }
+
+    /// In a child that was forked while a call was made, the thread that made it is not there.
+    #[test]
+    fn the_calls_of_a_parent_process_are_left_to_it() {
+        let (reporter, names) = sender();
+        reporter.put(report(9));
+        reporter.lock().caller = Some(CallingThread {
+            process: process::id().wrapping_add(1),
+            thread: None,
+        });
+        assert!(reporter.poll_idle(Waker::noop()).is_ready());
+        reporter.put(report(0));
+        reporter.call_due();
+        assert_eq!(names.recv().unwrap(), ("0".to_owned(), true));
+    }
+}
