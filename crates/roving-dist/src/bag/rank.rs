@@ -140,16 +140,11 @@ where
         let mut backoff = link.backoff();
         let mut patience = Patience::new();
         loop {
-            if let Some(error) = link.fault() {
-                return Err(error);
-            }
-            // What was offered to other workers is dropped then, so there is nothing to go on with,
-            // and nothing to record.
-            if roving::is_cancelled() {
-                let what = "the bag was cancelled; its last checkpoint, if it has one, stays";
-                return Err(link.fail(what));
-            }
-            if self.run_all() {
+            self.has_all()?;
+            let has_run = self.run_all();
+            // Before this rank says that it has no task, or records what it has.
+            self.has_all()?;
+            if has_run {
                 victims.restart();
                 backoff.reset();
                 patience.renew();
@@ -177,6 +172,24 @@ where
                 }
             }
         }
+    }
+
+    /// An error unless this rank has all that came of its tasks: none was dropped, or ended before
+    /// its time. No worker runs one.
+    ///
+    /// A pool drops what is offered to other workers, and loops in a task end early, only after the
+    /// bag was cancelled; and cancelled it stays. So where it is not cancelled now, all tasks so
+    /// far have run whole. Those that were dropped are counted all the same.
+    fn has_all(&self) -> Result<(), Error> {
+        let link = &self.shared.link;
+        if let Some(error) = link.fault() {
+            return Err(error);
+        }
+        if roving::is_cancelled() || self.shared.with(|state| state.offered) > 0 {
+            let what = "the bag was cancelled; its last checkpoint, if it has one, stays";
+            return Err(link.fail(what));
+        }
+        Ok(())
     }
 
     /// Records a cut if one is due, and runs all tasks that there are. Whether there was one.

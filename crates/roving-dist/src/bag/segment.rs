@@ -177,9 +177,11 @@ where
             let half = local.half();
             let begun = Arc::new(AtomicBool::new(false));
             offered.0 = Some(Arc::clone(&begun));
+            self.shared.with(|state| state.offered += 1);
             scope.spawn(move |scope| {
                 // Ordering: Relaxed, as in `Offered::is_gone`.
                 begun.store(true, Ordering::Relaxed);
+                self.shared.with(|state| state.offered -= 1);
                 self.segment(scope, half);
             });
         }

@@ -47,6 +47,9 @@ pub(super) struct BagState {
     pub(super) is_busy: bool,
     /// Workers that run tasks.
     pub(super) running: usize,
+    /// Halves that were offered to the pool, and that no worker has begun: when none runs any more,
+    /// those that the pool has dropped.
+    pub(super) offered: usize,
     /// A task has panicked: the others are dropped.
     pub(super) is_given_up: bool,
     pub(super) is_ended: bool,
@@ -81,6 +84,7 @@ impl SharedBag {
                 standing: Vec::new(),
                 is_busy: false,
                 running: 0,
+                offered: 0,
                 is_given_up: false,
                 is_ended: false,
             }),
