@@ -3,6 +3,9 @@
 //! A token that arrives is read and put into the channel on the thread that polls, which wakes the
 //! process that waits for it. What the process takes calls the hook at the producer's end, which is
 //! this: so the producer hears how many tokens were taken.
+//!
+//! As at the [other end](super::outgoing), a program's code that reads, writes and drops tokens
+//! never runs under the lock.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -131,7 +134,17 @@ struct IncomingState<T> {
     mark: Option<(u32, u64)>,
     /// The consumer is recorded, and the mark of that cut is still to come.
     recorded: Option<(u32, Input)>,
+    /// Tokens that have come while those before them are being written for a record, and their
+    /// bytes. They are put into the channel after those.
+    behind: Option<Vec<(T, Vec<u8>)>>,
     bytes: Vec<u8>,
+}
+
+/// The tokens before a port that is recorded, out of the channel for the time being, and their
+/// bytes.
+struct Copied<T> {
+    tokens: Vec<T>,
+    unread: Vec<Vec<u8>>,
 }
 
 impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
@@ -159,6 +172,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
                 came: 0,
                 mark: None,
                 recorded: None,
+                behind: None,
                 bytes: Vec::new(),
             }),
         })
@@ -166,8 +180,8 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
 
     /// The consumer has taken something, or is gone.
     fn look(&self) {
-        let mut state = lock(&self.state);
-        let state = &mut *state;
+        let mut guard = lock(&self.state);
+        let state = &mut *guard;
         if state.is_held || !state.is_live || state.is_ended {
             return;
         }
@@ -180,12 +194,14 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
                 Head::Gone(self.channel).begin(&mut state.bytes);
                 self.post.send(state.from, &mut state.bytes);
             }
-            state.ingress = None;
+            let ingress = state.ingress.take();
             if state.recorded.take().is_some() {
                 // The producer may learn of this before it is recorded, and then sends no mark.
                 let left = Control::Cut(CutMessage::Left(self.channel));
                 self.post.send_control(self.post.rank(), &left);
             }
+            drop(guard);
+            drop(ingress);
             return;
         }
         let Some(every) = self.told_every else {
@@ -199,12 +215,12 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
         }
     }
 
-    /// The bytes of all tokens before that port, on the thread of its process.
-    fn copy_unread(&self, state: &mut IncomingState<T>, port: &mut In<T>) -> Vec<Vec<u8>> {
-        let mut tokens = Vec::new();
-        while let Some(token) = raw::take_unread(port) {
-            tokens.push(token);
-        }
+    /// Takes all tokens before that port out, on the thread of its process, and writes them as
+    /// bytes. They come back with [`Self::put_back`].
+    fn copy_unread(&self, port: &mut In<T>) -> Copied<T> {
+        let mut guard = lock(&self.state);
+        let state = &mut *guard;
+        let tokens = all_unread(port);
         state.left += tokens.len() as u64;
         if state.ingress.is_none() && !tokens.is_empty() {
             state.ingress = state.bridge.as_mut().and_then(Bridge::ingress);
@@ -212,20 +228,34 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
         if let Some(ingress) = &mut state.ingress {
             ingress.resume(state.came - tokens.len() as u64);
         }
-        let mut unread = Vec::new();
-        for token in tokens {
+        state.behind = Some(Vec::new());
+        drop(guard);
+        let mut unread = Vec::with_capacity(tokens.len());
+        for token in &tokens {
             let mut bytes = Vec::new();
-            if let Err(message) = encode(&token, &mut bytes) {
+            if let Err(message) = encode(token, &mut bytes) {
                 self.post.bad_token(self.channel, message);
             }
             unread.push(bytes);
-            // The port is there, and nobody else puts anything in meanwhile.
-            if let Some(ingress) = &mut state.ingress {
-                let given = ingress.give(token);
-                debug_assert!(given.is_ok(), "the port of the consumer is there");
-            }
         }
-        unread
+        Copied { tokens, unread }
+    }
+
+    /// Puts tokens back into the channel, and behind them those that have come meanwhile. The bytes
+    /// of all, and the tokens for which there is no port any more.
+    fn put_back(state: &mut IncomingState<T>, copied: Copied<T>) -> (Vec<Vec<u8>>, Vec<T>) {
+        let Copied { tokens, mut unread } = copied;
+        let (behind, bytes): (Vec<T>, Vec<Vec<u8>>) =
+            state.behind.take().into_iter().flatten().unzip();
+        unread.extend(bytes);
+        let all = tokens.into_iter().chain(behind);
+        let Some(ingress) = &mut state.ingress else {
+            return (unread, all.collect());
+        };
+        (
+            unread,
+            all.filter_map(|one| ingress.give(one).err()).collect(),
+        )
     }
 
     fn tell_of(&self, state: &mut IncomingState<T>, taken: u64) {
@@ -234,6 +264,11 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
         state.bytes.extend_from_slice(&taken.to_le_bytes());
         self.post.send(state.from, &mut state.bytes);
     }
+}
+
+/// Takes all tokens before that port, and drops none.
+fn all_unread<T>(port: &mut In<T>) -> Vec<T> {
+    std::iter::from_fn(|| raw::take_unread(port)).collect()
 }
 
 fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
@@ -272,13 +307,16 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
                 if let Some((_, input)) = &mut state.recorded {
                     input.unread.push(bytes.to_vec());
                 }
-                // Else the consumer is gone, and the producer hears of it.
-                if let Some(ingress) = &mut state.ingress {
-                    if let Err(token) = ingress.give(token) {
-                        drop(state);
-                        drop(token);
-                    }
+                if let Some(behind) = &mut state.behind {
+                    return behind.push((token, bytes.to_vec()));
                 }
+                // Else the consumer is gone, and the producer hears of it.
+                let given = match &mut state.ingress {
+                    Some(ingress) => ingress.give(token),
+                    None => Err(token),
+                };
+                drop(state);
+                drop(given);
             }
             Err(message) => self.post.bad_token(self.channel, message),
         }
@@ -287,7 +325,11 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
     fn end(&self) -> Option<Closed> {
         let mut state = lock(&self.state);
         state.is_ended = true;
-        let ingress = state.ingress.take();
+        // A record that is being made needs it still, and drops it.
+        let ingress = match state.behind {
+            None => state.ingress.take(),
+            Some(_) => None,
+        };
         let recorded = state.recorded.take();
         drop(state);
         drop(ingress);
@@ -295,6 +337,8 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
     }
 
     fn close(&self) {
+        let behind = lock(&self.state).behind.take();
+        drop(behind);
         drop(self.end());
         let bridge = lock(&self.state).bridge.take();
         drop(bridge);
@@ -344,25 +388,26 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
         }
         state.is_live = false;
         let taken = state.ingress.as_ref().map(|ingress| ingress.taken().0);
+        let tokens = match port.and_then(|port| port.downcast_mut::<In<T>>()) {
+            Some(port) => all_unread(port),
+            None => Vec::new(),
+        };
+        let count = tokens.len() as u64;
+        state.left += count;
         let mut input = Input {
-            taken: taken.unwrap_or(0),
+            taken: taken.unwrap_or_else(|| state.came - count),
             told: state.told,
             is_ended: state.ingress.is_none(),
             unread: Vec::new(),
         };
-        if let Some(port) = port.and_then(|port| port.downcast_mut::<In<T>>()) {
-            while let Some(token) = raw::take_unread(port) {
-                let mut bytes = Vec::new();
-                if let Err(message) = encode(&token, &mut bytes) {
-                    self.post.bad_token(self.channel, message);
-                    break;
-                }
-                input.unread.push(bytes);
+        drop(state);
+        for token in tokens {
+            let mut bytes = Vec::new();
+            if let Err(message) = encode(&token, &mut bytes) {
+                self.post.bad_token(self.channel, message);
+                break;
             }
-        }
-        state.left += input.unread.len() as u64;
-        if taken.is_none() {
-            input.taken = state.came - input.unread.len() as u64;
+            input.unread.push(bytes);
         }
         Some(input)
     }
@@ -373,11 +418,14 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
     }
 
     fn record(&self, port: &mut dyn Any, number: u32) -> Option<Closed> {
+        let copied = port
+            .downcast_mut::<In<T>>()
+            .map(|port| self.copy_unread(port));
         let mut guard = lock(&self.state);
         let state = &mut *guard;
-        let unread = match port.downcast_mut::<In<T>>() {
-            Some(port) => self.copy_unread(state, port),
-            None => Vec::new(),
+        let (unread, rest) = match copied {
+            Some(copied) => Self::put_back(state, copied),
+            None => (Vec::new(), Vec::new()),
         };
         let taken = state.came - unread.len() as u64;
         let input = Input {
@@ -395,10 +443,12 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
         };
         if mark.is_none() && !state.is_ended {
             state.recorded = Some((number, input));
+            drop(guard);
+            drop(rest);
             return None;
         }
         drop(guard);
-        drop(ingress);
+        drop((rest, ingress));
         Some(Closed::of(input, mark.map(|(_, sent)| sent)))
     }
 

@@ -1,7 +1,9 @@
 //! Processes that may move from rank to rank, as their authors and their ranks see them.
 
 use std::fmt::Display;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -280,6 +282,7 @@ impl Host {
             };
             let asked = self.slot.take_asked();
             if asked != 0 {
+                self.has_left().await;
                 let ports = match asked & RECORD {
                     0 => ports,
                     _ => self.record(&state, ports, &mut shelf),
@@ -296,6 +299,16 @@ impl Host {
                 return self.ended().await;
             }
         }
+    }
+
+    /// It is between two steps. Waits until all that it has sent has left this rank: another thread
+    /// may be at it.
+    async fn has_left(&self) {
+        poll_fn(|context| match self.running.part() {
+            Some(part) => part.poll_left(self.process, context),
+            None => Poll::Ready(()),
+        })
+        .await;
     }
 
     /// It has ended. Stays until all know, so that this rank's network runs for as long as there is

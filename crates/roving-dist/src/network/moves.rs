@@ -14,8 +14,8 @@
 //! |---|---|---|
 //! | `Wanted` | anybody → 0 | somebody wants the process at `s` |
 //! | `Leave` | 0 → r | stop when the step has ended; nothing has changed yet, and a step may take for ever |
-//! | `Stopped` | r → 0 | the host of `r` runs no step, and waits for `Go` or `Stay`; it is next in the queue |
-//! | `Hold` | 0 → all | this is the next move. Each rank *holds* the ends at the other side of the process's channels: they send nothing until `Switch`. At `r`, all that the process has sent leaves |
+//! | `Stopped` | r → 0 | the host of `r` runs no step, all that the process has sent has left `r`, and it waits for `Go` or `Stay`; it is next in the queue |
+//! | `Hold` | 0 → all | this is the next move. Each rank *holds* the ends at the other side of the process's channels: they send nothing until `Switch` |
 //! | `Mark` | r → all, all → r | all that I have sent about these channels was sent before this |
 //! | `Held` | all but r → 0 | the mark of `r` is here: nothing comes from the old place any more |
 //! | `Parcel` | r → s | sent when the marks of all are at `r`, so that nothing is on its way there: the state, the counts of each end, and the tokens that nobody has received |
@@ -224,9 +224,6 @@ impl NetworkPart {
         let from = self.rank_of(process);
         let is_old = from == self.rank();
         for &channel in self.shape.outputs(process) {
-            if let (true, Some(outgoing)) = (is_old, self.outgoing(channel)) {
-                outgoing.drain_now();
-            }
             if let Some(incoming) = self.incoming(channel) {
                 incoming.hold();
             }

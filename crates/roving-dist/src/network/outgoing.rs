@@ -3,11 +3,20 @@
 //! A message that a process sends is taken out at once, on the thread of that process, and written
 //! into the batch for the other rank: the channel calls the hook at its consumer's end, which is
 //! this.
+//!
+//! A program's code writes its tokens as bytes and drops them, and may do there what it likes: ask
+//! what the network does, send on this channel or another, run tasks of the pool. So it never runs
+//! under the lock of an end. Who takes tokens out has the *turn*, so that they stay in order, and
+//! the lock only from the bytes of one token to the next token. Others who come by leave the rest
+//! to that thread, and wait for nothing. A process that is to be recorded or to move waits, as a
+//! process does, until all that it has sent has left.
 
 use std::any::Any;
+use std::mem::needs_drop;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Waker};
 
 use postcard::ser_flavors::Flavor;
 use roving_flow::raw::{self, Egress};
@@ -36,10 +45,10 @@ pub(super) trait Outgoing: Send + Sync {
     fn capacity(&self) -> Option<usize>;
     /// The run is over, or the producer has ended elsewhere.
     fn end(&self);
-    /// Takes out what was sent.
-    fn drain_now(&self);
-    /// Sends nothing until [`Self::release`]: the consumer moves. All that was sent so far has
-    /// left.
+    /// Whether all that the producer has sent so far has left, while it sends nothing: else the
+    /// waker is woken when it may have.
+    fn poll_left(&self, context: &Context<'_>) -> Poll<()>;
+    /// Sends nothing until [`Self::release`]: the consumer moves.
     fn hold(&self);
     /// The consumer is on that rank from now on.
     fn release(&self, to: usize);
@@ -78,10 +87,41 @@ struct OutgoingState<T> {
     ahead: Range<u64>,
     /// The consumer is gone, and has taken those before.
     is_gone: bool,
+    /// A thread has the turn to take tokens out.
+    is_draining: bool,
+    /// Another thread has come by in that turn.
+    is_missed: bool,
+    /// The bytes of a token that was taken out before the end was held, if there are any. In a turn
+    /// they are with the thread that has it.
     bytes: Vec<u8>,
+    /// Of the producer, which waits for all to have left.
+    waker: Option<Waker>,
+}
+
+/// The next step of the thread that has the turn, which it takes without the lock.
+enum TurnStep<T> {
+    /// The token is to be sent.
+    Write(T),
+    /// The consumer has it already. Whether the channel ends with it.
+    Drop(T, bool),
+    /// The turn is over. Whether the channel has ended.
+    Rest(bool),
 }
 
 impl<T> OutgoingState<T> {
+    /// Begins a turn, if there may be something to do in it, and no other thread has it.
+    fn begin_turn(&mut self) -> Option<Vec<u8>> {
+        if self.is_held {
+            return None;
+        }
+        self.is_missed = self.is_draining;
+        if self.is_missed {
+            return None;
+        }
+        self.is_draining = true;
+        Some(std::mem::take(&mut self.bytes))
+    }
+
     /// This end for a parcel or a record. None when one of the ends of the channel is gone.
     fn output(&self) -> Option<Output> {
         self.egress.as_ref().map(|egress| Output {
@@ -112,7 +152,10 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
                 egress: Some(egress),
                 ahead: 0..0,
                 is_gone: false,
+                is_draining: false,
+                is_missed: false,
                 bytes: Vec::new(),
+                waker: None,
             }),
         })
     }
@@ -126,49 +169,120 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
         }
     }
 
-    /// Sends all that lies in the channel, in the place of the producer.
+    /// Sends all that lies in the channel, in the place of the producer; or leaves that to the
+    /// thread that has the turn.
     fn drain(&self) {
         let mut state = lock(&self.state);
-        if state.is_held {
+        let Some(mut bytes) = state.begin_turn() else {
             return;
-        }
-        let OutgoingState {
-            to,
-            egress,
-            bytes,
-            ahead,
-            is_gone,
-            ..
-        } = &mut *state;
-        while let Some(port) = &mut *egress {
-            match port.take() {
-                Ok(_) if ahead.next().is_some() => {
-                    port.taken_there(ahead.start);
-                    if ahead.is_empty() && *is_gone {
-                        *egress = None;
-                    }
+        };
+        let (mut sent, mut is_over) = (None, false);
+        loop {
+            let step = match is_over {
+                false => self.step(&mut state, &mut bytes),
+                true => {
+                    bytes.clear();
+                    TurnStep::Rest(true)
                 }
-                Ok(token) => {
-                    Head::Token(self.channel).begin(bytes);
-                    if let Err(message) = encode(&token, bytes) {
-                        self.post.bad_token(self.channel, message);
-                        *egress = None;
-                        break;
-                    }
-                    self.post.send(*to, bytes);
-                }
-                Err(TryRecvError::Empty) => break,
-                Err(TryRecvError::Closed) => {
-                    // Where processes are dropped, a port that closes says nothing.
-                    if !port.is_stopped() {
-                        Head::End(self.channel).begin(bytes);
-                        self.post.send(*to, bytes);
-                    }
-                    *egress = None;
-                }
+            };
+            if let TurnStep::Rest(is_closed) = step {
+                state.bytes = bytes;
+                state.is_draining = false;
+                rest(state, is_closed);
+                self.drop_token(sent);
+                return;
             }
+            drop(state);
+            is_over |= !self.drop_token(sent.take());
+            match step {
+                TurnStep::Write(token) => {
+                    is_over |= !self.write(&token, &mut bytes);
+                    sent = Some(token);
+                }
+                TurnStep::Drop(token, is_last) => {
+                    is_over |= !self.drop_token(Some(token)) || is_last;
+                }
+                TurnStep::Rest(_) => {}
+            }
+            state = lock(&self.state);
         }
     }
+
+    /// In a turn: sends the bytes that there are, and takes the next token out.
+    #[inline]
+    fn step(&self, state: &mut OutgoingState<T>, bytes: &mut Vec<u8>) -> TurnStep<T> {
+        if state.is_held {
+            return TurnStep::Rest(false);
+        }
+        if !bytes.is_empty() {
+            self.post.send(state.to, bytes);
+            bytes.clear();
+        }
+        let taken = state.egress.as_mut().map(Egress::take);
+        let step = match taken {
+            Some(Ok(token)) if state.ahead.next().is_some() => {
+                let is_last = state.ahead.is_empty() && state.is_gone;
+                if let Some(egress) = &mut state.egress {
+                    egress.taken_there(state.ahead.start);
+                }
+                TurnStep::Drop(token, is_last)
+            }
+            Some(Ok(token)) => TurnStep::Write(token),
+            Some(Err(TryRecvError::Closed)) => {
+                // Where processes are dropped, a port that closes says nothing.
+                if state.egress.as_ref().is_some_and(|port| !port.is_stopped()) {
+                    Head::End(self.channel).begin(bytes);
+                    self.post.send(state.to, bytes);
+                    bytes.clear();
+                }
+                TurnStep::Rest(true)
+            }
+            Some(Err(TryRecvError::Empty)) | None => TurnStep::Rest(false),
+        };
+        if let (Some(egress), true) = (&state.egress, state.is_missed) {
+            egress.reopen();
+        }
+        step
+    }
+
+    /// In a turn, without the lock: writes a token as bytes. One that cannot be written ends the
+    /// network, and is false.
+    fn write(&self, token: &T, bytes: &mut Vec<u8>) -> bool {
+        Head::Token(self.channel).begin(bytes);
+        let written = encode(token, bytes);
+        written
+            .map_err(|message| self.post.bad_token(self.channel, message))
+            .is_ok()
+    }
+
+    /// In a turn, without the lock. A token that panics ends the network, not the turn, and is
+    /// false.
+    fn drop_token(&self, token: Option<T>) -> bool {
+        if !needs_drop::<T>() || token.is_none() {
+            return true;
+        }
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(token)));
+        let failed = |payload: Box<dyn Any + Send>| {
+            let text = crate::unwind::text(&*payload);
+            let message = format!("panicked when it was dropped: {text}");
+            self.post.bad_token(self.channel, message);
+        };
+        dropped.map_err(failed).is_ok()
+    }
+}
+
+/// The end of a turn or of the channel: what is to be dropped and woken then, without the lock.
+fn rest<T>(mut state: MutexGuard<'_, OutgoingState<T>>, is_closed: bool) {
+    let waker = state.waker.take();
+    let egress = match is_closed {
+        true => state.egress.take(),
+        false => None,
+    };
+    drop(state);
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+    drop(egress);
 }
 
 /// A writer for the bytes of a token.
@@ -260,12 +374,19 @@ impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
         lock(&self.state).capacity
     }
 
-    fn drain_now(&self) {
+    fn poll_left(&self, context: &Context<'_>) -> Poll<()> {
         self.drain_beside();
+        let mut state = lock(&self.state);
+        let is_held = state.is_held && state.egress.is_some();
+        if state.is_draining || is_held {
+            state.waker = Some(context.waker().clone());
+            return Poll::Pending;
+        }
+        state.waker = None;
+        Poll::Ready(())
     }
 
     fn hold(&self) {
-        self.drain_beside();
         lock(&self.state).is_held = true;
     }
 
@@ -294,9 +415,7 @@ impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
     }
 
     fn record(&self) -> Option<Output> {
-        self.drain_beside();
-        let state = lock(&self.state);
-        state.output()
+        lock(&self.state).output()
     }
 
     fn arrive(&self, output: Option<Output>) {
@@ -316,7 +435,103 @@ impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
     }
 
     fn end(&self) {
-        let egress = lock(&self.state).egress.take();
-        drop(egress);
+        rest(lock(&self.state), true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+    use std::thread;
+
+    use serde::Serializer;
+
+    use super::*;
+    use crate::world::World;
+
+    /// A token that is being written from one meeting at the barrier to the next.
+    struct Slow(u8, Option<Arc<Barrier>>);
+
+    impl Serialize for Slow {
+        fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+            if let Some(barrier) = &self.1 {
+                barrier.wait();
+                barrier.wait();
+            }
+            to.serialize_u8(self.0)
+        }
+    }
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            // Ordering: Relaxed; read when the thread that wakes has been joined.
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A producer's end on rank 0 for a consumer there, its port, and its post.
+    fn end_of(world: &World) -> (Arc<OutgoingOf<Slow>>, Out<Slow>, Arc<Post>) {
+        let mut flow = roving_flow::Network::new();
+        let (out, input, mut bridge) = raw::bridged(&mut flow, "tokens", Some(4));
+        drop(input);
+        let (tag, names) = (world.link().tags(1), Arc::from(["tokens".to_owned()]));
+        let post = Arc::new(Post::new(world.link(), tag, flow.canceller(), names));
+        let end = OutgoingOf::new(0, (0, 0), &post, bridge.egress().unwrap());
+        Arc::clone(&end).start();
+        (end, out, post)
+    }
+
+    /// The tokens that have left, which are one byte each.
+    fn left(post: &Post) -> Vec<u8> {
+        let messages = post.take_own().into_iter();
+        messages.filter_map(|bytes| bytes.last().copied()).collect()
+    }
+
+    /// While one thread writes a token, others ask about the channel, send on it, hold and release
+    /// it, and wait for what has been sent to leave: no call waits for that thread.
+    #[test]
+    fn who_comes_by_while_a_token_is_written_waits_for_nothing() {
+        World::threads(1, |world| {
+            let (end, mut out, post) = end_of(&world);
+            let (woken, barrier) = (Arc::new(Woken::default()), Arc::new(Barrier::new(2)));
+            let waker = Waker::from(Arc::clone(&woken));
+            let context = Context::from_waker(&waker);
+            for is_held in [true, false] {
+                let slow = Slow(1, Some(Arc::clone(&barrier)));
+                thread::scope(|scope| {
+                    let sender = scope.spawn(|| assert!(out.try_send(slow).is_ok()));
+                    barrier.wait();
+                    assert!(end.sent().is_some());
+                    end.taken(0);
+                    end.drain_beside();
+                    assert!(end.poll_left(&context).is_pending());
+                    end.hold();
+                    if !is_held {
+                        end.release(0);
+                    }
+                    barrier.wait();
+                    sender.join().unwrap();
+                });
+                // Ordering: Relaxed; the thread that wakes has been joined.
+                assert_eq!(woken.0.swap(0, Ordering::Relaxed), 1);
+                assert!(out.try_send(Slow(2, None)).is_ok());
+                if is_held {
+                    assert!(end.poll_left(&context).is_pending());
+                    assert_eq!(left(&post), []);
+                    end.release(0);
+                    // Ordering: Relaxed; one thread.
+                    assert_eq!(woken.0.swap(0, Ordering::Relaxed), 1);
+                }
+                assert!(end.poll_left(&context).is_ready());
+                assert_eq!(left(&post), [1, 2]);
+                end.taken(end.sent().map_or(0, |sent| sent.sent));
+            }
+            end.end();
+        });
     }
 }

@@ -2,6 +2,7 @@
 //! state, and what its channels have.
 
 use std::any::Any;
+use std::task::{Context, Poll};
 
 use roving_flow::raw::Side;
 
@@ -11,7 +12,19 @@ use super::parcel::Parcel;
 use super::part::NetworkPart;
 
 impl NetworkPart {
-    /// Packs a process whose ports lie on that shelf, to be sent. An error describes wrong ports.
+    /// Whether all that a process has sent has left, while it sends nothing.
+    pub(super) fn poll_left(&self, process: u32, context: &Context<'_>) -> Poll<()> {
+        let outputs = self.shape.outputs(process).iter();
+        for outgoing in outputs.filter_map(|channel| self.outgoing(*channel)) {
+            if outgoing.poll_left(context).is_pending() {
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(())
+    }
+
+    /// Packs a process whose ports lie on that shelf, to be sent itself, when all that it has sent
+    /// has left. An error describes wrong ports.
     pub(super) fn pack(
         &self,
         process: u32,
@@ -58,8 +71,8 @@ impl NetworkPart {
         }
     }
 
-    /// Records a process whose ports lie on that shelf in the cut of that number. An error
-    /// describes wrong ports.
+    /// Records a process whose ports lie on that shelf in the cut of that number, when all that it
+    /// has sent has left. An error describes wrong ports.
     pub(super) fn record(
         &self,
         process: u32,
