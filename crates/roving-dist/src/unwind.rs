@@ -1,7 +1,9 @@
-//! The text of a panic, and locks that it left.
+//! The text of a panic, its going on, and locks that it left.
 
 use std::any::Any;
+use std::panic;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 /// The message of a panic, if it is text.
 pub(crate) fn text(payload: &(dyn Any + Send)) -> &str {
@@ -12,6 +14,11 @@ pub(crate) fn text(payload: &(dyn Any + Send)) -> &str {
     } else {
         "a panic without text"
     }
+}
+
+/// Goes on with a panic, if it was one.
+pub(crate) fn resumed<V>(outcome: thread::Result<V>) -> V {
+    outcome.unwrap_or_else(|payload| panic::resume_unwind(payload))
 }
 
 /// Locks, whatever has happened under the lock before.

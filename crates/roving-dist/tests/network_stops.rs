@@ -2,7 +2,9 @@
 
 mod common;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ use roving_flow::Out;
 
 /// Whoever takes longer hangs.
 const MOST: Duration = Duration::from_secs(120);
+/// How late the other ranks may hear of an end.
+const TOLD_MOST: Duration = Duration::from_secs(30);
 
 /// A token that fails at thirty, when it is written or when it is read.
 mod thirty {
@@ -32,6 +36,22 @@ mod thirty {
     impl<'d> Deserialize<'d> for Unwritable {
         fn deserialize<D: Deserializer<'d>>(from: D) -> Result<Unwritable, D::Error> {
             u64::deserialize(from).map(Unwritable)
+        }
+    }
+
+    /// Thirty panics where it was sent, and is another number where it comes.
+    #[derive(Serialize)]
+    pub(super) struct Undroppable(pub(super) u64);
+
+    impl<'d> Deserialize<'d> for Undroppable {
+        fn deserialize<D: Deserializer<'d>>(from: D) -> Result<Undroppable, D::Error> {
+            u64::deserialize(from).map(|number| Undroppable(number + 1000))
+        }
+    }
+
+    impl Drop for Undroppable {
+        fn drop(&mut self) {
+            assert!(self.0 != 30, "thirty");
         }
     }
 
@@ -87,6 +107,21 @@ fn a_token_that_cannot_be_written_ends_all_ranks() {
 }
 
 #[test]
+fn a_token_that_panics_when_it_is_dropped_ends_all_ranks() {
+    watched(MOST, || {
+        for from in 0..3 {
+            for error in endless(from, thirty::Undroppable) {
+                let text = error.to_string();
+                let right = format!(
+                    "rank {from}: a token of channel `tokens`: panicked when it was dropped: thirty"
+                );
+                assert_eq!(text, right);
+            }
+        }
+    });
+}
+
+#[test]
 fn a_token_that_cannot_be_read_ends_all_ranks() {
     watched(MOST, || {
         for from in 0..3 {
@@ -123,6 +158,59 @@ fn a_panic_before_there_is_a_process_is_every_ranks_error() {
                 message: "at once".into(),
             };
             assert_eq!(errors, vec![right; 2]);
+        }
+    });
+}
+
+/// A task that a process has forked panics: the panic leaves the run, and the program may go on on
+/// that rank.
+#[test]
+fn a_panic_out_of_a_run_is_an_error_on_the_other_ranks() {
+    watched(MOST, || {
+        for bad in 0..2 {
+            let (told, is_told) = mpsc::channel();
+            let is_told = Mutex::new(is_told);
+            World::threads(2, |world| {
+                let mut network = Network::new(&world);
+                let (out, input) = network.bounded::<u64>("numbers", 2);
+                network.process("bad", out, async move |mut out| {
+                    drop(roving::task::fork(async { panic!("a forked one") }).await);
+                    out.send(1).await.unwrap();
+                });
+                network.sink("sink", input, |_| {});
+                network.pin("bad", bad);
+                network.pin("sink", 1 - bad);
+                let run = || network.run(&Pool::new(1).unwrap());
+                let ran = catch_unwind(AssertUnwindSafe(run));
+                if world.rank() != bad {
+                    told.send(ran.unwrap().unwrap_err().to_string()).unwrap();
+                    return;
+                }
+                let payload = ran.unwrap_err().downcast::<&str>().unwrap();
+                assert_eq!(*payload, "a forked one");
+                // Here the program goes on, and leaves the other rank alone.
+                let text = is_told.lock().unwrap().recv_timeout(TOLD_MOST);
+                let right = "a task of a network panicked: a forked one";
+                assert!(text.unwrap().ends_with(right));
+            });
+        }
+    });
+}
+
+/// Alone, a rank can run another network after it.
+#[test]
+fn a_panic_out_of_a_run_leaves_a_world_of_one_rank_in_use() {
+    World::threads(1, |world| {
+        for is_bad in [true, false] {
+            let mut network = Network::new(&world);
+            network.process("any", (), async move |()| {
+                roving::task::fork(async move { assert!(!is_bad, "on purpose") }).await;
+            });
+            let run = || network.run(&Pool::new(1).unwrap()).is_ok();
+            assert_eq!(
+                catch_unwind(AssertUnwindSafe(run)).ok(),
+                (!is_bad).then_some(true)
+            );
         }
     });
 }

@@ -17,7 +17,6 @@ mod segment;
 mod state;
 
 use std::any::type_name;
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use roving::Pool;
@@ -28,6 +27,7 @@ pub use local::Local;
 
 use crate::checkpoint::{self, Checkpoints, Loaded, Which};
 use crate::error::Error;
+use crate::unwind;
 use crate::world::World;
 use cut::{Cuts, Saved};
 use rank::{Rank, RankHoldings};
@@ -121,7 +121,8 @@ impl<'world> Bag<'world> {
     ///
     /// # Errors
     /// The run has failed on some rank, which the error names; it was cancelled there
-    /// ([`roving::Cancel`]), and the last checkpoint stays; or the checkpoints cannot be used.
+    /// ([`roving::Cancel`]) before all tasks had ended, and the last checkpoint stays; or the
+    /// checkpoints cannot be used.
     ///
     /// # Panics
     /// With what `work`, `reduce` or the iterator of roots panics with, on that rank; the others
@@ -178,11 +179,12 @@ impl<'world> Bag<'world> {
             None => {}
         });
         link.open(tag, move |from, bytes| handler.handle(from, bytes));
-        let led = self.caught("a task of a bag", || pool.install(|| rank.lead()));
+        let lead = || pool.install(|| rank.lead());
+        let led = link.told("a task of a bag", lead);
         link.close(tag);
         // Whatever came: who resumes in the same directory must not find them at work.
         shared.wait_for_writers();
-        led?;
+        unwind::resumed(led)?;
         let held = rank
             .held
             .into_inner()
@@ -223,12 +225,7 @@ impl<'world> Bag<'world> {
 
     /// Calls `f`; a panic of it is an error on the other ranks, which says where it was.
     fn caught<V>(&self, which: &str, f: impl FnOnce() -> V) -> V {
-        panic::catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| {
-            let what = crate::unwind::text(&*payload);
-            let link = self.world.link();
-            link.fail(format_args!("{which} panicked: {what}"));
-            panic::resume_unwind(payload);
-        })
+        unwind::resumed(self.world.link().told(which, f))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Running one rank's part of a network, from the first word between the ranks to the last.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -27,7 +28,7 @@ use super::writers::Writers;
 use roving_flow::raw;
 
 use crate::checkpoint::{self, Which};
-use crate::unwind::lock;
+use crate::unwind::{self, lock};
 use crate::world::World;
 use crate::world::link::Link;
 
@@ -52,6 +53,9 @@ impl<'env> Network<'env> {
     /// See [`NetworkError`]. All processes of all ranks have ended then, too, unless ranks are
     /// lost.
     ///
+    /// # Panics
+    /// With what a task panics with that a process has forked; the other ranks get an error.
+    ///
     /// ```
     /// use roving_dist::{Network, World};
     ///
@@ -75,12 +79,20 @@ impl<'env> Network<'env> {
         if let Some(resumed) = resumed {
             resumed.give(&part);
         }
-        let ran = run_part(world, pool, flow, &part);
+        let run = || run_part(world, pool, flow, &part);
+        let ran = match ranks {
+            // Nobody is to be told, and the world stays of use to who catches the panic.
+            1 => catch_unwind(AssertUnwindSafe(run)),
+            _ => world.link().told("a task of a network", run),
+        };
         // Whatever came: who resumes in the same directory must not find them at work.
         if let Some(cuts) = &part.cuts {
             cuts.finish();
         }
-        let outcome = match (part.post.ended(), ran) {
+        if ran.is_err() {
+            world.link().close(part.post.tag());
+        }
+        let outcome = match (part.post.ended(), unwind::resumed(ran)) {
             (Some(ended), _) => Outcome::Ended(ended),
             (None, Ok(report)) => Outcome::Done(PartReport::of(&part, &report)),
             (None, Err(error)) => {

@@ -348,6 +348,17 @@ impl Link {
         error
     }
 
+    /// Calls `f`; a panic of it is an error on the other ranks, which says where it was. The caller
+    /// gets its payload, and goes on with the panic when it has tidied up.
+    pub(crate) fn told<V>(&self, which: &str, f: impl FnOnce() -> V) -> thread::Result<V> {
+        let outcome = catch_unwind(AssertUnwindSafe(f));
+        if let Err(payload) = &outcome {
+            let what = crate::unwind::text(&**payload);
+            self.fail(format_args!("{which} panicked: {what}"));
+        }
+        outcome
+    }
+
     /// Ends all processes.
     fn abort(&self) -> ! {
         let status = self.fault.get().map_or(1, |error| error.status());
