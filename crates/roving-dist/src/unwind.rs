@@ -1,7 +1,8 @@
-//! The text of a panic, its going on, and locks that it left.
+//! Where a panic ends or goes on, its text, and locks that it left.
 
 use std::any::Any;
-use std::panic;
+use std::mem;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -20,6 +21,17 @@ pub(crate) fn text(payload: &(dyn Any + Send)) -> &str {
     }
 }
 
+/// Calls `f`, code of the program. A panic ends here, also one in the drop of its payload; the
+/// error is its text.
+pub(crate) fn contain<R>(f: impl FnOnce() -> R) -> Result<R, String> {
+    panic::catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
+        let text = text(&*payload).to_owned();
+        // The payload of a panic in the drop is forgotten: its own drop may panic as well.
+        mem::forget(panic::catch_unwind(AssertUnwindSafe(|| drop(payload))));
+        text
+    })
+}
+
 /// Goes on with a panic, if it was one.
 pub(crate) fn resumed<V>(outcome: thread::Result<V>) -> V {
     outcome.unwrap_or_else(|payload| panic::resume_unwind(payload))
@@ -32,7 +44,22 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::text;
+    use super::{contain, text};
+
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            std::panic::panic_any(Bomb);
+        }
+    }
+
+    #[test]
+    fn neither_a_panic_nor_the_drop_of_its_payload_gets_out() {
+        assert_eq!(contain(|| 7), Ok(7));
+        let told = contain(|| std::panic::panic_any(Bomb));
+        assert_eq!(told, Err::<(), _>("a panic without text".to_owned()));
+    }
 
     #[test]
     fn a_panic_says_what_it_is() {

@@ -2,7 +2,6 @@
 //! at its end.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -15,7 +14,7 @@ use super::directory::Checkpoints;
 use super::files::{Files, Which};
 use super::format::{Cut, Identity};
 use crate::error::Error;
-use crate::unwind::lock;
+use crate::unwind::{contain, lock};
 use crate::world::World;
 use crate::world::link::Link;
 
@@ -61,13 +60,10 @@ impl Writers {
         let thread = thread::Builder::new()
             .name(format!("roving-{what}"))
             .spawn(move || {
-                let error = match catch_unwind(AssertUnwindSafe(f)) {
+                let error = match contain(f) {
                     Ok(Ok(())) => return,
                     Ok(Err(error)) => error,
-                    Err(payload) => {
-                        let what = crate::unwind::text(&*payload);
-                        format!("writing a checkpoint panicked: {what}")
-                    }
+                    Err(what) => format!("writing a checkpoint panicked: {what}"),
                 };
                 failing.fail(error);
             });

@@ -8,7 +8,6 @@
 //! never runs under the lock.
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use roving_flow::In;
@@ -20,7 +19,7 @@ use super::outgoing::encode;
 use super::parcel::Input;
 use super::post::Post;
 use super::snapshot::TakenCount;
-use crate::unwind::lock;
+use crate::unwind::{contain, lock};
 
 /// As the rest of the rank sees it, whatever the tokens are.
 pub(super) trait Incoming: Send + Sync {
@@ -272,7 +271,7 @@ fn all_unread<T>(port: &mut In<T>) -> Vec<T> {
 }
 
 fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(|| postcard::take_from_bytes::<T>(bytes))) {
+    match contain(|| postcard::take_from_bytes::<T>(bytes)) {
         Ok(Ok((token, []))) => Ok(token),
         Ok(Ok((_, rest))) => {
             let rest = rest.len();
@@ -283,10 +282,7 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
         Ok(Err(error)) => Err(format!(
             "is read in another way than it was written: {error}"
         )),
-        Err(payload) => {
-            let text = crate::unwind::text(&*payload);
-            Err(format!("panicked while it was read: {text}"))
-        }
+        Err(text) => Err(format!("panicked while it was read: {text}")),
     }
 }
 

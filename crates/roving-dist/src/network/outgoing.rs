@@ -14,7 +14,6 @@
 use std::any::Any;
 use std::mem::needs_drop;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
@@ -27,7 +26,7 @@ use super::message::Head;
 use super::parcel::Output;
 use super::post::Post;
 use super::snapshot::Sent;
-use crate::unwind::lock;
+use crate::unwind::{contain, lock};
 
 /// As the rest of the rank sees it, whatever the tokens are.
 pub(super) trait Outgoing: Send + Sync {
@@ -261,9 +260,8 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
         if !needs_drop::<T>() || token.is_none() {
             return true;
         }
-        let dropped = catch_unwind(AssertUnwindSafe(|| drop(token)));
-        let failed = |payload: Box<dyn Any + Send>| {
-            let text = crate::unwind::text(&*payload);
+        let dropped = contain(|| drop(token));
+        let failed = |text| {
             let message = format!("panicked when it was dropped: {text}");
             self.post.bad_token(self.channel, message);
         };
@@ -311,13 +309,10 @@ impl Flavor for Append<'_> {
 /// Appends the bytes of a token, or says why it has none.
 pub(super) fn encode<T: Serialize>(token: &T, bytes: &mut Vec<u8>) -> Result<(), String> {
     let write = || postcard::serialize_with_flavor(token, Append(bytes));
-    match catch_unwind(AssertUnwindSafe(write)) {
+    match contain(write) {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(format!("cannot be written as bytes: {error}")),
-        Err(payload) => {
-            let text = crate::unwind::text(&*payload);
-            Err(format!("panicked while it was written as bytes: {text}"))
-        }
+        Err(text) => Err(format!("panicked while it was written as bytes: {text}")),
     }
 }
 
