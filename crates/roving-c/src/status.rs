@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{self, AssertUnwindSafe};
 
+use roving::raw::panics;
 use roving::{BuildError, CancelledError};
 
 /// `roving_status` of the header, by number.
@@ -123,11 +124,9 @@ fn unwound(payload: Box<dyn Any + Send>) -> CallFailure {
         let detail = format!("there is no memory of {bytes} bytes");
         return CallFailure { status, detail };
     }
-    let text = payload.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let text = panics::text(&*payload);
     let detail = text.unwrap_or("a panic without a message").to_owned();
-    // Its drop may panic as well.
-    let _ = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));
+    panics::drop_quietly(payload);
     let status = Status::Panic;
     CallFailure { status, detail }
 }

@@ -3,10 +3,12 @@
 use std::ptr::NonNull;
 use std::task::Waker;
 
+use roving::raw::panics::{drop_quietly, run_quietly};
+
 use super::shared::Shared;
 use super::words::{ChannelEnd, Claim, Words};
 use crate::machine::prim::{Arc, AtomicU32, Mutex, OnceLock, Ordering, lock, ord};
-use crate::machine::unwind::{Payload, drop_quietly, go_on, wake_quietly};
+use crate::machine::unwind::{Payload, go_on};
 
 /// The fields of a channel that rarely change.
 pub(crate) struct Meta {
@@ -276,7 +278,7 @@ impl Words {
     fn wake_elsewhere(&self, end: ChannelEnd) {
         let waker = lock(&self.elsewhere(end).waker).take();
         if let Some(waker) = waker {
-            wake_quietly(waker);
+            run_quietly(|| waker.wake());
         }
     }
 

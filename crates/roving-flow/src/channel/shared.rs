@@ -7,6 +7,8 @@ use std::ptr;
 use std::sync::PoisonError;
 use std::task::Waker;
 
+use roving::raw::panics::drop_quietly;
+
 use super::holders::Handle;
 use super::words::ChannelEnd;
 use crate::machine::prim::{
@@ -14,7 +16,6 @@ use crate::machine::prim::{
     RwLock, RwLockReadGuard, fence, lock, ord,
 };
 use crate::machine::runtime::{CancelledError, Place, is_cancelled};
-use crate::machine::unwind::drop_quietly;
 use crate::state::all_counts::Lines;
 use crate::state::control::Control;
 use crate::state::meter::Meter;

@@ -2,27 +2,9 @@
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
-use std::task::Waker;
 use std::thread;
 
-/// Drops a value whose drop may panic; a panic of that is dropped in its turn, or forgotten.
-pub(crate) fn drop_quietly<T>(value: T) {
-    if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| drop(value))) {
-        if let Err(again) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-            std::mem::forget(again);
-        }
-    }
-}
-
-/// Wakes by a waker that is somebody else's. If it panics, that is no failure of whoever wakes, who
-/// goes on: a process, or a thread that has sent something.
-pub(crate) fn wake_quietly(waker: Waker) {
-    match panic::catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-        // What loom panics with is a fault that it has found.
-        Err(payload) if cfg!(loom) => panic::resume_unwind(payload),
-        woken => drop_quietly(woken),
-    }
-}
+use roving::raw::panics::drop_quietly;
 
 /// The payload of a panic.
 pub(crate) type Payload = Box<dyn Any + Send>;

@@ -4,6 +4,8 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
+use roving::raw::panics;
+
 /// The operation in which a process is suspended.
 ///
 /// ```
@@ -186,9 +188,7 @@ impl Payload {
 impl fmt::Display for Payload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let payload = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = payload.downcast_ref::<&'static str>().copied();
-        let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-        f.write_str(text.unwrap_or("a value that is no text"))
+        f.write_str(panics::text(&**payload).unwrap_or("a value that is no text"))
     }
 }
 

@@ -175,7 +175,6 @@ macro_rules! two {
 pub(crate) mod error;
 mod operation;
 mod peer_copy;
-pub(crate) mod unwind;
 
 use std::any::Any;
 use std::fmt;

@@ -7,9 +7,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
+use roving::raw::panics::contain;
 use roving::raw::reports;
-
-use crate::backend::unwind::contain;
 
 /// Wakes a thread that is parked.
 struct ThreadUnparker(Thread);

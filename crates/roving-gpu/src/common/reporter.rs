@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::thread::{self, ThreadId};
 
+use roving::raw::panics::contain;
+
 use crate::backend::error::DeviceError;
-use crate::backend::unwind::contain;
+
 use crate::buffer::wait::wake_all;
 
 /// The report of a device's error: each cause is reported once for each device, by

@@ -2,9 +2,11 @@
 
 use cudarc::driver::CudaStream;
 
+use roving::raw::panics::contain;
+
 use super::memory::Room;
 use crate::backend::error::{Cause, DeviceError};
-use crate::backend::unwind::contain;
+
 use crate::backend::{Launch, LaunchArg};
 use crate::kernel::stream_call::{OnDevice, OnStream, StreamArg, StreamCall, StreamKept};
 

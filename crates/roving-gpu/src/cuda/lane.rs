@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 use cudarc::driver::sys::CUevent_flags;
 use cudarc::driver::{CudaContext, CudaStream};
 
+use roving::raw::panics::contain;
+
 use super::blas::{Blas, Routine};
 use super::calls;
 use super::fault;
@@ -24,7 +26,7 @@ use super::module::Modules;
 use super::point::{Marker, Point};
 use super::staging::{Staged, Staging};
 use crate::backend::error::{Cause, DeviceError};
-use crate::backend::unwind::contain;
+
 use crate::backend::{Download, Launch, Outcome, PeerCopy, Upload};
 use crate::kernel::stream_call::StreamKept;
 

@@ -30,9 +30,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
+use roving::raw::panics::contain;
+
 use crate::backend::Backend;
 use crate::backend::error::{Cause, DeviceError};
-use crate::backend::unwind::contain;
+
 use crate::buffer::content::{Content, CopyPlace};
 use crate::buffer::hold::{HeldBuffers, Use};
 use crate::buffer::lent::Down;

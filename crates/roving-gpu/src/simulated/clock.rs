@@ -7,12 +7,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use roving::raw::panics::contain;
+
 use super::execute::{Fault, execute};
 use super::failure::Failure;
 use super::memory::Gauge;
 use super::work::Work;
 use crate::backend::error::{Cause, DeviceError};
-use crate::backend::unwind::contain;
 
 /// An operation that begins or ends at that time.
 struct Event {

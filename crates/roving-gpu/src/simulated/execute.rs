@@ -3,11 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use roving::raw::panics::contain;
+
 use super::failure::Failure;
 use super::memory::{LockedMemory, SimulatedMemory};
 use super::work::Work;
 use crate::backend::error::{Cause, DeviceError};
-use crate::backend::unwind::contain;
+
 use crate::backend::{Launch, LaunchArg, Memory};
 use crate::kernel::Kernel;
 use crate::kernel::host_call::{HostArg, HostCall};

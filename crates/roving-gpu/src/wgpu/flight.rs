@@ -10,11 +10,12 @@ use ::wgpu::{
     Queue, SubmissionIndex,
 };
 
+use roving::raw::panics::contain;
+
 use super::fault;
 use super::places::BoundBytes;
 use crate::backend::Outcome;
 use crate::backend::error::{Cause, DeviceError};
-use crate::backend::unwind::contain;
 
 /// A callback for the end of an operation.
 pub(super) type End = Box<dyn FnOnce(Outcome) + Send>;

@@ -9,6 +9,7 @@ use std::task::Poll;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
+use roving::raw::panics;
 use roving::{Arena, Cancel, Pool, PoolRef, context, task};
 use roving_flow::{In, Network};
 use roving_iter::prelude::*;
@@ -17,7 +18,7 @@ use super::checked::{MESSAGES, run_in_this_pool};
 use super::feature::Feature;
 use super::pools::{builder, built, job};
 use super::program::FeatureStep;
-use super::world::{Cx, PartFate, WORKERS_MAX, allowed, call, lock, part, text_of};
+use super::world::{Cx, PartFate, WORKERS_MAX, allowed, call, lock, part};
 
 pub(super) fn run(step: &FeatureStep, cx: &Cx<'_>) {
     match step.feature {
@@ -114,7 +115,8 @@ fn of_left(step: &FeatureStep, cx: &Cx<'_>) {
         drop(pool);
         let used = panic::catch_unwind(AssertUnwindSafe(|| kept.install(|| ())));
         let says_so = |payload: &(dyn std::any::Any + Send)| {
-            text_of(payload).is_some_and(|text| text.contains("ask for the current pool again"))
+            panics::text(payload)
+                .is_some_and(|text| text.contains("ask for the current pool again"))
         };
         if !used.is_err_and(|payload| says_so(&*payload)) {
             cx.world

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::thread;
 
+use roving::raw::panics;
 use roving::{JoinError, JoinHandle, Pool, Priority, task};
 
 use super::closures;
@@ -14,7 +15,7 @@ use super::feature::Feature;
 use super::kept::LeftBehind;
 use super::program::FeatureStep;
 use super::strays;
-use super::world::{Cx, PartFate, call, part, sequence, text_of};
+use super::world::{Cx, PartFate, call, part, sequence};
 
 pub(super) fn run(step: &FeatureStep, cx: &Cx<'_>) {
     match step.feature {
@@ -145,7 +146,7 @@ fn broadcast_apart(step: &FeatureStep, cx: &Cx<'_>, seen: &PartFate) {
 fn check_apart(step: &FeatureStep, cx: &Cx<'_>) {
     let made = panic::catch_unwind(|| drop(task::spawn(async {})));
     let is_told = |payload: Box<dyn Any + Send>| {
-        text_of(&*payload).is_some_and(|text| text.starts_with("not inside a task"))
+        panics::text(&*payload).is_some_and(|text| text.starts_with("not inside a task"))
     };
     if !made.is_err_and(is_told) {
         cx.world

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use roving::policy::SpawnOrder;
+use roving::raw::panics;
 use roving::{BuildError, Pool};
 
 use super::feature::Feature;
@@ -160,7 +161,7 @@ pub(crate) fn program(program: &StepProgram) -> Result<Vec<u32>, String> {
     if let Err(payload) = result
         && thrown_by(&*payload).is_none()
     {
-        let text = super::world::text_of(&*payload).unwrap_or("a payload of another type");
+        let text = panics::text(&*payload).unwrap_or("a payload of another type");
         complaints.push(format!("the program panicked: {text}"));
     }
     complaints.extend(shelf::drop_all(&cx));

@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use roving::raw::panics;
 use roving::{CancelledError, Pool};
 
 use super::kept::LeftBehind;
@@ -416,7 +417,7 @@ pub(crate) fn check_payload(step: &FeatureStep, cx: &Cx<'_>, payload: &(dyn Any 
             cx.world.complain(step, "it was cancelled, and nobody has");
         }
     } else {
-        let text = format!("it panicked with {:?}", text_of(payload));
+        let text = format!("it panicked with {:?}", panics::text(payload));
         cx.world.complain(step, text);
     }
 }
@@ -426,19 +427,13 @@ pub(crate) fn thrown_by(payload: &(dyn Any + Send)) -> Option<u32> {
     payload.downcast_ref::<Thrown>().map(|thrown| thrown.id)
 }
 
-/// The text of a panic that is none of ours.
-pub(crate) fn text_of(payload: &(dyn Any + Send)) -> Option<&str> {
-    let text = payload.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| payload.downcast_ref::<&str>().copied())
-}
-
 /// Calls `f`, which does what is documented to panic with a text that names the mistake, or not to.
 /// Returns what it came to without a panic.
 pub(crate) fn allowed<R>(step: &FeatureStep, cx: &Cx<'_>, f: impl FnOnce() -> R) -> Option<R> {
     match panic::catch_unwind(AssertUnwindSafe(f)) {
         Ok(result) => Some(result),
         Err(payload) => {
-            if text_of(&*payload).is_none() && !payload.is::<CancelledError>() {
+            if panics::text(&*payload).is_none() && !payload.is::<CancelledError>() {
                 cx.world.complain(step, "it panicked, and not with a text");
             }
             None

@@ -11,6 +11,7 @@ use std::sync::mpsc;
 
 use roving::policy::Amount;
 use roving::policy::SpawnOrder;
+use roving::raw::panics;
 use roving::{BuildError, Pool};
 
 use crate::row::{Outcome, RowFigure, RowRun};
@@ -207,9 +208,7 @@ fn once(attack: &Attack, cx: &Attacked<'_>, at: u64) -> Result<RunOutcome, Strin
 }
 
 fn foreign_text(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-    text.unwrap_or("without a text").to_owned()
+    panics::text(payload).unwrap_or("without a text").to_owned()
 }
 
 /// Returns when the jobs before have ended to the last: each worker has been at its queue again.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
+use roving::raw::panics;
 use roving::{Pool, Priority, Scope, context};
 
 use super::contexts;
@@ -49,9 +50,9 @@ pub(crate) fn thrown(payload: Box<dyn Any + Send>) -> Result<Id, String> {
         Ok(thrown) => return Ok(thrown.id),
         Err(other) => other,
     };
-    let text = payload.downcast_ref::<String>().cloned();
-    let text = text.or_else(|| payload.downcast_ref::<&str>().map(|text| text.to_string()));
-    Err(text.unwrap_or_else(|| "a payload of another type".to_owned()))
+    Err(panics::text(&*payload)
+        .unwrap_or("a payload of another type")
+        .to_owned())
 }
 
 /// Calls `f`; the error is what it threw. A panic that is not a program's goes on.

@@ -1,5 +1,6 @@
-//! Helpers for code that runs while a panic unwinds.
+//! Panics that end here: their payloads, whose drop may panic as well, and their text.
 
+use std::any::Any;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::process;
@@ -7,8 +8,9 @@ use std::process;
 /// How many payloads in a row may panic when they are dropped.
 const PAYLOADS_MAX: usize = 16;
 
-/// Drops a value whose drop may panic, while another panic is already on its way.
-pub(crate) fn drop_quietly<T>(value: T) {
+/// Drops a value whose drop may panic. Such a panic ends here, and so do those of the payloads that
+/// are dropped for it; the panic hook has told of each.
+pub fn drop_quietly<T>(value: T) {
     let mut outcome = panic::catch_unwind(AssertUnwindSafe(|| drop(value)));
     for _ in 0..PAYLOADS_MAX {
         match outcome {
@@ -23,12 +25,33 @@ pub(crate) fn drop_quietly<T>(value: T) {
 }
 
 /// Calls `f`, foreign code whose panic has nobody to go to: the panic hook has told it.
-pub(crate) fn run_quietly(f: impl FnOnce()) {
+pub fn run_quietly(f: impl FnOnce()) {
     match panic::catch_unwind(AssertUnwindSafe(f)) {
         // The model checker panics with a fault that it has found.
         Err(payload) if cfg!(loom) => panic::resume_unwind(payload),
         outcome => drop_quietly(outcome),
     }
+}
+
+/// Calls `f`, foreign code, and says what it panicked with, if that is a text. The panic ends here,
+/// and so do those in the drop of its payload.
+///
+/// # Errors
+///
+/// `f` panicked, with this text.
+pub fn contain<R>(f: impl FnOnce() -> R) -> Result<R, Option<String>> {
+    panic::catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
+        let text = text(&*payload).map(str::to_owned);
+        drop_quietly(payload);
+        text
+    })
+}
+
+/// The message of a panic, if it is text.
+#[must_use]
+pub fn text(payload: &(dyn Any + Send)) -> Option<&str> {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
 }
 
 /// Calls `f`, in which other threads use the caller's frame. Rather than let the frame go under
@@ -45,4 +68,48 @@ pub(crate) fn with_frame_lent<R>(f: impl FnOnce() -> R) -> R {
     let result = f();
     mem::forget(guard);
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic;
+
+    use super::{PAYLOADS_MAX, contain, text};
+
+    /// Its drop panics with another one of its kind, as often as the number says.
+    struct Bomb(usize);
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            if self.0 > 0 {
+                panic::panic_any(Bomb(self.0 - 1));
+            }
+        }
+    }
+
+    #[test]
+    fn neither_a_panic_nor_the_drop_of_its_payload_gets_out() {
+        assert_eq!(contain(|| 7), Ok(7));
+        assert_eq!(
+            contain(|| panic!("a text")),
+            Err::<(), _>(Some("a text".into()))
+        );
+        assert_eq!(
+            contain(|| panic!("a {}", 2)),
+            Err::<(), _>(Some("a 2".into()))
+        );
+        for depth in [0, 1, 2, PAYLOADS_MAX + 3] {
+            assert_eq!(
+                contain(|| panic::panic_any(Bomb(depth))),
+                Err::<(), _>(None)
+            );
+        }
+    }
+
+    #[test]
+    fn a_panic_says_what_it_is() {
+        assert_eq!(text(&"one"), Some("one"));
+        assert_eq!(text(&"two".to_owned()), Some("two"));
+        assert_eq!(text(&3), None);
+    }
 }

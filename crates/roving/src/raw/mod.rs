@@ -12,6 +12,7 @@
 //! | traces and reports of standstills, with those of this crate | [`reports`] |
 //! | tasks whose code is not Rust | [`foreign`], [`trees`] |
 //! | a runtime with loops of its own on these task stacks | [`hosted`] |
+//! | on code whose panics have to end with you | [`panics`] |
 //! | a simulator of this runtime | [`rules`] |
 //! | protocols that the same checks explore | [`prim`] |
 //!
@@ -32,6 +33,7 @@ pub mod calls;
 pub mod foreign;
 pub mod hosted;
 pub mod loops;
+pub mod panics;
 pub mod prim;
 pub mod reports;
 pub mod rules;

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::fmt;
 
 use crate::machine::prim::Mutex;
+use crate::machine::unwind;
 
 /// The error of a [`JoinHandle`](crate::JoinHandle) whose task has no result: it was cancelled, or
 /// it panicked.
@@ -81,11 +82,7 @@ impl JoinError {
         let Kind::Panicked(payload) = &self.0 else {
             return None;
         };
-        let payload = payload.lock();
-        let text = payload
-            .downcast_ref::<&str>()
-            .map(|text| (*text).to_owned());
-        text.or_else(|| payload.downcast_ref::<String>().cloned())
+        unwind::text(&**payload.lock()).map(str::to_owned)
     }
 }
 
