@@ -4,6 +4,7 @@
 #include <roving.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { LIMIT = 1000000 };
 
@@ -56,16 +57,36 @@ static void combine(void *into, const void *following, void *arg)
     total->roots += next->roots;
 }
 
+/* Seconds by the clock on the wall. */
+static double now(void)
+{
+    struct timespec time;
+    timespec_get(&time, TIME_UTC);
+    return time.tv_sec + 1e-9 * time.tv_nsec;
+}
+
 int main(void)
 {
     unsigned char *is_prime = malloc(LIMIT);
-    struct total none = {0, 0}, total;
+    struct total none = {0, 0}, expected = {0, 0}, total;
+    double began;
     roving_reduction reduction = {sizeof(total), &none, add, combine};
     if (is_prime == NULL) {
         return 1;
     }
+    /* The loops' own functions, called without a worker, are the serial program. */
+    began = now();
+    find_primes(NULL, 0, LIMIT, is_prime);
+    add(NULL, 0, LIMIT, &expected, is_prime);
+    fprintf(stderr, "%.3f s serially\n", now() - began);
+    began = now();
     check(roving_for(0, LIMIT, find_primes, is_prime), "primes");
     check(roving_reduce(0, LIMIT, &reduction, is_prime, &total), "sum");
+    fprintf(stderr, "%.3f s in parallel\n", now() - began);
+    if (total.primes != expected.primes) {
+        fprintf(stderr, "the parallel result is another than the serial one\n");
+        return 1;
+    }
     printf("%zu primes below %d\n", total.primes, LIMIT);
     free(is_prime);
     return 0;

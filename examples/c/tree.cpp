@@ -2,6 +2,7 @@
 // children, and no worker waits with it.
 #include <roving_task.hpp>
 
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -35,8 +36,33 @@ roving::task<long> sum(const Node &node)
     co_return total;
 }
 
+// The same without tasks, to compare with.
+long sum_serially(const Node &node)
+{
+    long total = node.value;
+    for (const auto &child : node.children) {
+        total += sum_serially(*child);
+    }
+    return total;
+}
+
+double now()
+{
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 int main()
 {
     auto root = grow(18);
-    std::printf("the sum is %ld\n", roving::run(sum(*root)));
+    double began = now();
+    long expected = sum_serially(*root);
+    std::fprintf(stderr, "%.3f s serially\n", now() - began);
+    began = now();
+    long result = roving::run(sum(*root));
+    std::fprintf(stderr, "%.3f s by coroutines\n", now() - began);
+    if (result != expected) {
+        std::fprintf(stderr, "the result by coroutines is another than the serial one\n");
+        return 1;
+    }
+    std::printf("the sum is %ld\n", result);
 }

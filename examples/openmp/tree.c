@@ -32,15 +32,32 @@ static long nodes(uint64_t seed, int is_root)
     return count;
 }
 
+/* The same without tasks, to compare with. */
+static long nodes_serially(uint64_t seed, int is_root)
+{
+    long count = 1;
+    int children = is_root ? 2000 : hash(seed) % 100000 < 24850 ? CHILDREN : 0;
+    for (int child = 0; child < children; child++)
+        count += nodes_serially(hash(seed + 1 + child), 0);
+    return count;
+}
+
 int main(int count, char **words)
 {
     uint64_t seed = count > 1 ? strtoull(words[1], NULL, 10) : 1;
     long size = 0;
     double began = omp_get_wtime();
+    long expected = nodes_serially(hash(seed), 1);
+    fprintf(stderr, "%.1f ms serially\n", 1e3 * (omp_get_wtime() - began));
+    began = omp_get_wtime();
 #pragma omp parallel
 #pragma omp single
     size = nodes(hash(seed), 1);
-    fprintf(stderr, "%.1f ms\n", 1e3 * (omp_get_wtime() - began));
+    fprintf(stderr, "%.1f ms by tasks\n", 1e3 * (omp_get_wtime() - began));
+    if (size != expected) {
+        fprintf(stderr, "the result by tasks is another than the serial one\n");
+        return 1;
+    }
     printf("%ld nodes\n", size);
     return 0;
 }
