@@ -3,8 +3,10 @@
 
 mod common;
 
+use std::future::poll_fn;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -50,6 +52,31 @@ impl Drop for Telling {
     fn drop(&mut self) {
         tell();
     }
+}
+
+/// A waker of another executor, which tells what the network does whenever its code is called.
+struct TellingWaker(Waker);
+
+impl Wake for TellingWaker {
+    fn wake(self: Arc<Self>) {
+        tell();
+        self.0.wake_by_ref();
+    }
+}
+
+impl Drop for TellingWaker {
+    fn drop(&mut self) {
+        tell();
+    }
+}
+
+/// Polls with such a waker, as an executor inside of a process would.
+async fn elsewhere<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    poll_fn(|context| {
+        let waker = Waker::from(Arc::new(TellingWaker(context.waker().clone())));
+        poll(&mut Context::from_waker(&waker))
+    })
+    .await
 }
 
 /// A token whose bytes take long, so that ends are held and released meanwhile; and during which
@@ -217,5 +244,51 @@ fn tokens_that_come_while_others_are_recorded_stay_in_order() {
     watched(MOST, || {
         let got = passed_while_recorded(600, "slow", Slow);
         assert!(got.into_iter().eq(0..600));
+    });
+}
+
+/// Each port is polled by another executor; the consumer's waker stays with its channel when the
+/// process waits no more.
+#[test]
+fn wakers_of_another_executor_hang_no_rank() {
+    watched(MOST, || {
+        let got = World::threads(2, |world| {
+            let mut got = Vec::new();
+            let mut network = Network::new(&world);
+            let (out, mut last) = network.bounded("0", 2);
+            network.process("source", out, async |mut out: Out<u64>| {
+                for number in 0..200 {
+                    elsewhere(|context| out.poll_ready(context)).await.unwrap();
+                    out.try_send(number).unwrap();
+                }
+            });
+            for name in ["1", "2"] {
+                let (out, next) = network.bounded(name, 2);
+                network.movable(name, (last, out), (), async |(), ports| {
+                    let (mut input, mut out): (In<u64>, Out<u64>) = ports;
+                    let number = elsewhere(|context| input.poll_recv(context)).await?;
+                    let ready = elsewhere(|context| out.poll_ready(context)).await;
+                    ready.ok()?;
+                    out.try_send(number).ok()?;
+                    Some(((), (input, out)))
+                });
+                last = next;
+            }
+            let (mover, into) = (network.mover(), &mut got);
+            MOVERS.lock().unwrap().push(network.mover());
+            network.process("sink", last, async move |mut input| {
+                while let Some(number) = elsewhere(|context| input.poll_recv(context)).await {
+                    let draw = hash(number);
+                    let name = if draw % 2 == 0 { "1" } else { "2" };
+                    mover.move_to(name, (draw >> 1) as usize % 2);
+                    into.push(number);
+                }
+            });
+            network.pin("source", 0);
+            network.pin("sink", 1);
+            network.run(&Pool::new(2).unwrap()).unwrap();
+            got
+        });
+        assert!(got[1].iter().copied().eq(0..200));
     });
 }

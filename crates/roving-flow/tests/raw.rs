@@ -5,9 +5,10 @@
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 
 use roving::Pool;
-use roving_flow::raw::{self, Side, Verdict, each_port, stuck, verdicts};
+use roving_flow::raw::{self, DueWaker, Egress, Side, Verdict, each_port, stuck, verdicts};
 use roving_flow::{Error, In, Merge, Network, Out, TryRecvError, TrySendError};
 
 /// Counts how often it is called.
@@ -36,10 +37,10 @@ fn what_was_taken_out_still_counts_until_the_consumer_has_it() {
     assert_eq!(egress.take(), Ok(2));
     assert_eq!(egress.take(), Err(TryRecvError::Empty));
     assert!(matches!(out.try_send(3), Err(TrySendError::Full(3))));
-    egress.taken_there(1);
+    egress.taken_there(1).wake();
     out.try_send(3).unwrap();
     assert!(matches!(out.try_send(4), Err(TrySendError::Full(4))));
-    egress.grow(4);
+    egress.grow(4).wake();
     out.try_send(4).unwrap();
     out.try_send(5).unwrap();
     assert!(matches!(out.try_send(6), Err(TrySendError::Full(6))));
@@ -61,18 +62,18 @@ fn a_producer_that_comes_back_goes_on_counting_and_forgets_the_room_that_it_saw(
     assert_eq!((egress.sent(), egress.known_taken()), ((1, false), 0));
     raw::forget_room(&mut out);
     // Elsewhere it has sent nine more, and the consumer has taken seven in all.
-    egress.resume(10, 7, Some(4));
+    egress.resume(10, 7, Some(4)).wake();
     assert_eq!((egress.sent(), egress.known_taken()), ((10, false), 7));
     out.try_send(11).unwrap();
     assert!(matches!(out.try_send(12), Err(TrySendError::Full(12))));
     assert_eq!(egress.take(), Ok(11));
     assert!(matches!(out.try_send(12), Err(TrySendError::Full(12))));
-    egress.taken_there(8);
+    egress.taken_there(8).wake();
     out.try_send(12).unwrap();
     // The channel has grown elsewhere.
     raw::forget_room(&mut out);
     assert_eq!(egress.take(), Ok(12));
-    egress.resume(20, 20, Some(6));
+    egress.resume(20, 20, Some(6)).wake();
     assert_eq!(egress.capacity(), Some(6));
     (21..27).for_each(|number| out.try_send(number).unwrap());
     assert!(matches!(out.try_send(27), Err(TrySendError::Full(27))));
@@ -87,12 +88,12 @@ fn a_producer_that_comes_back_sends_no_more_than_there_is_room_for_now() {
     // The channel's memory has grown to its capacity, so the ninth message sees room for more.
     (0..8).for_each(|number| out.try_send(number).unwrap());
     (0..8).for_each(|number| assert_eq!(egress.take(), Ok(number)));
-    egress.taken_there(8);
+    egress.taken_there(8).wake();
     out.try_send(8).unwrap();
     assert_eq!(egress.take(), Ok(8));
     raw::forget_room(&mut out);
     // Elsewhere it has sent seven more, and the consumer has taken ten of all.
-    egress.resume(16, 10, Some(8));
+    egress.resume(16, 10, Some(8)).wake();
     out.try_send(16).unwrap();
     out.try_send(17).unwrap();
     assert!(matches!(out.try_send(18), Err(TrySendError::Full(18))));
@@ -106,7 +107,7 @@ fn what_a_consumer_has_not_read_goes_with_it_and_it_goes_on_counting() {
     drop(out);
     let mut ingress = bridge.ingress().unwrap();
     let (count, hook) = counted();
-    (1..=3).for_each(|number| ingress.give(number).unwrap());
+    (1..=3).for_each(|number| ingress.give(number).unwrap().wake());
     assert_eq!(input.try_recv(), Ok(1));
     ingress.hook(hook);
     let called = count.load(Ordering::SeqCst);
@@ -115,9 +116,62 @@ fn what_a_consumer_has_not_read_goes_with_it_and_it_goes_on_counting() {
     assert_eq!(count.load(Ordering::SeqCst), called, "nobody is told");
     ingress.resume(9);
     assert_eq!(ingress.taken(), (9, false));
-    ingress.give(10).unwrap();
+    ingress.give(10).unwrap().wake();
     assert_eq!(input.try_recv(), Ok(10));
     assert_eq!(ingress.taken(), (10, false));
+}
+
+/// Counts how often it wakes.
+#[derive(Default)]
+struct CountsWakes(AtomicUsize);
+
+impl Wake for CountsWakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Another executor polls both ends: whoever gives a message or room wakes it when he likes, and at
+/// the latest when he drops what he was given; once, however often it was due.
+#[test]
+fn a_waker_of_another_executor_wakes_when_it_is_dropped_by_who_has_claimed_it() {
+    let mut network = Network::new();
+    let counts = Arc::new(CountsWakes::default());
+    let waker = Waker::from(Arc::clone(&counts));
+    let context = &mut Context::from_waker(&waker);
+    let woken = || counts.0.swap(0, Ordering::SeqCst);
+
+    let (out, mut input, mut bridge) = raw::bridged::<u32>(&mut network, "here", Some(4));
+    drop(out);
+    let mut ingress = bridge.ingress().unwrap();
+    assert!(input.poll_recv(context).is_pending());
+    let due = [1, 2].map(|number| ingress.give(number).unwrap());
+    assert_eq!(woken(), 0, "there may be a lock");
+    drop(due);
+    assert_eq!(woken(), 1);
+
+    let (mut out, input, mut bridge) = raw::bridged::<u32>(&mut network, "there", Some(1));
+    drop(input);
+    let mut egress = bridge.egress().unwrap();
+    out.try_send(1).unwrap();
+    assert_eq!(egress.take(), Ok(1));
+    type Gives = fn(&mut Egress<u32>) -> DueWaker;
+    let gives: [(u32, Gives); 4] = [
+        (2, |egress| egress.taken_there(1)),
+        (3, |egress| egress.grow(2)),
+        (4, |egress| egress.resume(3, 2, Some(2))),
+        (5, |egress| egress.taken_there(4)),
+    ];
+    for (number, give) in gives {
+        assert!(out.poll_ready(context).is_pending());
+        let due = (give(&mut egress), egress.reopen());
+        assert_eq!(woken(), 0, "there may be a lock");
+        drop(due);
+        assert_eq!(woken(), 1);
+        out.try_send(number).unwrap();
+        assert_eq!(egress.take(), Ok(number));
+    }
+    assert!(out.poll_ready(context).is_ready());
 }
 
 #[test]
@@ -153,7 +207,7 @@ fn an_ingress_gives_any_number_and_hears_what_is_taken() {
     assert!(bridge.is_gone(Side::Producer));
     let mut ingress = bridge.ingress().unwrap();
     assert!(!bridge.is_gone(Side::Producer));
-    (0..100).for_each(|number| ingress.give(number).unwrap());
+    (0..100).for_each(|number| ingress.give(number).unwrap().wake());
     let (count, hook) = counted();
     ingress.hook(hook);
     for taken in 0..2 {
@@ -166,7 +220,7 @@ fn an_ingress_gives_any_number_and_hears_what_is_taken() {
     }
     drop(input);
     assert!(count.load(Ordering::SeqCst) > 2 && ingress.taken().1);
-    assert_eq!(ingress.give(7), Err(7));
+    assert_eq!(ingress.give(7).map(DueWaker::wake), Err(7));
 }
 
 #[test]
@@ -214,7 +268,7 @@ fn a_network_at_rest_says_so_and_what_it_waits_for() {
             assert_eq!((waits.len(), begun.is_over()), (1, false));
             assert_eq!((waits[0].side, waits[0].target), (Side::Consumer, None));
             let mut ingress = ingress.lock().unwrap().take().unwrap();
-            ingress.give(5).unwrap();
+            ingress.give(5).unwrap().wake();
             std::task::Poll::Ready(())
         })
         .await;

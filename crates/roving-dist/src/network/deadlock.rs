@@ -136,13 +136,10 @@ impl NetworkPart {
             Verdict::Grow { channel, from, to } => {
                 let (channel, from, to) = (channel as u32, from as u64, to as u64);
                 let producer = self.shape.ends(channel).map(|ends| ends.producer);
-                match producer.map(|producer| self.rank_of(producer)) {
-                    None => {}
-                    Some(rank) if rank == self.rank() => self.grow(channel, from, to),
-                    Some(rank) => {
-                        let grow = Control::Grow { channel, from, to };
-                        self.post.send_control(rank, &grow);
-                    }
+                // To this rank as well: the caller has a lock, and a waker may run anything.
+                if let Some(rank) = producer.map(|producer| self.rank_of(producer)) {
+                    let grow = Control::Grow { channel, from, to };
+                    self.post.send_control(rank, &grow);
                 }
             }
             Verdict::Deadlock(cycle) => self
@@ -166,13 +163,16 @@ impl NetworkPart {
                 // Held meanwhile: who goes on because of it may end the network, and then reads
                 // this.
                 let mut growths = lock(&self.growths);
-                if outgoing.grow(from, to) {
+                let due = outgoing.grow(from, to);
+                if due.is_some() {
                     growths.push(Growth {
                         channel: channel as usize,
                         from: from as usize,
                         to: to as usize,
                     });
                 }
+                drop(growths);
+                drop(due);
             }
         }
     }

@@ -4,14 +4,14 @@
 //! process that waits for it. What the process takes calls the hook at the producer's end, which is
 //! this: so the producer hears how many tokens were taken.
 //!
-//! As at the [other end](super::outgoing), a program's code that reads, writes and drops tokens
-//! never runs under the lock.
+//! As at the [other end](super::outgoing), code of the program never runs under the lock: what
+//! reads, writes and drops tokens, and the waker of another executor that polls the consumer.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex};
 
 use roving_flow::In;
-use roving_flow::raw::{self, Bridge, Ingress};
+use roving_flow::raw::{self, Bridge, DueWaker, Ingress};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::message::{Control, CutMessage, Head};
@@ -146,6 +146,10 @@ struct Copied<T> {
     unread: Vec<Vec<u8>>,
 }
 
+/// Of tokens that were put back: those for which there is no port any more, and the wakers that are
+/// due.
+type Rest<T> = Vec<Result<DueWaker, T>>;
+
 impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
     pub(super) fn new(
         channel: u32,
@@ -241,20 +245,18 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
     }
 
     /// Puts tokens back into the channel, and behind them those that have come meanwhile. The bytes
-    /// of all, and the tokens for which there is no port any more.
-    fn put_back(state: &mut IncomingState<T>, copied: Copied<T>) -> (Vec<Vec<u8>>, Vec<T>) {
+    /// of all; and what is to be dropped when the lock is free.
+    fn put_back(state: &mut IncomingState<T>, copied: Copied<T>) -> (Vec<Vec<u8>>, Rest<T>) {
         let Copied { tokens, mut unread } = copied;
         let (behind, bytes): (Vec<T>, Vec<Vec<u8>>) =
             state.behind.take().into_iter().flatten().unzip();
         unread.extend(bytes);
         let all = tokens.into_iter().chain(behind);
-        let Some(ingress) = &mut state.ingress else {
-            return (unread, all.collect());
-        };
-        (
-            unread,
-            all.filter_map(|one| ingress.give(one).err()).collect(),
-        )
+        let given = all.map(|one| match &mut state.ingress {
+            Some(ingress) => ingress.give(one),
+            None => Err(one),
+        });
+        (unread, given.collect())
     }
 
     fn tell_of(&self, state: &mut IncomingState<T>, taken: u64) {

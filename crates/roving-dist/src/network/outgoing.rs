@@ -10,6 +10,9 @@
 //! the lock only from the bytes of one token to the next token. Others who come by leave the rest
 //! to that thread, and wait for nothing. A process that is to be recorded or to move waits, as a
 //! process does, until all that it has sent has left.
+//!
+//! A producer may be polled by another executor, whose waker is such code as well. Where it is due
+//! under the lock, it is taken along, and wakes when the lock is free.
 
 use std::any::Any;
 use std::mem::needs_drop;
@@ -18,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use postcard::ser_flavors::Flavor;
-use roving_flow::raw::{self, Egress};
+use roving_flow::raw::{self, DueWaker, Egress};
 use roving_flow::{Out, TryRecvError};
 use serde::Serialize;
 
@@ -36,8 +39,8 @@ pub(super) trait Outgoing: Send + Sync {
     fn taken(&self, taken: u64);
     /// The consumer is gone.
     fn gone(&self);
-    /// May hold `to` tokens now, if it could hold `from`. Whether it did.
-    fn grow(&self, from: u64, to: u64) -> bool;
+    /// May hold `to` tokens now, if it could hold `from`. Whom to wake then; none if it did not.
+    fn grow(&self, from: u64, to: u64) -> Option<DueWaker>;
     /// The report about this channel. `None` when one of its ends is gone.
     fn sent(&self) -> Option<Sent>;
     /// How many tokens may lie in it; none when there is no bound, or an end is gone.
@@ -101,8 +104,8 @@ struct OutgoingState<T> {
 enum TurnStep<T> {
     /// The token is to be sent.
     Write(T),
-    /// The consumer has it already. Whether the channel ends with it.
-    Drop(T, bool),
+    /// The consumer has it already. Whether the channel ends with it, and who is to be woken.
+    Drop(T, bool, Option<DueWaker>),
     /// The turn is over. Whether the channel has ended.
     Rest(bool),
 }
@@ -163,9 +166,13 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
     /// full meanwhile.
     fn drain_beside(&self) {
         self.drain();
-        if let Some(egress) = &lock(&self.state).egress {
-            egress.reopen();
-        }
+        self.wake_after(|egress| egress.reopen());
+    }
+
+    /// Calls `f` under the lock, unless the channel has ended, and then wakes.
+    fn wake_after(&self, f: impl FnOnce(&mut Egress<T>) -> DueWaker) {
+        let due = lock(&self.state).egress.as_mut().map(f);
+        drop(due);
     }
 
     /// Sends all that lies in the channel, in the place of the producer; or leaves that to the
@@ -177,28 +184,31 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
         };
         let (mut sent, mut is_over) = (None, false);
         loop {
-            let step = match is_over {
+            let (step, due) = match is_over {
                 false => self.step(&mut state, &mut bytes),
                 true => {
                     bytes.clear();
-                    TurnStep::Rest(true)
+                    (TurnStep::Rest(true), DueWaker::default())
                 }
             };
             if let TurnStep::Rest(is_closed) = step {
                 state.bytes = bytes;
                 state.is_draining = false;
                 rest(state, is_closed);
+                drop(due);
                 self.drop_token(sent);
                 return;
             }
             drop(state);
+            drop(due);
             is_over |= !self.drop_token(sent.take());
             match step {
                 TurnStep::Write(token) => {
                     is_over |= !self.write(&token, &mut bytes);
                     sent = Some(token);
                 }
-                TurnStep::Drop(token, is_last) => {
+                TurnStep::Drop(token, is_last, due) => {
+                    drop(due);
                     is_over |= !self.drop_token(Some(token)) || is_last;
                 }
                 TurnStep::Rest(_) => {}
@@ -207,11 +217,12 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
         }
     }
 
-    /// In a turn: sends the bytes that there are, and takes the next token out.
+    /// In a turn: sends the bytes that there are, and takes the next token out. Who is to be woken
+    /// afterwards.
     #[inline]
-    fn step(&self, state: &mut OutgoingState<T>, bytes: &mut Vec<u8>) -> TurnStep<T> {
+    fn step(&self, state: &mut OutgoingState<T>, bytes: &mut Vec<u8>) -> (TurnStep<T>, DueWaker) {
         if state.is_held {
-            return TurnStep::Rest(false);
+            return (TurnStep::Rest(false), DueWaker::default());
         }
         if !bytes.is_empty() {
             self.post.send(state.to, bytes);
@@ -221,10 +232,9 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
         let step = match taken {
             Some(Ok(token)) if state.ahead.next().is_some() => {
                 let is_last = state.ahead.is_empty() && state.is_gone;
-                if let Some(egress) = &mut state.egress {
-                    egress.taken_there(state.ahead.start);
-                }
-                TurnStep::Drop(token, is_last)
+                let taken = state.ahead.start;
+                let due = state.egress.as_mut().map(|port| port.taken_there(taken));
+                TurnStep::Drop(token, is_last, due)
             }
             Some(Ok(token)) => TurnStep::Write(token),
             Some(Err(TryRecvError::Closed)) => {
@@ -238,10 +248,10 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
             }
             Some(Err(TryRecvError::Empty)) | None => TurnStep::Rest(false),
         };
-        if let (Some(egress), true) = (&state.egress, state.is_missed) {
-            egress.reopen();
+        match (&state.egress, state.is_missed) {
+            (Some(egress), true) => (step, egress.reopen()),
+            _ => (step, DueWaker::default()),
         }
-        step
     }
 
     /// In a turn, without the lock: writes a token as bytes. One that cannot be written ends the
@@ -326,9 +336,7 @@ impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
     }
 
     fn taken(&self, taken: u64) {
-        if let Some(egress) = &mut lock(&self.state).egress {
-            egress.taken_there(taken);
-        }
+        self.wake_after(|egress| egress.taken_there(taken));
     }
 
     fn gone(&self) {
@@ -340,17 +348,13 @@ impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
         }
     }
 
-    fn grow(&self, from: u64, to: u64) -> bool {
+    fn grow(&self, from: u64, to: u64) -> Option<DueWaker> {
         let mut state = lock(&self.state);
-        let Some(egress) = &mut state.egress else {
-            return false;
-        };
-        let is_as_was = egress.capacity().is_some_and(|now| now as u64 == from);
-        if is_as_was {
-            egress.grow(to as usize);
-            state.capacity = Some(to as usize);
-        }
-        is_as_was
+        let egress = state.egress.as_mut()?;
+        egress.capacity().filter(|&now| now as u64 == from)?;
+        let due = egress.grow(to as usize);
+        state.capacity = Some(to as usize);
+        Some(due)
     }
 
     fn sent(&self) -> Option<Sent> {
@@ -417,16 +421,19 @@ impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
         let Some(output) = output else {
             return self.end();
         };
-        let mut state = lock(&self.state);
+        let mut guard = lock(&self.state);
+        let state = &mut *guard;
         state.is_live = true;
-        let state = &mut *state;
-        if let Some(egress) = &mut state.egress {
-            let capacity = output.capacity.map(|capacity| capacity as usize);
-            egress.resume(output.sent, output.taken, capacity);
-            state.ahead = output.sent..output.sent + output.ahead;
-            state.is_gone = output.is_gone;
-            state.capacity = egress.capacity();
-        }
+        let Some(egress) = &mut state.egress else {
+            return;
+        };
+        let capacity = output.capacity.map(|capacity| capacity as usize);
+        let due = egress.resume(output.sent, output.taken, capacity);
+        state.ahead = output.sent..output.sent + output.ahead;
+        state.is_gone = output.is_gone;
+        state.capacity = egress.capacity();
+        drop(guard);
+        drop(due);
     }
 
     fn end(&self) {

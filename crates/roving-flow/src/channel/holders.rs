@@ -3,12 +3,12 @@
 use std::ptr::NonNull;
 use std::task::Waker;
 
-use roving::raw::panics::{drop_quietly, run_quietly};
+use roving::raw::panics::drop_quietly;
 
 use super::shared::Shared;
 use super::words::{ChannelEnd, Claim, Words};
 use crate::machine::prim::{Arc, AtomicU32, Mutex, OnceLock, Ordering, lock, ord};
-use crate::machine::unwind::{Payload, go_on};
+use crate::machine::unwind::{DueWaker, Payload, go_on};
 
 /// The fields of a channel that rarely change.
 pub(crate) struct Meta {
@@ -274,12 +274,45 @@ impl Words {
         true
     }
 
+    /// Something was done of which whoever waits at that end has to hear, by who may hold a lock: a
+    /// waker that is somebody else's is left to the caller.
+    pub(crate) fn tell_or_owe(&self, end: ChannelEnd) -> DueWaker {
+        // Who has stopped to wait meanwhile may wait again without having seen what was done.
+        let after_all = || match self.is_waiting_after_all(end) {
+            true => self.wake_or_owe(end),
+            false => None,
+        };
+        self.wake_or_owe(end).or_else(after_all).unwrap_or_default()
+    }
+
+    /// As [`Self::wake`], by who may hold a lock: a waker that is somebody else's is left to the
+    /// caller. None when there is nobody.
+    pub(crate) fn wake_or_owe(&self, end: ChannelEnd) -> Option<DueWaker> {
+        if !self.is_waiting(end) {
+            return None;
+        }
+        let shared = self.shared();
+        let line = shared.lines.mine();
+        match self.claim(end, line.index) {
+            Claim::Nobody => return None,
+            Claim::Process => {
+                line.woke();
+                shared.wake(self.process(end));
+            }
+            Claim::Elsewhere => return Some(self.take_waker(end)),
+            Claim::Hook => self.call_hook(end),
+        }
+        Some(DueWaker::default())
+    }
+
     #[inline(never)]
     fn wake_elsewhere(&self, end: ChannelEnd) {
-        let waker = lock(&self.elsewhere(end).waker).take();
-        if let Some(waker) = waker {
-            run_quietly(|| waker.wake());
-        }
+        self.take_waker(end).wake();
+    }
+
+    /// By who has claimed it.
+    fn take_waker(&self, end: ChannelEnd) -> DueWaker {
+        DueWaker::new(lock(&self.elsewhere(end).waker).take())
     }
 
     #[inline(never)]

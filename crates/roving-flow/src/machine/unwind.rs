@@ -2,9 +2,35 @@
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
+use std::task::Waker;
 use std::thread;
 
-use roving::raw::panics::drop_quietly;
+use roving::raw::panics::{drop_quietly, run_quietly};
+
+/// A waker of another executor, taken out of a channel by who owes it a wake-up.
+///
+/// It may run anything when it wakes, also what wants a lock that its owner has. It is woken when
+/// this is dropped, so that no way out forgets it: that is to be done when the lock is free.
+#[derive(Debug, Default)]
+#[must_use = "somebody may be woken when this is dropped: not under a lock that he could want"]
+pub struct DueWaker(Option<Waker>);
+
+impl DueWaker {
+    pub(crate) fn new(waker: Option<Waker>) -> DueWaker {
+        DueWaker(waker)
+    }
+
+    /// Wakes, as the drop does. A panic of the waker ends here.
+    pub fn wake(self) {}
+}
+
+impl Drop for DueWaker {
+    fn drop(&mut self) {
+        if let Some(waker) = self.0.take() {
+            run_quietly(|| waker.wake());
+        }
+    }
+}
 
 /// The payload of a panic.
 pub(crate) type Payload = Box<dyn Any + Send>;

@@ -273,6 +273,18 @@ impl<T> Out<T> {
         Ok(())
     }
 
+    /// Puts a message in without waking a consumer that waits for it.
+    pub(crate) fn put_silently(&mut self, message: T) -> Result<(), (Full, T)> {
+        // SAFETY: the port is borrowed exclusively, and is the only one at this end.
+        unsafe {
+            if let Err(full) = self.channel().has_room() {
+                return Err((full, message));
+            }
+            self.channel().push(message);
+        }
+        Ok(())
+    }
+
     /// Looks anew for room before the next message.
     pub(crate) fn forget_room(&mut self) {
         // SAFETY: the port is borrowed exclusively, and is the only one at this end.

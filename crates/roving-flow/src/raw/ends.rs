@@ -6,6 +6,7 @@ use super::Side;
 use crate::channel::window::Window;
 use crate::channel::words::{ChannelEnd, UNBOUNDED, Words};
 use crate::channel::{Channel, Empty, Full, Handle, reopen_port};
+use crate::machine::unwind::DueWaker;
 use crate::network::Network;
 use crate::port::{self, In, Out, TryRecvError};
 
@@ -66,7 +67,7 @@ impl<T> Bridge<T> {
         std::mem::forget(out);
         let window = Window::new(self.channel.capacity());
         let egress = Egress { input, window };
-        egress.reopen();
+        egress.reopen().wake();
         Some(egress)
     }
 
@@ -92,6 +93,9 @@ impl<T> Bridge<T> {
 ///
 /// A message that is taken here still counts as lying in the channel, until the real consumer is
 /// said to have taken it: the channel's capacity here is what is left of it.
+///
+/// The producer may be polled by another executor, whose waker may run anything. So a method that
+/// finds such a waker to be due returns it, and who calls that under a lock drops it afterwards.
 pub struct Egress<T> {
     input: In<T>,
     window: Window,
@@ -105,10 +109,10 @@ impl<T> Egress<T> {
     /// Updates the room that there is, and wakes a producer that waits for some. To be called after
     /// a thread other than the producer's has taken messages: the producer may have seen too little
     /// room in the middle of that, and nothing else would wake it.
-    pub fn reopen(&self) {
+    pub fn reopen(&self) -> DueWaker {
         let words = self.words();
         self.window.reopen(words);
-        words.wake(ChannelEnd::Writer);
+        words.wake_or_owe(ChannelEnd::Writer).unwrap_or_default()
     }
 
     /// Takes the oldest message. A producer that waits for room is not woken: there is no more room
@@ -136,17 +140,18 @@ impl<T> Egress<T> {
     }
 
     /// Records how many messages the real consumer has taken.
-    pub fn taken_there(&mut self, taken: u64) {
-        if self.window.hear_taken(taken) {
-            self.reopen();
+    pub fn taken_there(&mut self, taken: u64) -> DueWaker {
+        match self.window.hear_taken(taken) {
+            true => self.reopen(),
+            false => DueWaker::default(),
         }
     }
 
     /// Sets the capacity of the whole way from now on, unless it was larger before.
-    pub fn grow(&mut self, capacity: usize) {
+    pub fn grow(&mut self, capacity: usize) -> DueWaker {
         self.window
             .grow(u32::try_from(capacity).unwrap_or(UNBOUNDED));
-        self.reopen();
+        self.reopen()
     }
 
     /// Returns the capacity of the whole way.
@@ -169,14 +174,14 @@ impl<T> Egress<T> {
     /// Records that the producer has come here from elsewhere, with the number of messages that it
     /// had sent there, all of which had been taken out, and the number of these that the real
     /// consumer has taken. No message lies here.
-    pub fn resume(&mut self, sent: u64, taken_there: u64, capacity: Option<usize>) {
+    pub fn resume(&mut self, sent: u64, taken_there: u64, capacity: Option<usize>) -> DueWaker {
         let sent_here = self.words().sent().number();
         self.window.resume((sent, taken_there), sent_here);
         if let Some(capacity) = capacity {
             self.window
                 .grow(u32::try_from(capacity).unwrap_or(UNBOUNDED));
         }
-        self.reopen();
+        self.reopen()
     }
 
     /// Returns whether the network is about to drop its processes, so that a closed port means
@@ -186,7 +191,8 @@ impl<T> Egress<T> {
     }
 }
 
-/// A stand-in for the producer, at the consumer's place.
+/// A stand-in for the producer, at the consumer's place. Wakers of another executor are the
+/// caller's matter, as with an [`Egress`].
 pub struct Ingress<T> {
     out: Out<T>,
     /// Added, modulo 2⁶⁴, to the count of messages here: the number that were taken elsewhere.
@@ -202,14 +208,15 @@ impl<T> Ingress<T> {
     ///
     /// # Errors
     /// The consumer is gone; the message comes back.
-    pub fn give(&mut self, message: T) -> Result<(), T> {
+    pub fn give(&mut self, message: T) -> Result<DueWaker, T> {
         if self.words().taken().is_gone() {
             return Err(message);
         }
-        self.out.put(message).map_err(|(full, message)| {
+        self.out.put_silently(message).map_err(|(full, message)| {
             debug_assert_eq!(full, Full::Ended, "there is room for any number");
             message
-        })
+        })?;
+        Ok(self.words().tell_or_owe(ChannelEnd::Reader))
     }
 
     /// Sets a function that is called, from now on, whenever the consumer has taken a message or is

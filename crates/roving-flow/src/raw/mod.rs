@@ -8,7 +8,7 @@
 //! its channel calls their hook at once, in the place of that process.
 //!
 //! ```
-//! use roving_flow::raw::{self, Bridge, Egress, Ingress, Side};
+//! use roving_flow::raw::{self, Bridge, DueWaker, Egress, Ingress, Side};
 //! use roving_flow::{In, Network, Out};
 //!
 //! // The producer is here, and its consumer elsewhere.
@@ -29,18 +29,19 @@
 //! drop(out_there);
 //! let mut ingress: Ingress<u32> = bridge.ingress().expect("the producer's end is free");
 //! ingress.hook(|| { /* the consumer has taken something */ });
-//! assert_eq!(ingress.give(number), Ok(()));
+//! let due: DueWaker = ingress.give(number).expect("there is a consumer");
+//! due.wake(); // where no lock is held: another executor's waker may run anything
 //! assert_eq!((input.try_recv(), ingress.taken()), (Ok(7), (1, false)));
 //!
 //! // The producer hears of it, and has room for two again.
-//! egress.taken_there(1);
-//! egress.grow(4);
-//! egress.reopen();
+//! egress.taken_there(1).wake();
+//! egress.grow(4).wake();
+//! egress.reopen().wake();
 //! assert!(!egress.is_stopped() && !ingress.is_stopped());
 //!
 //! // Both processes move on: the producer goes on counting where it was, and so does the consumer.
 //! raw::forget_room(&mut out);
-//! egress.resume(9, 8, Some(4));
+//! egress.resume(9, 8, Some(4)).wake();
 //! assert_eq!(raw::take_unread(&mut input), None);
 //! ingress.resume(8);
 //! assert_eq!((egress.sent().0, ingress.taken().0), (9, 8));
@@ -117,6 +118,7 @@ use crate::port::Ports;
 use crate::port::sealed::Visitor;
 
 pub use crate::machine::prim::fence;
+pub use crate::machine::unwind::DueWaker;
 pub use crate::placement::{Across, Figures};
 pub use ends::{Bridge, Egress, Ingress, bridged, forget_room, take_unread};
 pub use inside::{Inside, at_rest, beside, inside, metered};
