@@ -8,6 +8,8 @@ use std::thread;
 use roving::CancelledError;
 use roving::raw::panics;
 
+pub(crate) use roving::raw::panics::drop_quietly;
+
 /// The message of a panic, if it is text.
 pub(crate) fn text(payload: &(dyn Any + Send)) -> &str {
     match panics::text(payload) {
@@ -22,7 +24,7 @@ pub(crate) fn text(payload: &(dyn Any + Send)) -> &str {
 pub(crate) fn contain<R>(f: impl FnOnce() -> R) -> Result<R, String> {
     panic::catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
         let text = text(&*payload).to_owned();
-        panics::drop_quietly(payload);
+        drop_quietly(payload);
         text
     })
 }

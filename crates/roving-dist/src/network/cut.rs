@@ -234,7 +234,8 @@ impl NetworkPart {
         let Some(open) = state.open.take_if(is_whole) else {
             return;
         };
-        if state.is_over {
+        // A token that could not be written or read is missing here.
+        if state.is_over || self.post.has_ended() {
             return;
         }
         let (number, share, mut findings) = (state.number, open.share, open.findings);
@@ -256,7 +257,8 @@ impl NetworkPart {
         state.desk.saved += 1;
         state.desk.findings.add(findings);
         let (number, findings) = (state.number, state.desk.findings);
-        if state.desk.saved < self.ranks() || state.is_over {
+        // Where a token is missing, that was told before its rank's part was.
+        if state.desk.saved < self.ranks() || state.is_over || self.post.has_ended() {
             return;
         }
         if findings.is_no_kahn_network {

@@ -6,6 +6,7 @@ use roving_flow::Operation;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::unwind::{contain, drop_quietly};
 
 /// The reason why a network across ranks did not come to its end. Every rank gets the same.
 ///
@@ -187,16 +188,24 @@ impl Ended {
     /// Converts the error of this rank's part of the network.
     pub(super) fn of(rank: usize, error: roving_flow::Error) -> Ended {
         use roving_flow::Error as Flow;
-        let text = |process: String, message: &dyn fmt::Display| (process, message.to_string());
+        let text = |process: String, message: &dyn fmt::Display| {
+            let text = contain(|| message.to_string());
+            (
+                process,
+                text.unwrap_or_else(|text| format!("its text panicked: {text}")),
+            )
+        };
         match error {
             Flow::Deadlock { cycle } => Ended::Deadlock(Blocked::all(rank, cycle)),
             Flow::Full { cycle, limit } => Ended::Full(Blocked::all(rank, cycle), limit),
             Flow::Panicked { process, payload } => {
                 let (process, message) = text(process, &payload);
+                drop_quietly(payload);
                 Ended::Panicked(rank, process, message)
             }
             Flow::Failed { process, error } => {
                 let (process, message) = text(process, &error);
+                drop_quietly(error);
                 Ended::Failed(rank, process, message)
             }
             Flow::Cancelled => Ended::Cancelled(rank),

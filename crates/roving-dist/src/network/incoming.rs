@@ -204,7 +204,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
                 self.post.send_control(self.post.rank(), &left);
             }
             drop(guard);
-            drop(ingress);
+            self.post.drop_tokens(self.channel, ingress);
             return;
         }
         let Some(every) = self.told_every else {
@@ -314,7 +314,10 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
                     None => Err(token),
                 };
                 drop(state);
-                drop(given);
+                match given {
+                    Ok(due) => due.wake(),
+                    Err(token) => drop(self.post.drop_tokens(self.channel, token)),
+                }
             }
             Err(message) => self.post.bad_token(self.channel, message),
         }
@@ -330,16 +333,16 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
         };
         let recorded = state.recorded.take();
         drop(state);
-        drop(ingress);
+        self.post.drop_tokens(self.channel, ingress);
         recorded.map(|(_, input)| Closed::of(input, None))
     }
 
     fn close(&self) {
         let behind = lock(&self.state).behind.take();
-        drop(behind);
+        self.post.drop_tokens(self.channel, behind);
         drop(self.end());
         let bridge = lock(&self.state).bridge.take();
-        drop(bridge);
+        self.post.drop_tokens(self.channel, bridge);
     }
 
     fn tell(&self) {
@@ -442,11 +445,11 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
         if mark.is_none() && !state.is_ended {
             state.recorded = Some((number, input));
             drop(guard);
-            drop(rest);
+            self.post.drop_tokens(self.channel, rest);
             return None;
         }
         drop(guard);
-        drop((rest, ingress));
+        self.post.drop_tokens(self.channel, (rest, ingress));
         Some(Closed::of(input, mark.map(|(_, sent)| sent)))
     }
 

@@ -194,7 +194,7 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
             if let TurnStep::Rest(is_closed) = step {
                 state.bytes = bytes;
                 state.is_draining = false;
-                rest(state, is_closed);
+                self.rest(state, is_closed);
                 drop(due);
                 self.drop_token(sent);
                 return;
@@ -267,30 +267,25 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
     /// In a turn, without the lock. A token that panics ends the network, not the turn, and is
     /// false.
     fn drop_token(&self, token: Option<T>) -> bool {
-        if !needs_drop::<T>() || token.is_none() {
-            return true;
-        }
-        let dropped = contain(|| drop(token));
-        let failed = |text| {
-            let message = format!("panicked when it was dropped: {text}");
-            self.post.bad_token(self.channel, message);
-        };
-        dropped.map_err(failed).is_ok()
+        let has_none = !needs_drop::<T>() || token.is_none();
+        has_none || self.post.drop_tokens(self.channel, token)
     }
-}
 
-/// The end of a turn or of the channel: what is to be dropped and woken then, without the lock.
-fn rest<T>(mut state: MutexGuard<'_, OutgoingState<T>>, is_closed: bool) {
-    let waker = state.waker.take();
-    let egress = match is_closed {
-        true => state.egress.take(),
-        false => None,
-    };
-    drop(state);
-    if let Some(waker) = waker {
-        waker.wake();
+    /// The end of a turn or of the channel: what is to be dropped and woken then, without the lock.
+    fn rest(&self, mut state: MutexGuard<'_, OutgoingState<T>>, is_closed: bool) {
+        let waker = state.waker.take();
+        let egress = match is_closed {
+            true => state.egress.take(),
+            false => None,
+        };
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        if egress.is_some() {
+            self.post.drop_tokens(self.channel, egress);
+        }
     }
-    drop(egress);
 }
 
 /// A writer for the bytes of a token.
@@ -437,7 +432,7 @@ impl<T: Serialize + Send + 'static> Outgoing for OutgoingOf<T> {
     }
 
     fn end(&self) {
-        rest(lock(&self.state), true);
+        self.rest(lock(&self.state), true);
     }
 }
 
@@ -450,6 +445,7 @@ mod tests {
 
     use serde::Serializer;
 
+    use super::super::error::Ended;
     use super::*;
     use crate::world::World;
 
@@ -463,6 +459,12 @@ mod tests {
                 barrier.wait();
             }
             to.serialize_u8(self.0)
+        }
+    }
+
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            assert!(self.0 != 13, "thirteen");
         }
     }
 
@@ -534,6 +536,26 @@ mod tests {
                 end.taken(end.sent().map_or(0, |sent| sent.sent));
             }
             end.end();
+        });
+    }
+
+    /// The network ends while the consumer moves: what waits for that is dropped with the end, and
+    /// a token that panics there says so, and keeps no other end from its end.
+    #[test]
+    fn a_token_that_panics_where_its_end_is_held_is_an_error_of_the_network() {
+        World::threads(1, |world| {
+            let (end, mut out, post) = end_of(&world);
+            end.hold();
+            for number in [13, 2] {
+                assert!(out.try_send(Slow(number, None)).is_ok());
+            }
+            drop(out);
+            assert_eq!(post.ended(), None);
+            end.end();
+            let Some(Ended::Token(0, _, text)) = post.ended() else {
+                panic!("{:?}", post.ended());
+            };
+            assert_eq!(text, "panicked when it was dropped: thirteen");
         });
     }
 }

@@ -9,7 +9,7 @@ use super::error::Ended;
 use super::message::{Control, Head};
 use crate::bell::Bell;
 use crate::tray::Tray;
-use crate::unwind::lock;
+use crate::unwind::{contain, lock};
 use crate::world::link::Link;
 
 /// Messages of so many bytes are handed over instead of copied.
@@ -164,6 +164,11 @@ impl Post {
         lock(&self.ended).clone()
     }
 
+    /// Whether the network ends, as far as that is known here.
+    pub(super) fn has_ended(&self) -> bool {
+        lock(&self.ended).is_some()
+    }
+
     /// Ends what runs here, because nobody can be reached any more.
     pub(super) fn cancel(&self) {
         self.canceller.cancel();
@@ -173,6 +178,15 @@ impl Post {
     pub(super) fn bad_token(&self, channel: u32, message: String) {
         let name = self.channels[channel as usize].clone();
         self.stop_all(Ended::Token(self.rank(), name, message));
+    }
+
+    /// Drops what may hold tokens of that channel, under no lock. One that panics ends the network,
+    /// not the caller; whether none has.
+    pub(super) fn drop_tokens<D>(&self, channel: u32, value: D) -> bool {
+        let failed = |text| {
+            self.bad_token(channel, format!("panicked when it was dropped: {text}"));
+        };
+        contain(|| drop(value)).map_err(failed).is_ok()
     }
 }
 

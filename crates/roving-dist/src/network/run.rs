@@ -75,16 +75,17 @@ impl<'env> Network<'env> {
         let hellos: Vec<Hello> = gather(world, &hello)?;
         self.shape.agree(&hellos)?;
         let (cuts, resumed) = self.open_checkpoints()?;
-        let (flow, part) = self.split(cuts);
-        if let Some(resumed) = resumed {
-            resumed.give(&part);
-        }
+        // Drops what the program has made for other ranks.
+        let split = told(world, "a process of another rank", || {
+            let (flow, part) = self.split(cuts);
+            if let Some(resumed) = resumed {
+                resumed.give(&part);
+            }
+            (flow, part)
+        });
+        let (flow, part) = unwind::resumed(split);
         let run = || run_part(world, pool, flow, &part);
-        let ran = match ranks {
-            // Nobody is to be told, and the world stays of use to who catches the panic.
-            1 => catch_unwind(AssertUnwindSafe(run)),
-            _ => world.link().told("a task of a network", run),
-        };
+        let ran = told(world, "a task of a network", run);
         // Whatever came: who resumes in the same directory must not find them at work.
         if let Some(cuts) = &part.cuts {
             cuts.finish();
@@ -93,7 +94,10 @@ impl<'env> Network<'env> {
             world.link().close(part.post.tag());
         }
         let outcome = match (part.post.ended(), unwind::resumed(ran)) {
-            (Some(ended), _) => Outcome::Ended(ended),
+            (Some(ended), ran) => {
+                unwind::drop_quietly(ran);
+                Outcome::Ended(ended)
+            }
             (None, Ok(report)) => Outcome::Done(PartReport::of(&part, &report)),
             (None, Err(error)) => {
                 let ended = Ended::of(rank, error);
@@ -228,6 +232,15 @@ impl Crossings {
             }
         }
         crossings
+    }
+}
+
+/// Calls `f`, which runs code of the program: the other ranks hear of a panic of it.
+fn told<V>(world: &World, which: &str, f: impl FnOnce() -> V) -> thread::Result<V> {
+    match world.ranks() {
+        // Nobody is to be told, and the world stays of use to who catches the panic.
+        1 => catch_unwind(AssertUnwindSafe(f)),
+        _ => world.link().told(which, f),
     }
 }
 

@@ -274,6 +274,7 @@ impl Link {
             Err(payload) => {
                 let what = crate::unwind::text(&*payload);
                 self.fail(format_args!("handling a message panicked: {what}"));
+                crate::unwind::drop_quietly(payload);
             }
         }
     }
