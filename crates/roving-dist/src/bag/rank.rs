@@ -199,7 +199,8 @@ where
             (state.take_tasks(), state.cuts.is_due())
         });
         self.take(&come);
-        if is_due {
+        // Of a run that has failed tasks may be missing, as those that nobody could decode.
+        if is_due && !self.shared.link.is_faulty() {
             self.record();
         }
         let tasks = std::mem::take(&mut self.held().tasks);
@@ -282,5 +283,41 @@ where
             state.standing.extend(&lifelines);
             Idle::AskLifelines(lifelines)
         })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::cut::Cuts;
+    use super::*;
+    use crate::world::World;
+
+    #[test]
+    fn a_rank_that_could_not_decode_its_tasks_records_no_cut() {
+        for (tasks, recorded) in [(&[1, 7][..], 1), (&[9], 0)] {
+            World::threads(1, |world| {
+                let link = world.link();
+                // Another rank has recorded a cut already.
+                let shared = SharedBag::new(link, link.tags(1), Cuts::new(2, None));
+                let rank = Rank {
+                    shared: Arc::new(shared),
+                    ranks: 1,
+                    workers: 1,
+                    work: &|_: u8, _: &mut Local<'_, u8, u8>| {},
+                    reduce: &|one, _| one,
+                    held: Mutex::new(RankHoldings {
+                        tasks: Vec::new(),
+                        result: 0,
+                    }),
+                };
+                rank.shared.with(|state| {
+                    assert!(state.cuts.cut_came(1, 1).is_none());
+                    state.tasks.push_back((0, tasks.to_vec()));
+                });
+                let pool = roving::Pool::new(1).unwrap();
+                pool.install(|| rank.run_all());
+                assert_eq!(rank.shared.with(|state| state.cuts.recorded()), recorded);
+            });
+        }
     }
 }
