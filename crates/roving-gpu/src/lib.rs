@@ -62,6 +62,8 @@
 //! * [`Buffer::read`], [`Buffer::write`] and [`Buffer::into_vec`] block in the same way while a
 //!   task on a device, or another guard, is in the way, and while a copy has to be fetched. They do
 //!   not where tasks await what they depend on.
+//! * A waker must not wait for devices: it may be called on a thread of one. It may drop the last
+//!   handle, which [waits for nothing](Devices#the-last-handle) there.
 //!
 //! # What is copied, and when
 //!

@@ -172,6 +172,7 @@ macro_rules! two {
     };
 }
 
+pub(crate) mod device_thread;
 pub(crate) mod error;
 mod operation;
 mod peer_copy;
@@ -181,6 +182,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use device_thread::DeviceThread;
 use error::{Cause, DeviceError};
 
 pub use operation::{Download, Launch, LaunchArg, Upload};
@@ -490,6 +492,7 @@ impl Done {
 
     fn call(mut self, outcome: Outcome, left: Remains) {
         if let Some(then) = self.0.take() {
+            let _here = DeviceThread::enter();
             then(outcome, left);
         }
     }
@@ -498,6 +501,7 @@ impl Done {
 impl Drop for Done {
     fn drop(&mut self) {
         if let Some(then) = self.0.take() {
+            let _here = DeviceThread::enter();
             let text = "the back-end gave an operation up";
             then(Err(DeviceError::new(Cause::Lost, text)), Remains::Nothing);
         }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
+use super::device_thread::DeviceThread;
 use super::error::DeviceError;
 use super::{Done, Memory, Outcome, Remains, Source, Target};
 use crate::kernel::Kernel;
@@ -295,6 +296,7 @@ impl Launch {
     /// ```
     pub fn queued(&mut self) {
         if let Some(tell) = self.queued.take() {
+            let _here = DeviceThread::enter();
             tell();
         }
     }

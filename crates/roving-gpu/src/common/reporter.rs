@@ -5,12 +5,12 @@ use std::fmt;
 use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
-use std::thread::{self, ThreadId};
+use std::thread;
 
 use roving::raw::panics::contain;
 
+use crate::backend::device_thread::DeviceThread;
 use crate::backend::error::DeviceError;
-
 use crate::buffer::wait::wake_all;
 
 /// The report of a device's error: each cause is reported once for each device, by
@@ -65,23 +65,10 @@ pub(crate) struct Reporter {
 struct ReporterState {
     /// The oldest first.
     due: VecDeque<DeviceReport>,
-    caller: Option<CallingThread>,
+    /// Who makes the calls: the process of that thread, which is in no child of it.
+    caller: Option<u32>,
     /// Whoever waits until all calls have been made.
     waiters: Vec<Waker>,
-}
-
-/// Who makes the calls.
-struct CallingThread {
-    /// The process of its thread, which is in no child of it.
-    process: u32,
-    /// Known when it has begun.
-    thread: Option<ThreadId>,
-}
-
-impl CallingThread {
-    fn is_here(&self) -> bool {
-        self.process == process::id()
-    }
 }
 
 impl Reporter {
@@ -95,7 +82,7 @@ impl Reporter {
     fn lock(&self) -> MutexGuard<'_, ReporterState> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         // The calls of a parent process are made there.
-        if state.caller.as_ref().is_some_and(|one| !one.is_here()) {
+        if state.caller.is_some_and(|caller| caller != process::id()) {
             state.caller = None;
             state.due.clear();
         }
@@ -113,10 +100,7 @@ impl Reporter {
         if state.due.is_empty() || state.caller.is_some() {
             return;
         }
-        state.caller = Some(CallingThread {
-            process: process::id(),
-            thread: None,
-        });
+        state.caller = Some(process::id());
         drop(state);
         let own = Arc::clone(self);
         let thread = thread::Builder::new().name("roving-gpu-reports".to_owned());
@@ -127,12 +111,11 @@ impl Reporter {
 
     fn call_all(&self) {
         let mut state = self.lock();
-        if let Some(caller) = &mut state.caller {
-            caller.thread = Some(thread::current().id());
-        }
         while let Some(report) = state.due.pop_front() {
             drop(state);
+            let here = DeviceThread::enter();
             let _ = contain(|| (self.call)(&report));
+            drop(here);
             state = self.lock();
         }
         state.caller = None;
@@ -141,13 +124,12 @@ impl Reporter {
         wake_all(waiters);
     }
 
-    /// Whether all calls have been made; if not, wakes when they have. The call that asks is not
-    /// waited for, and neither are those of a parent process.
+    /// Whether all calls have been made; if not, wakes when they have. Those of a parent process
+    /// are not waited for.
     pub(super) fn poll_idle(&self, waker: &Waker) -> Poll<()> {
         let waker = waker.clone();
         let mut state = self.lock();
-        let own = Some(thread::current().id());
-        if state.caller.as_ref().is_some_and(|one| one.thread != own) {
+        if state.caller.is_some() {
             state.waiters.push(waker);
             return Poll::Pending;
         }
@@ -208,10 +190,7 @@ mod tests {
     fn the_calls_of_a_parent_process_are_left_to_it() {
         let (reporter, names) = sender();
         reporter.put(report(9));
-        reporter.lock().caller = Some(CallingThread {
-            process: process::id().wrapping_add(1),
-            thread: None,
-        });
+        reporter.lock().caller = Some(process::id().wrapping_add(1));
         assert!(reporter.poll_idle(Waker::noop()).is_ready());
         reporter.put(report(0));
         reporter.call_due();

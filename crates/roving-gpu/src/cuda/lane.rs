@@ -25,6 +25,7 @@ use super::memory::{Room, Store};
 use super::module::Modules;
 use super::point::{Marker, Point};
 use super::staging::{Staged, Staging};
+use crate::backend::device_thread::DeviceThread;
 use crate::backend::error::{Cause, DeviceError};
 
 use crate::backend::{Download, Launch, Outcome, PeerCopy, Upload};
@@ -309,6 +310,7 @@ struct Begun {
 
 impl Lane {
     fn run(mut self) {
+        let _here = DeviceThread::enter();
         // All that follows is done in this context. Where that fails, so will all else, and says
         // so.
         let _ = self.shared.common.context.bind_to_thread();
@@ -509,6 +511,7 @@ struct LaneWaiter {
 
 impl LaneWaiter {
     fn run(mut self) {
+        let _here = DeviceThread::enter();
         let _ = self.shared.common.context.bind_to_thread();
         loop {
             self.flying.extend(self.ends.try_iter());

@@ -50,10 +50,11 @@ mod tests;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use cudarc::driver::CudaContext;
 
+use crate::backend::device_thread::DeviceThread;
 use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Backend, Download, Launch, Memory, PeerCopy, Upload};
 use lane::{Common, Inbox, Job};
@@ -244,7 +245,8 @@ impl Drop for Nvidia {
         let lanes = self.lanes.iter_mut();
         for thread in lanes.flat_map(|(_, threads)| threads) {
             if let Some(thread) = thread.take() {
-                if thread.thread().id() != thread::current().id() {
+                // Also another device's thread: that one may be about to join this one.
+                if !DeviceThread::is_here() {
                     // It has no way to panic that would be of interest to who drops this.
                     let _ = thread.join();
                 }

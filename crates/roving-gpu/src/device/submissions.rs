@@ -5,6 +5,7 @@
 
 use std::mem;
 
+use crate::backend::device_thread::DeviceThread;
 use crate::backend::{Backend, Download, Launch, PeerCopy, Upload};
 use crate::explored::in_turn::InTurn;
 
@@ -55,6 +56,8 @@ impl Submissions {
     /// back-end may end an operation inside the call, and whoever hears of that may come here
     /// again.
     pub(super) fn submit(&self, backend: &dyn Backend) {
+        // Until it has come back, what is behind the operation stays here.
+        let _here = DeviceThread::enter();
         self.0.do_all(|(stream, operation)| match operation {
             Operation::Follow(other) => backend.follow(stream, other),
             Operation::Upload(upload) => backend.upload(stream, upload),

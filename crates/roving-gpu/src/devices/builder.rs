@@ -257,7 +257,8 @@ impl DevicesBuilder {
     /// thread of its own, one call after the other, and perhaps later than a task has ended that
     /// the error is of. No device waits for it, so it may do what other threads may: read a buffer
     /// of the device, run a task, wait for the devices, or drop them. The drop of the last handle
-    /// waits for the calls that are due, so a call must not wait for whoever drops it.
+    /// waits for the calls that are due, so a call must not wait for whoever drops it; in a call it
+    /// [waits for nothing](Devices#the-last-handle).
     ///
     /// A panic in it is swallowed. Where the system gives no thread, the thread that has the error
     /// calls it, which may be that of the back-end.
@@ -342,7 +343,7 @@ impl DevicesBuilder {
         };
         common.devices.get_or_init(weak);
         Ok(Devices(Some(Arc::new(Inner {
-            _watch: watch::start(&devices),
+            watch: watch::start(&devices),
             devices,
             shares: Shares::default(),
             settled: Settled::new(),

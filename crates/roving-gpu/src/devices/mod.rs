@@ -18,8 +18,18 @@ use crate::profile::Profile;
 use shared::Inner;
 
 /// The devices that tasks may run on, and the measurements about them. Clones are handles to the
-/// same devices. When the last handle is dropped, tasks on a device end there, and the measurements
-/// are written to their file.
+/// same devices.
+///
+/// # The last handle
+///
+/// When the last handle is dropped, tasks on a device end there, the measurements are written to
+/// their file, and errors that are due are told. The drop waits for all that.
+///
+/// A waker that drops it may do so on a thread of the device itself, which is what it would wait
+/// for; so may the function of a kernel. There, and in a call of
+/// [`on_failure`](crate::DevicesBuilder::on_failure), the drop returns at once. The devices end by
+/// themselves: a thread is started that waits for all that, and writes the file. Where the system
+/// gives none, what has been measured by then is written, and nothing is waited for.
 ///
 /// ```
 /// use roving_gpu::{Devices, Simulated};

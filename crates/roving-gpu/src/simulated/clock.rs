@@ -13,6 +13,7 @@ use super::execute::{Fault, execute};
 use super::failure::Failure;
 use super::memory::Gauge;
 use super::work::Work;
+use crate::backend::device_thread::DeviceThread;
 use crate::backend::error::{Cause, DeviceError};
 
 /// An operation that begins or ends at that time.
@@ -166,6 +167,7 @@ impl Clock {
 impl EventLoop {
     /// The thread: it sleeps until something is to begin or to end.
     fn run(&self) {
+        let _here = DeviceThread::enter();
         let _end = ThreadEnd(self);
         loop {
             let event = {
@@ -262,7 +264,8 @@ impl Drop for Clock {
         self.shared.lock().stops = true;
         self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take() {
-            if thread.thread().id() != thread::current().id() {
+            // Also another device's thread: that one may be about to join this one.
+            if !DeviceThread::is_here() {
                 let _ = thread.join();
             }
         }

@@ -15,6 +15,7 @@ use roving::raw::panics::contain;
 use super::fault;
 use super::places::BoundBytes;
 use crate::backend::Outcome;
+use crate::backend::device_thread::DeviceThread;
 use crate::backend::error::{Cause, DeviceError};
 
 /// A callback for the end of an operation.
@@ -269,6 +270,7 @@ impl Flight {
     }
 
     fn wait_for_all(&self) {
+        let _here = DeviceThread::enter();
         // When the device had last ended something.
         let mut free = Instant::now();
         while let Some(submission) = self.oldest() {

@@ -37,11 +37,12 @@ mod tests;
 use std::fmt;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 use ::wgpu::{BindGroup, Buffer, BufferView, CommandBuffer, MapMode, Queue};
 
+use crate::backend::device_thread::DeviceThread;
 use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Backend, Download, Launch, LaunchArg, Memory, Outcome, Upload};
 use flight::{Binding, Flight};
@@ -368,7 +369,8 @@ impl Drop for Wgpu {
     fn drop(&mut self) {
         self.flight.close();
         if let Some(thread) = self.thread.take() {
-            if thread.thread().id() != thread::current().id() {
+            // Also another device's thread: that one may be about to join this one.
+            if !DeviceThread::is_here() {
                 // It has no way to panic that would be of interest to who drops this.
                 let _ = thread.join();
             }
