@@ -12,6 +12,10 @@ const COLD: f64 = 1.5;
 /// Exponents beyond this are noise.
 const EXPONENT_MAX: f64 = 4.0;
 
+/// What a law gives is no longer than thirty years: a power of the work may be more than a clock
+/// can tell, or a number, and so may the sum of some.
+pub(super) const SECONDS_MAX: f64 = 1e9;
+
 /// A measured duration, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Took {
@@ -75,10 +79,12 @@ impl Law {
                 .values()
                 .min_by(|a, b| distance(a, work).total_cmp(&distance(b, work)))?,
         };
-        let times = (work / nearest.work).powf(self.exponent());
+        // Not infinite: as often as that, nothing takes no time either.
+        let times = (work / nearest.work).powf(self.exponent()).min(f64::MAX);
+        let scaled = |seconds: f64| (seconds * times).min(SECONDS_MAX);
         Some(Took {
-            mean: nearest.seconds * times,
-            most: nearest.most.max(nearest.seconds) * times,
+            mean: scaled(nearest.seconds),
+            most: scaled(nearest.most.max(nearest.seconds)),
         })
     }
 
@@ -165,6 +171,21 @@ mod tests {
         assert!((between - 10_f64.powf(1.5)).abs() < 1e-6, "{between}");
         let beyond = mean(&law, 1e7).unwrap();
         assert!((beyond / 1e6 - 1.0).abs() < 1e-9, "{beyond}");
+    }
+
+    /// Two sizes that differ by a cold start are enough for the steepest law.
+    #[test]
+    fn no_time_is_more_than_a_clock_can_tell() {
+        let mut law = Law::default();
+        law.record(1e3, 1e-5);
+        law.record(3e3, 1e-2);
+        for work in [1e9, 1e30, f64::MAX] {
+            let took = law.seconds(work).unwrap();
+            assert_eq!((took.mean, took.most), (SECONDS_MAX, SECONDS_MAX));
+        }
+        let mut none = Law::default();
+        none.record(f64::MIN_POSITIVE, 0.0);
+        assert_eq!(mean(&none, f64::MAX), Some(0.0));
     }
 
     #[test]

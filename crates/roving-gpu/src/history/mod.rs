@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use law::{Law, Took};
+use law::{Law, SECONDS_MAX, Took};
 use serde::{Deserialize, Serialize};
 
 /// The measurements of one side of a task.
@@ -92,6 +92,10 @@ impl TransferLine {
     /// The line of least squares; through the origin where it would not rise, or would start below
     /// zero.
     pub(crate) fn seconds(&self, bytes: f64) -> f64 {
+        self.on_line(bytes).min(SECONDS_MAX)
+    }
+
+    fn on_line(&self, bytes: f64) -> f64 {
         if bytes <= 0.0 {
             return 0.0;
         }
@@ -363,5 +367,7 @@ mod tests {
         let mut one = TransferLine::default();
         one.record(1e3, 1e-3);
         assert!((one.seconds(2e3) - 2e-3).abs() < 1e-12);
+        one.record(1.0, f64::MAX / 4.0);
+        assert_eq!(one.seconds(1e9), SECONDS_MAX);
     }
 }
