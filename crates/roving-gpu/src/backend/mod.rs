@@ -58,6 +58,9 @@
 //! assert!(devices.profile().devices[0].is_lost);
 //! ```
 //!
+//! A call that panics has given its operation up, and where it was to make room, the device is lost;
+//! a back-end that has panicked in an operation hears of no other. The panic goes no further.
+//!
 //! No worker ever waits inside a back-end. One that has to be polled has a thread of its own for
 //! it, which sleeps while nothing is in flight. The last clone of a back-end may be dropped on any
 //! thread, also on its own.
@@ -181,6 +184,8 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+
+use roving::raw::panics::contain;
 
 use device_thread::DeviceThread;
 use error::{Cause, DeviceError};
@@ -405,6 +410,22 @@ pub trait Backend: Any + Send + Sync {
     /// assert_eq!(gauge.operations(), 2);
     /// ```
     fn launch(&self, stream: usize, launch: Launch);
+}
+
+impl dyn Backend {
+    /// [`Backend::alloc`]; a panic in there is the loss of the device.
+    pub(crate) fn room_for(&self, bytes: usize) -> Result<Memory, DeviceError> {
+        contain(|| self.alloc(bytes)).unwrap_or_else(|text| {
+            let text = text.as_deref().unwrap_or("with no text");
+            let text = format!("the back-end panicked: {text}");
+            Err(DeviceError::new(Cause::Lost, text))
+        })
+    }
+
+    /// [`Backend::reaches`]; a panic in there is a no.
+    pub(crate) fn can_reach(&self, other: &dyn Backend) -> bool {
+        contain(|| self.reaches(other)).unwrap_or(false)
+    }
 }
 
 /// A piece of a device's memory. It is freed when its last clone is dropped: not before the

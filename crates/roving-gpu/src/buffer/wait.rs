@@ -1,6 +1,5 @@
 //! Waiting on a thread.
 
-use std::mem;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -24,15 +23,6 @@ impl Wake for ThreadUnparker {
 pub(crate) fn wake_all(wakers: Vec<Waker>) {
     for waker in wakers {
         let _ = contain(|| waker.wake());
-    }
-}
-
-/// Wakers that are called when this is dropped, also by a panic.
-pub(crate) struct DueWakes(pub(crate) Vec<Waker>);
-
-impl Drop for DueWakes {
-    fn drop(&mut self) {
-        wake_all(mem::take(&mut self.0));
     }
 }
 

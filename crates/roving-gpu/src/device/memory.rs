@@ -51,7 +51,7 @@ impl CopyPlace for Device {
 
     fn way(&self, id: u64, version: u64, to: &dyn Backend) -> Option<Way> {
         let name = || self.name.clone();
-        let way = || match to.reaches(&*self.backend) {
+        let way = || match to.can_reach(&*self.backend) {
             true => Way::Direct(name()),
             false => Way::ByHost(name()),
         };
@@ -59,7 +59,7 @@ impl CopyPlace for Device {
     }
 
     fn lend(self: Arc<Self>, id: u64, version: u64, to: &dyn Backend) -> Option<Lent> {
-        to.reaches(&*self.backend)
+        to.can_reach(&*self.backend)
             .then(|| self.lend_copy(id, version))?
     }
 

@@ -38,7 +38,7 @@ use crate::backend::error::{Cause, DeviceError};
 use crate::buffer::content::{Content, CopyPlace};
 use crate::buffer::hold::{HeldBuffers, Use};
 use crate::buffer::lent::Down;
-use crate::buffer::wait::DueWakes;
+use crate::buffer::wait::wake_all;
 use crate::common::{Common, HasQueue};
 use crate::history::{Known, MeasuredSide};
 use crate::profile::DeviceProfile;
@@ -270,8 +270,6 @@ impl Device {
             losses,
             ..
         } = actions;
-        // Also if a back-end panics.
-        let wakes = DueWakes(wakes);
         self.submissions.submit(&*self.backend);
         // Before anybody else holds them.
         for (content, reason) in &losses {
@@ -285,7 +283,7 @@ impl Device {
         for error in &reports {
             self.common.report(self.index, &self.name, error);
         }
-        drop(wakes);
+        wake_all(wakes);
         // To drop a waker is code of others, and this may be the thread of a back-end.
         for waker in wakers {
             let _ = contain(|| drop(waker));

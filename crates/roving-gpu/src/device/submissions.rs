@@ -4,12 +4,20 @@
 //! reads.
 
 use std::mem;
+use std::sync::OnceLock;
+
+use roving::raw::panics::contain;
 
 use crate::backend::device_thread::DeviceThread;
 use crate::backend::{Backend, Download, Launch, PeerCopy, Upload};
 use crate::explored::in_turn::InTurn;
 
-pub(super) struct Submissions(InTurn<(usize, Operation)>);
+pub(super) struct Submissions {
+    row: InTurn<(usize, Operation)>,
+    /// The back-end has panicked, and hears of nothing any more: what would come could rely on what
+    /// it has not done.
+    is_broken: OnceLock<()>,
+}
 
 enum Operation {
     Upload(Upload),
@@ -33,7 +41,10 @@ pub(super) struct Decided {
 
 impl Submissions {
     pub(super) fn new() -> Submissions {
-        Submissions(InTurn::new())
+        Submissions {
+            row: InTurn::new(),
+            is_broken: OnceLock::new(),
+        }
     }
 
     /// Takes what was decided. Only with the device locked.
@@ -49,21 +60,29 @@ impl Submissions {
         let launches = launches.map(|(stream, one)| (stream, Operation::Launch(one)));
         let downloads = downloads.map(|(stream, one)| (stream, Operation::Download(one)));
         let all = follows.chain(uploads).chain(copies);
-        self.0.put(all.chain(launches).chain(downloads));
+        self.row.put(all.chain(launches).chain(downloads));
     }
 
     /// Submits what there is, unless somebody is at it already: then that one goes on with it. A
     /// back-end may end an operation inside the call, and whoever hears of that may come here
-    /// again.
+    /// again. An operation whose call panics is dropped, and has failed by that.
     pub(super) fn submit(&self, backend: &dyn Backend) {
         // Until it has come back, what is behind the operation stays here.
         let _here = DeviceThread::enter();
-        self.0.do_all(|(stream, operation)| match operation {
-            Operation::Follow(other) => backend.follow(stream, other),
-            Operation::Upload(upload) => backend.upload(stream, upload),
-            Operation::Copy(copy) => backend.copy(stream, copy),
-            Operation::Launch(launch) => backend.launch(stream, launch),
-            Operation::Download(download) => backend.download(stream, download),
+        self.row.do_all(|(stream, operation)| {
+            if self.is_broken.get().is_some() {
+                return;
+            }
+            let called = contain(|| match operation {
+                Operation::Follow(other) => backend.follow(stream, other),
+                Operation::Upload(upload) => backend.upload(stream, upload),
+                Operation::Copy(copy) => backend.copy(stream, copy),
+                Operation::Launch(launch) => backend.launch(stream, launch),
+                Operation::Download(download) => backend.download(stream, download),
+            });
+            if called.is_err() {
+                self.is_broken.get_or_init(|| ());
+            }
         });
     }
 }

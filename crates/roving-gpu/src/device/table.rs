@@ -150,7 +150,7 @@ impl<T> MemoryTable<T> {
         loop {
             let fits = self.bytes.saturating_add(bytes as u64) <= self.bytes_max;
             let error = if fits {
-                match backend.alloc(bytes) {
+                match backend.room_for(bytes) {
                     Ok(memory) => return Ok(memory),
                     Err(error) => error,
                 }
