@@ -128,7 +128,8 @@ impl Device {
         let mut inside = entry.lock();
         inside.is_called = true;
         state.has_called = true;
-        actions.wakes.extend(inside.waker.clone());
+        // Not a clone, which is code of others: who is woken polls it, and brings another one.
+        actions.wakes.extend(inside.waker.take());
     }
 
     /// A worker has been called, or is asked anyhow (`at_once`). It has the task now if something

@@ -3,11 +3,16 @@
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Poll, RawWaker, RawWakerVTable, Wake, Waker};
+use std::sync::mpsc::channel;
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
+use std::thread;
+use std::time::Duration;
 
 use super::{Backend, BufferContent, Content, CopyPlace, Granted, Lent, Missing, Need, Way};
 use crate::buffer::wait::wake_all;
-use crate::{Devices, Simulated};
+use crate::common::Running;
+use crate::history::MeasuredSide;
+use crate::{Devices, Dual, Kind, Simulated};
 
 // Ordering: Relaxed, throughout: one thread.
 
@@ -254,4 +259,49 @@ fn a_waker_is_cloned_under_no_lock() {
         poll_host(&content, &mut Need::default()),
         Poll::Ready(Ok(()))
     );
+}
+
+/// So does one that asks the devices; here it is cloned to wake a task that waits in a queue, so
+/// that a worker says whether it takes that.
+#[test]
+fn a_waker_is_cloned_with_no_device_locked() {
+    static QUEUED: Kind = Kind::new("queued");
+    const VTABLE: RawWakerVTable = RawWakerVTable::new(clone, |_| (), |_| (), |_| ());
+    fn clone(devices: *const ()) -> RawWaker {
+        // SAFETY: the test keeps the devices longer than the waker.
+        let devices = unsafe { &*devices.cast::<Devices>() };
+        assert!(!devices.profile().devices[0].is_lost);
+        RawWaker::new(ptr::from_ref(devices).cast(), &VTABLE)
+    }
+    let (over, is_over) = channel();
+    thread::spawn(move || {
+        let devices = Devices::builder().backend(Simulated::new()).build();
+        let devices = devices.unwrap();
+        let common = &devices.0.as_ref().unwrap().common;
+        // The device does not want it, and somebody else is busy.
+        for (side, seconds) in [
+            (MeasuredSide::Cpu, 1e-3),
+            (MeasuredSide::Device("simulated"), 1e-2),
+        ] {
+            common.history.record("queued", side, 1.0, seconds);
+        }
+        let _busy = Running::new(common, "busy", None);
+        let task = Dual::new(&QUEUED, &[1]).cpu(|| ()).gpu(async |_| Ok(()));
+        let mut task = Box::pin(task.on(&devices));
+        // SAFETY: the functions do what those of a waker that owns nothing are to do.
+        let waker = unsafe {
+            let own = ptr::from_ref(&devices).cast();
+            Waker::from_raw(RawWaker::new(own, &VTABLE))
+        };
+        let mut poll = || task.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(poll().is_pending());
+        while poll().is_pending() {
+            // A worker looks at the queue.
+            thread::yield_now();
+        }
+        drop(task);
+        over.send(()).unwrap();
+    });
+    let ended = is_over.recv_timeout(Duration::from_secs(60));
+    ended.expect("it neither hangs nor panics");
 }
