@@ -234,7 +234,10 @@ pub(super) fn start(
     };
     let thread = |name: &str, run: Box<dyn FnOnce() + Send>| {
         let thread = thread::Builder::new().name(format!("roving-cuda-{index}{name}"));
-        let thread = thread.spawn(run);
+        let thread = thread.spawn(move || {
+            let _here = DeviceThread::enter();
+            run();
+        });
         thread.map_err(|error| DeviceError::new(Cause::NoDevice, error.to_string()))
     };
     let waiting = thread("-ends", Box::new(move || waiter.run()))?;
@@ -310,7 +313,6 @@ struct Begun {
 
 impl Lane {
     fn run(mut self) {
-        let _here = DeviceThread::enter();
         // All that follows is done in this context. Where that fails, so will all else, and says
         // so.
         let _ = self.shared.common.context.bind_to_thread();
@@ -511,7 +513,6 @@ struct LaneWaiter {
 
 impl LaneWaiter {
     fn run(mut self) {
-        let _here = DeviceThread::enter();
         let _ = self.shared.common.context.bind_to_thread();
         loop {
             self.flying.extend(self.ends.try_iter());

@@ -48,7 +48,7 @@ use crate::backend::{Backend, Download, Launch, LaunchArg, Memory, Outcome, Uplo
 use flight::{Binding, Flight};
 use memory::{MemoryBudget, Room, Spare, padded};
 use pipeline::{Pipeline, Pipelines};
-use places::{Lent, Places, group};
+use places::{BoundBytes, Lent, Places, group};
 
 pub use adapter::found;
 
@@ -119,7 +119,7 @@ impl Wgpu {
     /// here: others are submitted with it.
     fn prepare(&self, launch: &Launch) -> Result<Prepared, DeviceError> {
         let device = &self.flight.device;
-        let (pipeline, first) = self
+        let pipeline = self
             .pipelines
             .get(device, launch.kernel(), launch.arguments())?;
         let what = format!("`{}`: ", launch.kernel().name());
@@ -135,11 +135,17 @@ impl Wgpu {
             Some(group) => group,
             None => group(&binding.places, device, launch, &pipeline.layout)?,
         };
-        // A driver may go on compiling at the first launch: one of no groups takes that upon
-        // itself.
-        let warm =
-            first.then(|| fault::caught(device, &what, || self.encode(&pipeline, &group, [0; 3])));
-        let before = [warm.transpose()?, places.commands(device)?];
+        // Too few bytes are an error of the commands, which are those of others, too. So is it seen
+        // by a launch of no groups. A driver may go on compiling at the first one: this takes that
+        // upon itself.
+        let sizes: Vec<_> = binding.places.iter().map(BoundBytes::size).collect();
+        let mut warm = None;
+        if !pipeline.is_known_to_take(&sizes) {
+            let none = || self.encode(&pipeline, &group, [0; 3]);
+            let commands = fault::caught(device, &what, none)?;
+            warm = pipeline.takes(&sizes).then_some(commands);
+        }
+        let before = [warm, places.commands(device)?];
         Ok(Prepared {
             before: before.into_iter().flatten().collect(),
             binding,

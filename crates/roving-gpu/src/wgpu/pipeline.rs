@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ptr;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ::wgpu::{
     BindGroupLayout, BindGroupLayoutDescriptor, BindGroupLayoutEntry, BindingType,
@@ -28,16 +28,43 @@ type Slot = OnceLock<Result<Arc<Pipeline>, DeviceError>>;
 pub(super) struct Pipeline {
     pub(super) pipeline: ComputePipeline,
     pub(super) layout: BindGroupLayout,
+    /// The least bytes of each argument with which a launch was found to be right, when there was
+    /// one. The kernel asks each of them by itself whether it is large enough.
+    least: Mutex<Option<Vec<u64>>>,
+}
+
+impl Pipeline {
+    fn least(&self) -> MutexGuard<'_, Option<Vec<u64>>> {
+        self.least.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether arguments of so many bytes are known to be large enough.
+    pub(super) fn is_known_to_take(&self, sizes: &[u64]) -> bool {
+        let least = self.least();
+        let mut both = least.iter().flatten().zip(sizes);
+        least.is_some() && both.all(|(least, size)| least <= size)
+    }
+
+    /// A launch with arguments of so many bytes is right. `true`, if it is the first.
+    pub(super) fn takes(&self, sizes: &[u64]) -> bool {
+        let mut least = self.least();
+        let is_first = least.is_none();
+        let known = least.get_or_insert_with(|| sizes.to_vec());
+        for (least, size) in known.iter_mut().zip(sizes) {
+            *least = (*least).min(*size);
+        }
+        is_first
+    }
 }
 
 impl Pipelines {
-    /// The kernel for such arguments; it is built by who comes first, and `true` is for him.
+    /// The kernel for such arguments; it is built by who comes first.
     pub(super) fn get(
         &self,
         device: &Device,
         kernel: &'static Kernel,
         arguments: &[LaunchArg],
-    ) -> Result<(Arc<Pipeline>, bool), DeviceError> {
+    ) -> Result<Arc<Pipeline>, DeviceError> {
         let kinds = arguments.iter().map(kind).collect();
         let key = (ptr::from_ref(kernel).addr(), kinds);
         // Others wait for the one that builds this kernel, and not for those that build others.
@@ -45,12 +72,8 @@ impl Pipelines {
             let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(slots.entry(key).or_default())
         };
-        let mut first = false;
-        let built = slot.get_or_init(|| {
-            first = true;
-            build(device, kernel, arguments).map(Arc::new)
-        });
-        Ok((built.clone()?, first))
+        let built = slot.get_or_init(|| build(device, kernel, arguments).map(Arc::new));
+        built.clone()
     }
 }
 
@@ -91,7 +114,11 @@ fn build(
             compilation_options: Default::default(),
             cache: None,
         });
-        Pipeline { pipeline, layout }
+        Pipeline {
+            pipeline,
+            layout,
+            least: Mutex::new(None),
+        }
     })
 }
 

@@ -22,6 +22,12 @@ pub(super) struct BoundBytes {
     size: u64,
 }
 
+impl BoundBytes {
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+}
+
 /// The places of all arguments, and copies of parts that must be made before.
 ///
 /// A part is read from a copy where one buffer cannot be bound to be read and to be written, and

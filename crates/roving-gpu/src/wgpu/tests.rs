@@ -137,6 +137,41 @@ fn launches_that_cannot_be_say_so_and_harm_nothing() {
         .right();
 }
 
+static SIXTEEN: Kernel = Kernel::new("sixteen").wgsl(
+    "@group(0) @binding(0) var<storage, read_write> numbers: array<u32, 16>;
+     @compute @workgroup_size(16) fn sixteen(@builtin(local_invocation_index) at: u32) {
+         numbers[at] += 1u;
+     }",
+    "sixteen",
+);
+
+/// A buffer that is too small for its kernel, which fits others: launches that the device is given
+/// together with that one are done.
+#[test]
+fn a_launch_that_is_refused_harms_none_that_is_submitted_with_it() {
+    let Some((device, _turn)) = device() else {
+        return;
+    };
+    let on = On(&device, 0);
+    let (memory, small, large) = (on.alloc(64), on.alloc(32), on.alloc(32 << 20));
+    on.upload(&[0; 64], &memory).right();
+    let launch = |memory, bytes| on.launch(&SIXTEEN, 1, vec![buffer(memory, bytes, true)]);
+    launch(&memory, 64).right();
+    // So much that what follows is submitted together.
+    let ups = [(); 3].map(|()| on.upload(&vec![0; 32 << 20], &large));
+    let good = [(); 5].map(|()| launch(&memory, 64));
+    let bad = launch(&small, 32);
+    let more = [(); 5].map(|()| launch(&memory, 64));
+    ups.into_iter()
+        .chain(good)
+        .chain(more)
+        .for_each(|end| end.right());
+    let error = bad.wrong();
+    assert_eq!(error.cause(), Cause::Kernel, "{error}");
+    assert!(error.text().starts_with("`sixteen`: "), "{error}");
+    assert_eq!(on.download(&memory, 4).right(), 11_u32.to_ne_bytes());
+}
+
 #[test]
 fn memory_of_others_is_refused() {
     if let Some((device, _turn)) = device() {
