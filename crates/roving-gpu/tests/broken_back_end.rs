@@ -1,4 +1,4 @@
-//! A back-end whose calls panic: who waits for what it was to do hears of it, whoever made the call.
+//! A back-end whose calls panic: who waits for what it was to do hears of it, whoever calls it.
 
 mod common;
 

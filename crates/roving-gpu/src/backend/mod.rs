@@ -58,8 +58,8 @@
 //! assert!(devices.profile().devices[0].is_lost);
 //! ```
 //!
-//! A call that panics has given its operation up, and where it was to make room, the device is lost;
-//! a back-end that has panicked in an operation hears of no other. The panic goes no further.
+//! A call that panics has given its operation up, and where it was to make room, the device is
+//! lost; a back-end that has panicked in an operation hears of no other. The panic goes no further.
 //!
 //! No worker ever waits inside a back-end. One that has to be polled has a thread of its own for
 //! it, which sleeps while nothing is in flight. The last clone of a back-end may be dropped on any

@@ -55,6 +55,64 @@ impl Routine {
         };
         Some(Routine { what, double })
     }
+
+    /// How many bytes a number has.
+    fn number(self) -> usize {
+        if self.double { 8 } else { 4 }
+    }
+
+    /// Why it must not have these buffers, of which it writes to the last.
+    fn objects(self, rooms: &[GivenRoom]) -> Option<&'static str> {
+        if rooms.last().is_some_and(|last| !last.writable) {
+            return Some("the last buffer is written to: give it by `Arg::update`");
+        }
+        if rooms
+            .iter()
+            .any(|room| room.address % self.number() as u64 != 0)
+        {
+            return Some("a part of a buffer begins within a number");
+        }
+        let pairs = (1..rooms.len()).flat_map(|at| (0..at).map(move |before| (before, at)));
+        let mut pairs = pairs.map(|(one, two)| (&rooms[one], &rooms[two]));
+        let clashes = pairs.any(|(one, two)| one.clashes(two));
+        clashes.then_some("a buffer, or part of it, is given twice, and written")
+    }
+}
+
+/// A buffer among the arguments of a launch, or a part of one.
+#[derive(Clone, Copy)]
+struct GivenRoom {
+    address: u64,
+    bytes: usize,
+    writable: bool,
+}
+
+impl GivenRoom {
+    fn clashes(&self, other: &GivenRoom) -> bool {
+        let end = |room: &GivenRoom| room.address + room.bytes as u64;
+        let overlap = self.address < end(other) && other.address < end(self);
+        overlap && (self.writable || other.writable)
+    }
+}
+
+/// The buffers, and the value, which is the last one if there are several.
+fn given(launch: &Launch) -> Result<(Vec<GivenRoom>, Option<&[u8]>), DeviceError> {
+    let (mut rooms, mut words) = (Vec::new(), None);
+    for argument in launch.arguments() {
+        match argument {
+            LaunchArg::Memory {
+                memory,
+                range,
+                writable,
+            } => rooms.push(GivenRoom {
+                address: Room::of(memory)?.address_of(range)?,
+                bytes: range.len(),
+                writable: *writable,
+            }),
+            LaunchArg::Value(bytes) => words = Some(&**bytes),
+        }
+    }
+    Ok((rooms, words))
 }
 
 /// The library, on one stream; of one thread.
@@ -80,7 +138,12 @@ impl Blas {
     pub(super) fn launch(&self, routine: Routine, launch: &Launch) -> Result<(), DeviceError> {
         let what = format!("`{}`: ", launch.kernel().name());
         let refuse = |text: String| Err(DeviceError::new(Cause::Kernel, format!("{what}{text}")));
-        let Some(call) = Call::of(routine, launch)? else {
+        let (rooms, words) = given(launch)?;
+        if let Some(text) = routine.objects(&rooms) {
+            return refuse(text.into());
+        }
+        let call = words.and_then(|words| Call::checked(routine, words, &rooms));
+        let Some(call) = call else {
             return refuse(format!("the arguments do not fit {routine:?}"));
         };
         if call.m == 0 || call.n == 0 {
@@ -180,22 +243,7 @@ struct Call {
 
 impl Call {
     /// `None`, if they are not what the routine takes, or lie in too little room.
-    fn of(routine: Routine, launch: &Launch) -> Result<Option<Call>, DeviceError> {
-        let (mut addresses, mut bytes) = (Vec::new(), Vec::new());
-        let mut words = None;
-        for argument in launch.arguments() {
-            match argument {
-                LaunchArg::Memory { memory, range, .. } => {
-                    addresses.push(Room::of(memory)?.address_of(range)?);
-                    bytes.push(range.len());
-                }
-                LaunchArg::Value(bytes) => words = Some(bytes),
-            }
-        }
-        Ok(words.and_then(|words| Call::checked(routine, words, &addresses, &bytes)))
-    }
-
-    fn checked(routine: Routine, words: &[u8], addresses: &[u64], bytes: &[usize]) -> Option<Call> {
+    fn checked(routine: Routine, words: &[u8], given: &[GivenRoom]) -> Option<Call> {
         let mut words = words
             .chunks_exact(4)
             .map(bytemuck::pod_read_unaligned::<u32>);
@@ -205,15 +253,17 @@ impl Call {
             What::Gemm | What::GemmNt => vec![(m, k), (k, n), (m, n)],
             What::Trsm => vec![(n, n), (m, n)],
         };
-        let number = if routine.double { 8 } else { 4 };
-        let fits = |(&(rows, columns), bytes): (&(u32, u32), &usize)| {
-            u128::from(rows) * u128::from(columns) * number <= *bytes as u128
+        let number = routine.number() as u128;
+        let fits = |(&(rows, columns), room): (&(u32, u32), &GivenRoom)| {
+            u128::from(rows) * u128::from(columns) * number <= room.bytes as u128
         };
-        if wanted.len() != bytes.len() || !wanted.iter().zip(bytes).all(fits) {
+        if wanted.len() != given.len() || !wanted.iter().zip(given).all(fits) {
             return None;
         }
         let mut rooms = [0; 3];
-        rooms[..addresses.len()].copy_from_slice(addresses);
+        for (address, room) in rooms.iter_mut().zip(given) {
+            *address = room.address;
+        }
         let whole = |size: u32| c_int::try_from(size).ok();
         Some(Call {
             m: whole(m)?,
@@ -247,7 +297,12 @@ mod tests {
         };
         let words = |words: &[u32]| bytemuck::cast_slice::<u32, u8>(words).to_vec();
         let check = |sizes: &[u32], bytes: &[usize]| {
-            Call::checked(gemm, &words(sizes), &[1, 2, 3][..bytes.len()], bytes)
+            let rooms = (1..).zip(bytes).map(|(address, bytes)| GivenRoom {
+                address,
+                bytes: *bytes,
+                writable: address == 3,
+            });
+            Call::checked(gemm, &words(sizes), &rooms.collect::<Vec<_>>())
         };
         let call = check(&[2, 3, 5, 0], &[40, 60, 24]).unwrap();
         assert_eq!((call.m, call.n, call.k, call.rooms), (2, 3, 5, [1, 2, 3]));

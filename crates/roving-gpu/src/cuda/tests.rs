@@ -203,6 +203,27 @@ fn numbers(on: On<'_>, memory: &Memory, count: usize) -> Vec<f64> {
         .collect()
 }
 
+/// They are called from safe code.
+#[test]
+fn routines_write_to_nothing_but_what_is_updated_and_given_once() {
+    let Some((device, _turn)) = device() else {
+        return;
+    };
+    let on = On(&device, 1);
+    let (a, c) = (matrix(on, &[1.0; 4]), matrix(on, &[2.0; 5]));
+    for (last, first, words) in [
+        (part(&c, 0..32, false), &a, "`Arg::update`"),
+        (part(&c, 8..40, true), &c, "given twice, and written"),
+        (part(&c, 4..36, true), &a, "within a number"),
+    ] {
+        let [one, two] = [first, &a].map(|memory| buffer(memory, 32, false));
+        let arguments = vec![one, two, last, value(&[2, 2, 2])];
+        let error = on.launch(&GEMM, 1, arguments).wrong();
+        assert!(error.text().contains(words), "{error}");
+    }
+    assert_eq!(numbers(on, &c, 5), [2.0; 5]);
+}
+
 /// Two rows and three columns, so that no side passes for another.
 #[test]
 fn routines_of_the_library_are_right() {

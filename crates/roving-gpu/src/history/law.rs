@@ -12,8 +12,8 @@ const COLD: f64 = 1.5;
 /// Exponents beyond this are noise.
 const EXPONENT_MAX: f64 = 4.0;
 
-/// What a law gives is no longer than thirty years: a power of the work may be more than a clock
-/// can tell, or a number, and so may the sum of some.
+/// Thirty years: no law gives more. A power of the work may be more than a clock can tell, or no
+/// number, and so may the sum of some.
 pub(super) const SECONDS_MAX: f64 = 1e9;
 
 /// A measured duration, in seconds.
