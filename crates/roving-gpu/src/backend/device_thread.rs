@@ -22,6 +22,12 @@ impl DeviceThread {
         DeviceThread { _here: PhantomData }
     }
 
+    /// Calls it while the thread is such a one.
+    pub(crate) fn during<R>(call: impl FnOnce() -> R) -> R {
+        let _here = DeviceThread::enter();
+        call()
+    }
+
     /// Whether the calling thread is such a one.
     pub(crate) fn is_here() -> bool {
         DEPTH.get() > 0

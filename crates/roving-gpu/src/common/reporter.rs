@@ -113,9 +113,7 @@ impl Reporter {
         let mut state = self.lock();
         while let Some(report) = state.due.pop_front() {
             drop(state);
-            let here = DeviceThread::enter();
-            let _ = contain(|| (self.call)(&report));
-            drop(here);
+            let _ = DeviceThread::during(|| contain(|| (self.call)(&report)));
             state = self.lock();
         }
         state.caller = None;

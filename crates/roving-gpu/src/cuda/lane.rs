@@ -234,10 +234,7 @@ pub(super) fn start(
     };
     let thread = |name: &str, run: Box<dyn FnOnce() + Send>| {
         let thread = thread::Builder::new().name(format!("roving-cuda-{index}{name}"));
-        let thread = thread.spawn(move || {
-            let _here = DeviceThread::enter();
-            run();
-        });
+        let thread = thread.spawn(move || DeviceThread::during(run));
         thread.map_err(|error| DeviceError::new(Cause::NoDevice, error.to_string()))
     };
     let waiting = thread("-ends", Box::new(move || waiter.run()))?;
