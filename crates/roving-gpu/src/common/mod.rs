@@ -12,6 +12,8 @@ use std::task::{Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use roving::raw::forks::ProcessMark;
+
 use crate::backend::error::{Cause, DeviceError};
 use crate::explored::look::Look;
 use crate::history::{History, MeasuredSide};
@@ -37,6 +39,8 @@ pub(crate) struct Common {
     pub(crate) recorder: Recorder,
     pub(crate) choice: Choice,
     pub(crate) writes: Writes,
+    /// Its threads are those of the devices.
+    pub(crate) process: ProcessMark,
     reporter: Option<Arc<Reporter>>,
     /// All devices of the program. Whoever looks at them keeps none of the program's handles, so
     /// that times are saved when the program lets go of the last one.
@@ -72,6 +76,7 @@ impl Common {
             recorder: Recorder::new(),
             choice,
             writes,
+            process: ProcessMark::here(),
             reporter: on_failure.map(Reporter::new),
             devices: OnceLock::new(),
             running: AtomicUsize::new(0),
@@ -80,6 +85,16 @@ impl Common {
             look: Look::new(),
             told: Mutex::default(),
         }
+    }
+
+    /// Panics in a forked child, where whatever is on a device would be waited for in vain.
+    #[inline]
+    pub(crate) fn check_process(&self) {
+        assert!(
+            self.process.is_here(),
+            "the devices have no threads in this process, which was forked after they were built: \
+             build them in the child"
+        );
     }
 
     fn told(&self) -> MutexGuard<'_, Told> {

@@ -13,6 +13,7 @@ use crate::profile::DeviceEngine;
 
 impl CopyPlace for Device {
     fn fetch(self: Arc<Self>, content: Arc<dyn Content>) {
+        self.common.check_process();
         let fetched = self.with(|state, actions| {
             let (id, version) = (content.id(), content.versions().0);
             let (memory, stream) = match state.table.get_mut(id) {

@@ -29,6 +29,7 @@ pub(crate) enum TaskPlan {
 
 impl Inner {
     pub(crate) fn plan(&self, task: &TaskFacts) -> TaskPlan {
+        self.common.check_process();
         self.common.see_pool();
         let choice = self.common.choice;
         if task.has_cpu {

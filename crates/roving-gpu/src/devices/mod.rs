@@ -31,6 +31,13 @@ use shared::Inner;
 /// themselves: a thread is started that waits for all that, and writes the file. Where the system
 /// gives none, what has been measured by then is written, and nothing is waited for.
 ///
+/// # In a forked child
+///
+/// A child of `fork` has none of the threads that devices need. There the drop of the last handle
+/// waits for nothing and drops nothing, for the parent has its own copy. A task that would use
+/// devices of the parent panics and says so, and so does [`Devices::wait`], and a buffer that is
+/// read whose numbers only a device has. Devices that the child builds work.
+///
 /// ```
 /// use roving_gpu::{Devices, Simulated};
 ///

@@ -30,6 +30,7 @@ pub(crate) struct Inner {
 impl Inner {
     /// Blocks until all that has ended ahead of its kernels is done.
     pub(crate) fn wait(&self) {
+        self.common.check_process();
         wait(&self.devices);
     }
 }
@@ -47,6 +48,11 @@ fn wait(devices: &[Arc<Device>]) {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        if !self.common.process.is_here() {
+            // All of it is the parent's, which has its own copy.
+            mem::forget((mem::take(&mut self.devices), self.watch.take()));
+            return;
+        }
         let ending = LastHandle {
             common: Arc::clone(&self.common),
             devices: mem::take(&mut self.devices),

@@ -1,7 +1,6 @@
 //! A buffer of a few numbers and the tasks that add to it, with write-back.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
+use roving::raw::panics::contain;
 use roving_gpu::{
     Arg, Buffer, Choice, Devices, Dual, Failure, HostCall, Kernel, Kind, Simulated, Writes,
 };
@@ -54,6 +53,5 @@ pub(crate) fn add(
 
 /// With which words it panics.
 pub(crate) fn told(run: impl FnOnce()) -> String {
-    let lost = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
-    lost.downcast_ref::<String>().expect("a text").clone()
+    contain(run).expect_err("a panic").expect("a text")
 }

@@ -13,6 +13,7 @@
 //! | tasks whose code is not Rust | [`foreign`], [`trees`] |
 //! | a runtime with loops of its own on these task stacks | [`hosted`] |
 //! | on code whose panics have to end with you | [`panics`] |
+//! | what has threads, and may be used in a forked child | [`forks`] |
 //! | a simulator of this runtime | [`rules`] |
 //! | protocols that the same checks explore | [`prim`] |
 //!
@@ -31,6 +32,7 @@
 
 pub mod calls;
 pub mod foreign;
+pub mod forks;
 pub mod hosted;
 pub mod loops;
 pub mod panics;

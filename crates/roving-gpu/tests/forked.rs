@@ -1,0 +1,93 @@
+//! Devices in a child of `fork`, which has none of their threads.
+#![cfg(target_os = "linux")]
+#![allow(unsafe_code, reason = "fork and waitpid")]
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::Gate;
+use common::numbers::{ADD_ONE, LEN, OTHER, STEP, add, added_on, buffer, devices, told};
+use roving::Pool;
+use roving_gpu::{Dual, HostCall, Kernel, Simulated};
+
+/// Runs `body` in a child, and says whether it came to its end there. One that hangs is killed.
+fn ends_in_child(body: impl FnOnce()) -> bool {
+    // SAFETY: the child ends by `_exit`; what it does in between is what is tested.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "no fork: {}", std::io::Error::last_os_error());
+    if child == 0 {
+        let ended = catch_unwind(AssertUnwindSafe(body)).is_ok();
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(i32::from(!ended)) }
+    }
+    let patience = Instant::now() + Duration::from_secs(60);
+    loop {
+        let mut status = 0;
+        // SAFETY: the child is ours, and the status has its place.
+        let ended = unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) };
+        if ended == child {
+            return libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
+        }
+        if Instant::now() > patience {
+            // SAFETY: the child is ours.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+            panic!("the child hangs");
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn is_refusal(told: &str) -> bool {
+    told.contains("no threads in this process") && told.contains("build them in the child")
+}
+
+static GATE: Gate = Gate::new();
+static WAITS: Kernel = Kernel::new("waits").host(|_: &mut HostCall<'_>| GATE.pass());
+
+/// Also while a task has landed ahead of its kernel, which the drop would wait for.
+#[test]
+fn the_last_handle_waits_for_nothing() {
+    for is_ahead in [false, true] {
+        let devices = devices(Simulated::new());
+        let numbers = buffer();
+        let closed = GATE.close();
+        if is_ahead {
+            add(&devices, &STEP, &WAITS, &numbers);
+            closed.wait();
+        }
+        let ended = ends_in_child(|| {
+            let lone = Simulated::new();
+            drop(lone);
+            drop(devices.clone());
+            // SAFETY: the child has a copy of its own, and drops it once.
+            drop(unsafe { std::ptr::read(&devices) });
+        });
+        drop(closed);
+        assert!(ended, "with a task ahead: {is_ahead}");
+        devices.wait();
+    }
+}
+
+#[test]
+fn who_uses_them_is_told() {
+    let (devices, numbers) = added_on(Simulated::new());
+    let in_child = || {
+        let refused = |call: &mut (dyn FnMut() + Send)| assert!(is_refusal(&told(call)));
+        refused(&mut || add(&devices, &STEP, &ADD_ONE, &numbers));
+        // What has no other side runs here, as it does everywhere.
+        Dual::new(&OTHER, &[LEN]).cpu(|| ()).run(&devices);
+        refused(&mut || devices.wait());
+        refused(&mut || assert_eq!(numbers.read().len(), LEN));
+        // Devices of the child's own work.
+        let (own, fresh) = added_on(Simulated::new());
+        add(&own, &STEP, &ADD_ONE, &fresh);
+        assert_eq!(*fresh.read(), [3; LEN]);
+    };
+    // Not in the global pool, which is the parent's.
+    let ended = ends_in_child(|| Pool::new(1).unwrap().install(in_child));
+    assert!(ended);
+    assert_eq!(*numbers.read(), [2; LEN]);
+}
