@@ -9,6 +9,8 @@
 mod board;
 pub(crate) mod core;
 mod depart;
+#[cfg(test)]
+mod exhaustive_tests;
 mod handle;
 mod lodging;
 #[cfg(all(test, loom))]

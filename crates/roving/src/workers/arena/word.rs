@@ -23,6 +23,9 @@ use crate::machine::prim::{AtomicUsize, Ordering, ord};
 /// | [`Self::leave`] | the thread, after it | 2t + 2, 2t + 3 | 0, 1 |
 /// | [`Self::leave_called`] | the thread, if there is work left | 2t + 2, 2t + 3 | 1 |
 ///
+/// The test `every_step_of_a_seat_keeps_its_promises` has this table as data, and holds the code to
+/// it.
+///
 /// Who makes it 1 puts a request on the board, so there is one request for each seat that is in
 /// state 1, and none for any other. All changes are read-modify-writes. So each call is followed by
 /// a change of the seat's thread, `take` or `heed`, that acquires what was written before the call,
@@ -51,6 +54,17 @@ impl SeatWord {
     #[inline]
     pub(crate) fn new() -> SeatWord {
         SeatWord(AtomicUsize::new(0))
+    }
+
+    #[cfg(test)]
+    pub(super) fn of(word: usize) -> SeatWord {
+        SeatWord(AtomicUsize::new(word))
+    }
+
+    #[cfg(test)]
+    pub(super) fn value(&self) -> usize {
+        // Ordering: Relaxed; one thread.
+        self.0.load(Ordering::Relaxed)
     }
 
     #[inline]
