@@ -319,7 +319,9 @@ impl Registry {
     /// for what is left to do, if there is something. False if there is none to be had.
     pub(crate) fn call_for_the_rest(self: &Arc<Registry>) -> bool {
         if !self.crew.has_threads() && self.has_jobs() {
-            self.spares.bring_in_one(self);
+            // In the place of that thread, which may come to nothing before the rest is done. One
+            // beside it would get nobody in its own place when it waits.
+            self.spares.replace_me(self);
         }
         self.crew.has_threads()
     }
