@@ -458,17 +458,6 @@ fn a_drop_by_another_thread_runs_what_the_adopted_one_has_added() {
 }
 
 #[test]
-fn a_drop_by_another_thread_runs_what_its_jobs_wait_for() {
-    watched(|| {
-        on_adopted(1, |pool| {
-            let waits = pool.spawn(|| task::block_on(spawn(|| 7)).unwrap());
-            thread::spawn(|| drop(pool)).join().unwrap();
-            assert_eq!(waits.join().unwrap(), 7);
-        });
-    });
-}
-
-#[test]
 fn an_adopted_thread_whose_pool_is_resized() {
     watched(|| {
         on_adopted(4, |pool| {

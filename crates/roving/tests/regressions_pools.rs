@@ -550,3 +550,34 @@ fn who_waits_in_a_part_of_a_broadcast_is_away_once() {
         assert_eq!((most.into_inner(), ran.into_inner()), (1, 20));
     });
 }
+
+/// The pool has adopted its only worker, which waits for another thread to drop it; a job that is
+/// left waits for another job. `stands_in`: it had begun while the worker was away.
+fn drops_an_adopting_pool_with_jobs_that_wait(stands_in: bool) {
+    let pool = Pool::builder().workers(1).adopt_current_thread();
+    let pool = pool.build().expect("the thread is no worker");
+    let (begun, has_begun) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel();
+    let waits = pool.spawn(move || {
+        begun.send(()).unwrap();
+        may_go_on.recv().unwrap();
+        roving::task::block_on(roving::spawn(|| 7)).unwrap()
+    });
+    if stands_in {
+        roving::blocking(|| has_begun.recv().unwrap());
+    }
+    let dropping = thread::spawn(|| drop(pool));
+    go_on.send(()).unwrap();
+    dropping.join().unwrap();
+    assert_eq!(waits.join().unwrap(), 7);
+}
+
+#[test]
+fn another_thread_drops_an_adopting_pool_with_jobs_that_wait() {
+    watched(|| {
+        for stands_in in [false, true] {
+            let on_its_own = move || drops_an_adopting_pool_with_jobs_that_wait(stands_in);
+            thread::spawn(on_its_own).join().unwrap();
+        }
+    });
+}

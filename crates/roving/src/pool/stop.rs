@@ -145,7 +145,7 @@ impl Pool {
         if registry.crew.has_adopted() {
             // That thread is not waited for: it may wait for this one. The others end when it has
             // left.
-            registry.call_for_the_rest();
+            registry.do_without_adopted();
             wait_here(|| registry.is_quiet());
             registry.crew.detach();
             return false;

@@ -315,13 +315,18 @@ impl Registry {
         self.enlist(0);
     }
 
-    /// The pool is closed, and its adopted thread has not left: sees to it that there is a thread
-    /// for what is left to do, if there is something. False if there is none to be had.
+    /// The pool is closed, and its adopted thread may come to nothing before the rest is done: it
+    /// waits for the calling thread, say. Another thread takes its place, if there is something
+    /// left to do, and whoever waits later gets somebody in its own place.
+    pub(crate) fn do_without_adopted(self: &Arc<Registry>) {
+        self.spares.do_without_one(self);
+    }
+
+    /// The pool is closed, and its adopted thread has added a job: sees to it that there is a
+    /// thread for what is left to do. False if there is none to be had.
     pub(crate) fn call_for_the_rest(self: &Arc<Registry>) -> bool {
         if !self.crew.has_threads() && self.has_jobs() {
-            // In the place of that thread, which may come to nothing before the rest is done. One
-            // beside it would get nobody in its own place when it waits.
-            self.spares.replace_me(self);
+            self.spares.bring_in_one(self);
         }
         self.crew.has_threads()
     }

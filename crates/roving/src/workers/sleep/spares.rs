@@ -134,6 +134,17 @@ impl Spares {
         }
     }
 
+    /// A worker that is at work, as far as anybody knows, may never look for a job again. It counts
+    /// no more, and when it leaves it counts one too few: then somebody may be brought in who is
+    /// not needed.
+    pub(crate) fn do_without_one(&self, pool: &Arc<impl Parts>) {
+        // Ordering: Relaxed, as in `replace_me`.
+        let active = self.active.fetch_sub(1, Ordering::Relaxed).wrapping_sub(1);
+        if self.is_short(active) && pool.has_jobs() {
+            self.bring_in_one(pool);
+        }
+    }
+
     /// The calling worker goes on. A compensation thread that is now too many leaves by itself.
     pub(crate) fn back_again(&self) {
         // Ordering: Relaxed; a count that steers, nothing hangs on it.
