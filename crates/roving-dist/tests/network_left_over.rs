@@ -6,7 +6,7 @@ mod common;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -93,6 +93,69 @@ fn a_token_that_panics_where_nobody_takes_it_ends_its_network_alone() {
                 assert!(text.starts_with(&right), "{text}");
                 assert!(text.ends_with("panicked when it was dropped: a bomb"));
             }
+        }
+    });
+}
+
+/// A token that panics wherever it is dropped after it has come.
+#[derive(Serialize)]
+struct Mine(bool);
+
+static COME: AtomicUsize = AtomicUsize::new(0);
+
+impl<'d> Deserialize<'d> for Mine {
+    fn deserialize<D: Deserializer<'d>>(from: D) -> Result<Mine, D::Error> {
+        COME.fetch_add(1, SeqCst);
+        bool::deserialize(from).map(|_| Mine(true))
+    }
+}
+
+impl Drop for Mine {
+    fn drop(&mut self) {
+        assert!(!self.0, "a mine");
+    }
+}
+
+/// Two of them, so that one panics while the other unwinds, if nobody is in between.
+#[test]
+fn tokens_that_panic_where_their_consumer_leaves_are_an_error_of_the_network() {
+    watched(MOST, || {
+        let errors = World::threads(2, |world| {
+            let mut network = Network::new(&world);
+            let (out, input) = network.bounded::<Mine>("mines", 4);
+            network.process("sends", out, async |mut out: Out<Mine>| {
+                for _ in 0..2 {
+                    out.send(Mine(false)).await.unwrap();
+                }
+                std::future::pending::<()>().await;
+            });
+            network.movable("leaves", input, (), async |(), input: In<Mine>| {
+                pause().await;
+                Some(((), input))
+            });
+            let mover = network.mover();
+            network.process("moves", (), async move |()| {
+                while COME.load(SeqCst) < 2 {
+                    pause().await;
+                }
+                mover.move_to("leaves", 0);
+                std::future::pending::<()>().await;
+            });
+            for (name, rank) in [("sends", 0), ("leaves", 1), ("moves", 1)] {
+                network.pin(name, rank);
+            }
+            network.run(&Pool::new(2).unwrap()).unwrap_err()
+        });
+        for error in errors {
+            let text = error.to_string();
+            assert!(
+                text.starts_with("rank 1: a token of channel `mines`"),
+                "{text}"
+            );
+            assert!(
+                text.ends_with("panicked when it was dropped: a mine"),
+                "{text}"
+            );
         }
     });
 }

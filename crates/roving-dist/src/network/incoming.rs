@@ -404,11 +404,12 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
         drop(state);
         for token in tokens {
             let mut bytes = Vec::new();
-            if let Err(message) = encode(&token, &mut bytes) {
-                self.post.bad_token(self.channel, message);
-                break;
+            // After a bad one the network is over, whatever of it comes over there.
+            match encode(&token, &mut bytes) {
+                Ok(()) => input.unread.push(bytes),
+                Err(message) => self.post.bad_token(self.channel, message),
             }
-            input.unread.push(bytes);
+            self.post.drop_tokens(self.channel, token);
         }
         Some(input)
     }
