@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::Gate;
 use common::numbers::{ADD_ONE, LEN, OTHER, STEP, add, added_on, buffer, devices, told};
 use roving::Pool;
-use roving_gpu::{Dual, HostCall, Kernel, Simulated};
+use roving_gpu::{Choice, Devices, Dual, HostCall, Kernel, Simulated};
 
 /// Runs `body` in a child, and says whether it came to its end there. One that hangs is killed.
 fn ends_in_child(body: impl FnOnce()) -> bool {
@@ -59,8 +59,6 @@ fn the_last_handle_waits_for_nothing() {
             closed.wait();
         }
         let ended = ends_in_child(|| {
-            let lone = Simulated::new();
-            drop(lone);
             drop(devices.clone());
             // SAFETY: the child has a copy of its own, and drops it once.
             drop(unsafe { std::ptr::read(&devices) });
@@ -69,6 +67,39 @@ fn the_last_handle_waits_for_nothing() {
         assert!(ended, "with a task ahead: {is_ahead}");
         devices.wait();
     }
+}
+
+/// A buffer keeps the device that has its numbers, and with it the back-end.
+#[test]
+fn a_buffer_that_has_outlived_its_devices_is_dropped() {
+    let (devices, numbers) = added_on(Simulated::new());
+    drop(devices);
+    // SAFETY: the child has a copy of its own, and drops it once.
+    assert!(ends_in_child(|| drop(unsafe { std::ptr::read(&numbers) })));
+    assert_eq!(*numbers.read(), [2; LEN]);
+}
+
+/// By a task whose kernel is under way.
+#[test]
+fn a_buffer_that_was_held_is_waited_for_by_nobody() {
+    static HOLDS: Gate = Gate::new();
+    static HELD: Kernel = Kernel::new("held").host(|_: &mut HostCall<'_>| HOLDS.pass());
+    let builder = Devices::builder().backend(Simulated::new());
+    let devices = builder.choice(Choice::Gpu).build().unwrap();
+    let numbers = buffer();
+    let closed = HOLDS.close();
+    thread::scope(|s| {
+        s.spawn(|| add(&devices, &STEP, &HELD, &numbers));
+        closed.wait();
+        let ended = ends_in_child(|| {
+            for _ in 0..2 {
+                let told = told(|| assert_eq!(numbers.read().len(), LEN));
+                assert!(told.contains("use a buffer of the child's own"), "{told}");
+            }
+        });
+        drop(closed);
+        assert!(ended);
+    });
 }
 
 #[test]
@@ -80,7 +111,10 @@ fn who_uses_them_is_told() {
         // What has no other side runs here, as it does everywhere.
         Dual::new(&OTHER, &[LEN]).cpu(|| ()).run(&devices);
         refused(&mut || devices.wait());
-        refused(&mut || assert_eq!(numbers.read().len(), LEN));
+        // Each time anew.
+        for _ in 0..2 {
+            refused(&mut || assert_eq!(numbers.read().len(), LEN));
+        }
         // Devices of the child's own work.
         let (own, fresh) = added_on(Simulated::new());
         add(&own, &STEP, &ADD_ONE, &fresh);

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Poll, Waker};
 
+use roving::raw::forks::ProcessMark;
+
 use super::element::Element;
 use super::lent::{Lent, Way};
 use super::wait::wake_all;
@@ -132,6 +134,8 @@ struct ContentState<T> {
     readers: usize,
     /// Somebody holds it exclusively.
     writer: bool,
+    /// Where the first of those is that hold it: in a forked child, its process may be the parent.
+    held_in: Option<ProcessMark>,
     /// A device copies it to the host, and holds it to read.
     is_coming: bool,
     /// So many copies to the host have been begun.
@@ -164,6 +168,9 @@ impl<T> ContentState<T> {
     }
 
     fn hold(&mut self, exclusive: bool) {
+        if self.free_for(true) {
+            self.held_in = Some(ProcessMark::here());
+        }
         if exclusive {
             self.writer = true;
         } else {
@@ -173,7 +180,16 @@ impl<T> ContentState<T> {
 
     /// The waker was cloned before the lock was taken, and is dropped after it if it is not wanted:
     /// to do so is code of others.
+    ///
+    /// # Panics
+    /// In a forked child, if who holds it is in the parent: nobody here ever releases it.
     fn wait(&mut self, waker: &mut Option<Waker>) {
+        let is_left = self.held_in.is_some_and(|process| !process.is_here());
+        assert!(
+            self.free_for(true) || !is_left,
+            "a task or guard of the parent process holds the buffer, and nobody releases it in this \
+             process, which was forked meanwhile: use a buffer of the child's own"
+        );
         let known = |one: &mut Waker| self.waiters.iter().any(|known| known.will_wake(one));
         self.waiters.extend(waker.take_if(|one| !known(one)));
     }
@@ -199,6 +215,7 @@ impl<T: Element> BufferContent<T> {
                 spare: None,
                 readers: 0,
                 writer: false,
+                held_in: None,
                 is_coming: false,
                 begun: 0,
                 waiters: Vec::new(),

@@ -34,6 +34,10 @@ pub(crate) trait HasQueue: Send + Sync {
     fn has_queue(&self) -> Option<bool>;
 }
 
+/// Says in a forked child what is wrong with devices of the parent.
+pub(crate) const LEFT_BEHIND: &str = "the devices have no threads in this process, which was forked after they were built: build \
+     them in the child";
+
 pub(crate) struct Common {
     pub(crate) history: History,
     pub(crate) recorder: Recorder,
@@ -90,11 +94,7 @@ impl Common {
     /// Panics in a forked child, where whatever is on a device would be waited for in vain.
     #[inline]
     pub(crate) fn check_process(&self) {
-        assert!(
-            self.process.is_here(),
-            "the devices have no threads in this process, which was forked after they were built: \
-             build them in the child"
-        );
+        assert!(self.process.is_here(), "{LEFT_BEHIND}");
     }
 
     fn told(&self) -> MutexGuard<'_, Told> {

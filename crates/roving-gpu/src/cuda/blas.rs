@@ -170,10 +170,10 @@ impl Blas {
         };
         let as_is = cublasOperation_t::CUBLAS_OP_N;
         let steps = [b_step, k, n].map(|step| step.max(1));
-        // SAFETY: the handle lives. The three matrices are of the sizes that `Call::of` has checked
-        // against their rooms, which the launch holds until it has ended. Both factors are on the
-        // host, where the library looks for them unless told otherwise, and are read before the
-        // call returns.
+        // SAFETY: the handle lives. The three matrices are of the sizes that `Call::checked` has
+        // compared with their rooms, which the launch holds until it has ended, the last one alone:
+        // `Routine::objects` has seen to that. Both factors are on the host, where the library
+        // looks for them unless told otherwise, and are read before the call returns.
         unsafe {
             if double {
                 let (sign, one) = (f64::from(sign), 1.0_f64);
@@ -207,9 +207,10 @@ impl Blas {
             cublasOperation_t::CUBLAS_OP_T,
             cublasDiagType_t::CUBLAS_DIAG_NON_UNIT,
         );
-        // SAFETY: the handle lives. Both matrices are of the sizes that `Call::of` has checked
-        // against their rooms, which the launch holds until it has ended. The factor is on the host
-        // and is read before the call returns.
+        // SAFETY: the handle lives. Both matrices are of the sizes that `Call::checked` has
+        // compared with their rooms, which the launch holds until it has ended, the last one alone:
+        // `Routine::objects` has seen to that. The factor is on the host and is read before the
+        // call returns.
         let status = unsafe {
             if double {
                 let (one, l, a) = (1.0_f64, l as *const f64, a as *mut f64);
@@ -287,6 +288,43 @@ mod tests {
         for name in ["gemm", "gemm_f16", "syrk_f32", ""] {
             assert_eq!(Routine::named(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn what_is_written_is_given_once_and_to_be_updated() {
+        let objects = |double, rooms: &[(u64, usize, bool)]| {
+            let rooms = rooms.iter().map(|&(address, bytes, writable)| GivenRoom {
+                address,
+                bytes,
+                writable,
+            });
+            let what = What::Gemm;
+            Routine { what, double }.objects(&rooms.collect::<Vec<_>>())
+        };
+        let right = [(0, 32, false), (0, 32, false), (32, 32, true)];
+        assert_eq!(
+            objects(true, &right),
+            None,
+            "both factors are one, and the third touches them"
+        );
+        assert_eq!(
+            objects(true, &[(8, 0, false), (0, 32, true)]),
+            None,
+            "nothing of it is given"
+        );
+        let told = |double, rooms: &[_]| objects(double, rooms).unwrap_or_default();
+        assert!(told(true, &[(0, 32, false), (32, 32, false)]).contains("`Arg::update`"));
+        for overlaps in [(31, 32, true), (0, 1, true), (8, 8, true)] {
+            let rooms = [(0, 32, false), overlaps];
+            assert!(!told(false, &rooms).is_empty(), "{overlaps:?}");
+        }
+        assert!(told(true, &[(0, 32, false), (24, 32, true)]).contains("twice"));
+        assert!(told(true, &[(0, 32, false), (36, 32, true)]).contains("within a number"));
+        assert_eq!(
+            objects(false, &[(0, 32, false), (36, 32, true)]),
+            None,
+            "of four bytes each"
+        );
     }
 
     #[test]

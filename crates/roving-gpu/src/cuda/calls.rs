@@ -6,7 +6,6 @@ use roving::raw::panics::contain;
 
 use super::memory::Room;
 use crate::backend::error::{Cause, DeviceError};
-
 use crate::backend::{Launch, LaunchArg};
 use crate::kernel::stream_call::{OnDevice, OnStream, StreamArg, StreamCall, StreamKept};
 

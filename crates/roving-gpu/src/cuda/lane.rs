@@ -27,7 +27,6 @@ use super::point::{Marker, Point};
 use super::staging::{Staged, Staging};
 use crate::backend::device_thread::DeviceThread;
 use crate::backend::error::{Cause, DeviceError};
-
 use crate::backend::{Download, Launch, Outcome, PeerCopy, Upload};
 use crate::kernel::stream_call::StreamKept;
 

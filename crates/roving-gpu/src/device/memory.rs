@@ -9,11 +9,15 @@ use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Backend, Done, Download, Outcome, Remains};
 use crate::buffer::content::{Content, CopyPlace, Missing};
 use crate::buffer::lent::{Lent, Way};
+use crate::common::LEFT_BEHIND;
 use crate::profile::DeviceEngine;
 
 impl CopyPlace for Device {
     fn fetch(self: Arc<Self>, content: Arc<dyn Content>) {
-        self.common.check_process();
+        if !self.common.process.is_here() {
+            // Whoever reads is told, each time.
+            return content.fetched(Err(Missing::ThisTime(LEFT_BEHIND.to_owned())));
+        }
         let fetched = self.with(|state, actions| {
             let (id, version) = (content.id(), content.versions().0);
             let (memory, stream) = match state.table.get_mut(id) {

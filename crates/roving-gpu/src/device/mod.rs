@@ -34,7 +34,6 @@ use roving::raw::panics::contain;
 
 use crate::backend::Backend;
 use crate::backend::error::{Cause, DeviceError};
-
 use crate::buffer::content::{Content, CopyPlace};
 use crate::buffer::hold::{HeldBuffers, Use};
 use crate::buffer::lent::Down;
@@ -382,6 +381,16 @@ impl DerefMut for Locked<'_> {
         self.state
             .as_mut()
             .expect("it is locked until it is dropped")
+    }
+}
+
+/// A buffer may have kept it. In a forked child the back-end's threads are the parent's, and cannot
+/// be joined.
+impl Drop for Device {
+    fn drop(&mut self) {
+        if !self.common.process.is_here() {
+            mem::forget(Arc::clone(&self.backend));
+        }
     }
 }
 

@@ -35,8 +35,9 @@ use shared::Inner;
 ///
 /// A child of `fork` has none of the threads that devices need. There the drop of the last handle
 /// waits for nothing and drops nothing, for the parent has its own copy. A task that would use
-/// devices of the parent panics and says so, and so does [`Devices::wait`], and a buffer that is
-/// read whose numbers only a device has. Devices that the child builds work.
+/// devices of the parent panics and says so, and so does [`Devices::wait`]; and so does whoever
+/// wants a buffer whose numbers only such a device has, or that a task or a guard held when the
+/// process was forked. Devices that the child builds work, of back-ends that it has made itself.
 ///
 /// ```
 /// use roving_gpu::{Devices, Simulated};

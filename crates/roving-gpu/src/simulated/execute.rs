@@ -9,7 +9,6 @@ use super::failure::Failure;
 use super::memory::{LockedMemory, SimulatedMemory};
 use super::work::Work;
 use crate::backend::error::{Cause, DeviceError};
-
 use crate::backend::{Launch, LaunchArg, Memory};
 use crate::kernel::Kernel;
 use crate::kernel::host_call::{HostArg, HostCall};
