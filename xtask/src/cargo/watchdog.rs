@@ -124,7 +124,7 @@ pub(crate) fn run(command: &mut Command, limits: Limits, show: bool) -> Result<W
     forward(child.stderr.take(), Stream::Err, sender);
     let (mut out, mut err) = (LineCutter::default(), LineCutter::default());
     let mut spoke = Instant::now();
-    let mut stopped = None;
+    let (mut stopped, mut ended) = (None, None);
     loop {
         match receiver.recv_timeout(Duration::from_millis(100)) {
             Ok((stream, bytes)) => {
@@ -142,8 +142,12 @@ pub(crate) fn run(command: &mut Command, limits: Limits, show: bool) -> Result<W
                 }
             }
             Err(RecvTimeoutError::Disconnected) => break,
-            // Something that it started holds the pipes, although we ended it or it has ended.
-            Err(RecvTimeoutError::Timeout) if over(&mut child) && spoke.elapsed() > GRACE => break,
+            Err(RecvTimeoutError::Timeout) if over(&mut child) => {
+                let ended = ended.get_or_insert_with(Instant::now);
+                if is_given_up(ended.elapsed(), spoke.elapsed()) {
+                    break;
+                }
+            }
             Err(RecvTimeoutError::Timeout) => {}
         }
         if stopped.is_none() {
@@ -171,6 +175,13 @@ pub(crate) fn run(command: &mut Command, limits: Limits, show: bool) -> Result<W
 
 /// How long the pipes of an ended program are read on.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// Whether they are read no longer, when it was seen to have ended and last said something so long
+/// ago: something that it started holds them. What it said at its end may still be on its way, also
+/// if it said nothing for long before.
+fn is_given_up(ended: Duration, silent: Duration) -> bool {
+    ended.min(silent) > GRACE
+}
 
 fn overdue(started: Instant, spoke: Instant, limits: Limits) -> Option<ProgramEnd> {
     if spoke.elapsed() > limits.silent {
@@ -248,6 +259,13 @@ mod tests {
             whole: Duration::from_millis(whole_ms),
             group: true,
         }
+    }
+
+    #[test]
+    fn the_last_words_of_a_program_that_was_silent_for_long_are_read() {
+        let (now, long) = (Duration::from_millis(100), Duration::from_secs(60));
+        assert!(!is_given_up(now, long) && !is_given_up(long, now));
+        assert!(is_given_up(long, long));
     }
 
     #[test]
