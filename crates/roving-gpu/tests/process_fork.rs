@@ -5,6 +5,7 @@
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,8 +14,17 @@ use common::numbers::{ADD_ONE, LEN, OTHER, STEP, add, added_on, buffer, devices,
 use roving::Pool;
 use roving_gpu::{Choice, Devices, Dual, HostCall, Kernel, Simulated};
 
+/// One test at a time: what a thread of another one has locked at the fork stays locked in the
+/// child, as when it builds a pool.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Runs `body` in a child, and says whether it came to its end there. One that hangs is killed.
 fn ends_in_child(body: impl FnOnce()) -> bool {
+    // A thread of the device that has just woken this one is about to give its locks back.
+    thread::sleep(Duration::from_millis(50));
     // SAFETY: the child ends by `_exit`; what it does in between is what is tested.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "no fork: {}", std::io::Error::last_os_error());
@@ -50,6 +60,7 @@ static WAITS: Kernel = Kernel::new("waits").host(|_: &mut HostCall<'_>| GATE.pas
 /// Also while a task has landed ahead of its kernel, which the drop would wait for.
 #[test]
 fn the_last_handle_waits_for_nothing() {
+    let _alone = alone();
     for is_ahead in [false, true] {
         let devices = devices(Simulated::new());
         let numbers = buffer();
@@ -72,6 +83,7 @@ fn the_last_handle_waits_for_nothing() {
 /// A buffer keeps the device that has its numbers, and with it the back-end.
 #[test]
 fn a_buffer_that_has_outlived_its_devices_is_dropped() {
+    let _alone = alone();
     let (devices, numbers) = added_on(Simulated::new());
     drop(devices);
     // SAFETY: the child has a copy of its own, and drops it once.
@@ -82,6 +94,7 @@ fn a_buffer_that_has_outlived_its_devices_is_dropped() {
 /// By a task whose kernel is under way.
 #[test]
 fn a_buffer_that_was_held_is_waited_for_by_nobody() {
+    let _alone = alone();
     static HOLDS: Gate = Gate::new();
     static HELD: Kernel = Kernel::new("held").host(|_: &mut HostCall<'_>| HOLDS.pass());
     let builder = Devices::builder().backend(Simulated::new());
@@ -94,7 +107,9 @@ fn a_buffer_that_was_held_is_waited_for_by_nobody() {
         let ended = ends_in_child(|| {
             for _ in 0..2 {
                 let told = told(|| assert_eq!(numbers.read().len(), LEN));
-                assert!(told.contains("use a buffer of the child's own"), "{told}");
+                // By whom it is held hangs on how far the task has come.
+                let is_held = told.contains("use a buffer of the child's own");
+                assert!(is_held || is_refusal(&told), "{told}");
             }
         });
         drop(closed);
@@ -104,7 +119,10 @@ fn a_buffer_that_was_held_is_waited_for_by_nobody() {
 
 #[test]
 fn who_uses_them_is_told() {
+    let _alone = alone();
     let (devices, numbers) = added_on(Simulated::new());
+    // What a thread of the device has locked at the fork stays locked in the child.
+    devices.wait();
     let in_child = || {
         let refused = |call: &mut (dyn FnMut() + Send)| assert!(is_refusal(&told(call)));
         refused(&mut || add(&devices, &STEP, &ADD_ONE, &numbers));

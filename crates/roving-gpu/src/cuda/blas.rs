@@ -90,7 +90,7 @@ struct GivenRoom {
 impl GivenRoom {
     fn clashes(&self, other: &GivenRoom) -> bool {
         let end = |room: &GivenRoom| room.address + room.bytes as u64;
-        let overlap = self.address < end(other) && other.address < end(self);
+        let overlap = self.address.max(other.address) < end(self).min(end(other));
         overlap && (self.writable || other.writable)
     }
 }

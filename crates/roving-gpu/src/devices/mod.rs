@@ -38,6 +38,8 @@ use shared::Inner;
 /// devices of the parent panics and says so, and so does [`Devices::wait`]; and so does whoever
 /// wants a buffer whose numbers only such a device has, or that a task or a guard held when the
 /// process was forked. Devices that the child builds work, of back-ends that it has made itself.
+/// Fork when nothing is under way ([`Devices::wait`]): a lock that a thread of a device has at that
+/// very moment stays locked in the child, and whoever wants it there waits for ever.
 ///
 /// ```
 /// use roving_gpu::{Devices, Simulated};
