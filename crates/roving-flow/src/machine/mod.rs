@@ -4,4 +4,5 @@
 #[allow(unsafe_code)]
 pub(crate) mod prim;
 pub(crate) mod runtime;
+#[cfg_attr(loom, allow(unreachable_pub, reason = "the door to ranks is left out"))]
 pub(crate) mod unwind;
