@@ -260,18 +260,24 @@ impl Words {
     /// Whether there was somebody.
     #[inline(always)]
     pub(crate) fn wake_now(&self, end: ChannelEnd) -> bool {
+        self.claim_and_wake(end).map(DueWaker::wake).is_some()
+    }
+
+    /// None when there is nobody. A waker that is somebody else's is left to the caller.
+    #[inline(always)]
+    fn claim_and_wake(&self, end: ChannelEnd) -> Option<DueWaker> {
         let shared = self.shared();
         let line = shared.lines.mine();
         match self.claim(end, line.index) {
-            Claim::Nobody => return false,
+            Claim::Nobody => return None,
             Claim::Process => {
                 line.woke();
                 shared.wake(self.process(end));
             }
-            Claim::Elsewhere => self.wake_elsewhere(end),
+            Claim::Elsewhere => return Some(self.take_waker(end)),
             Claim::Hook => self.call_hook(end),
         }
-        true
+        Some(DueWaker::default())
     }
 
     /// Something was done of which whoever waits at that end has to hear, by who may hold a lock: a
@@ -288,29 +294,14 @@ impl Words {
     /// As [`Self::wake`], by who may hold a lock: a waker that is somebody else's is left to the
     /// caller. None when there is nobody.
     pub(crate) fn wake_or_owe(&self, end: ChannelEnd) -> Option<DueWaker> {
-        if !self.is_waiting(end) {
-            return None;
+        match self.is_waiting(end) {
+            true => self.claim_and_wake(end),
+            false => None,
         }
-        let shared = self.shared();
-        let line = shared.lines.mine();
-        match self.claim(end, line.index) {
-            Claim::Nobody => return None,
-            Claim::Process => {
-                line.woke();
-                shared.wake(self.process(end));
-            }
-            Claim::Elsewhere => return Some(self.take_waker(end)),
-            Claim::Hook => self.call_hook(end),
-        }
-        Some(DueWaker::default())
-    }
-
-    #[inline(never)]
-    fn wake_elsewhere(&self, end: ChannelEnd) {
-        self.take_waker(end).wake();
     }
 
     /// By who has claimed it.
+    #[inline(never)]
     fn take_waker(&self, end: ChannelEnd) -> DueWaker {
         DueWaker::new(lock(&self.elsewhere(end).waker).take())
     }

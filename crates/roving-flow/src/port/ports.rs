@@ -262,18 +262,13 @@ impl<T> Out<T> {
     /// Puts a message in if there is room.
     #[inline(always)]
     pub(crate) fn put(&mut self, message: T) -> Result<(), (Full, T)> {
-        // SAFETY: the port is borrowed exclusively, and is the only one at this end.
-        unsafe {
-            if let Err(full) = self.channel().has_room() {
-                return Err((full, message));
-            }
-            self.channel().push(message);
-        }
+        self.put_silently(message)?;
         ProcessTurn::tell(self.words(), ChannelEnd::Reader);
         Ok(())
     }
 
     /// Puts a message in without waking a consumer that waits for it.
+    #[inline(always)]
     pub(crate) fn put_silently(&mut self, message: T) -> Result<(), (Full, T)> {
         // SAFETY: the port is borrowed exclusively, and is the only one at this end.
         unsafe {
