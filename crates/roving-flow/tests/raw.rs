@@ -228,14 +228,24 @@ fn ports_say_which_channel_they_are_of() {
     let mut network = Network::new();
     let (a, b) = network.channel::<u8>("0");
     let (c, d) = network.channel::<u8>("1");
-    let mut seen = Vec::new();
-    each_port(&(vec![d], (a, Some(b)), c), |channel, side| {
-        seen.push((channel, side))
+    let (other, _) = Network::new().channel::<u8>("0");
+    let (mut seen, mut networks) = (Vec::new(), Vec::new());
+    each_port(&(vec![d], (a, Some(b)), c, other), |channel, side, at| {
+        seen.push((channel, side));
+        networks.push(at);
     });
+    assert_eq!(networks[..4], [raw::address_of(&network); 4]);
+    assert_ne!(networks[4], networks[0]);
     let (producer, consumer) = (Side::Producer, Side::Consumer);
     assert_eq!(
         seen,
-        [(1, consumer), (0, producer), (0, consumer), (1, producer)]
+        [
+            (1, consumer),
+            (0, producer),
+            (0, consumer),
+            (1, producer),
+            (0, producer)
+        ]
     );
 }
 

@@ -41,11 +41,14 @@ pub(crate) mod sealed {
 /// The ports of a process that is elsewhere. A process may let ports change places and drop some,
 /// so their layout is recorded.
 #[doc(hidden)]
-#[derive(Default)]
 pub struct Shelf {
     pub(super) ports: HashMap<Key, Box<dyn Any + Send>>,
     /// Keys, and lengths of what holds as many as it likes.
     pub(super) layout: VecDeque<u64>,
+    /// The addresses of the networks of the ports that the process is given.
+    own: HashMap<Key, usize>,
+    /// One that is not among these came instead, and has been dropped.
+    is_strange: bool,
 }
 
 /// A port: the place of its channel in a rank's network, and its side there.
@@ -66,12 +69,46 @@ impl std::fmt::Debug for Shelf {
     }
 }
 
+/// A step has returned ports that are not those of its process, or fewer or more in one place.
+pub(super) const STRANGE_PORTS: &str = "it returns other ports than those that it was given";
+
 impl Shelf {
+    /// An empty shelf for these ports and no others.
+    pub(super) fn of(ports: &impl Ports) -> Shelf {
+        let mut own = HashMap::new();
+        each_port(ports, |place, side, address| {
+            own.insert(key(place, side), address);
+        });
+        Shelf {
+            ports: HashMap::new(),
+            layout: VecDeque::new(),
+            own,
+            is_strange: false,
+        }
+    }
+
+    /// Lays ports aside, as they stand. An error where they are not all ports of this shelf.
+    pub(super) fn fill(&mut self, ports: impl MovablePorts) -> Result<(), &'static str> {
+        self.layout.clear();
+        ports.put_away(self);
+        match std::mem::take(&mut self.is_strange) {
+            false => Ok(()),
+            true => Err(STRANGE_PORTS),
+        }
+    }
+
     fn put<P: Ports + Send + 'static>(&mut self, port: P) {
-        let mut of_port = 0;
-        each_port(&port, |place, side| of_port = key(place, side));
-        self.layout.push_back(of_port);
-        self.ports.insert(of_port, Box::new(port));
+        let mut of_port = (0, 0);
+        each_port(&port, |place, side, address| {
+            of_port = (key(place, side), address);
+        });
+        let (key, address) = of_port;
+        if self.own.get(&key) != Some(&address) {
+            self.is_strange = true;
+            return;
+        }
+        self.layout.push_back(key);
+        self.ports.insert(key, Box::new(port));
     }
 
     fn take<P: Any>(&mut self) -> Option<P> {

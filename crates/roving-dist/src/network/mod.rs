@@ -305,8 +305,9 @@ impl<'env> Network<'env> {
             pin: None,
             is_movable: false,
         });
-        each_port(ports, |channel, side| {
-            is_strange |= !self.shape.give_port(channel, side, process);
+        let own = raw::address_of(&self.flow);
+        each_port(ports, |channel, side, network| {
+            is_strange |= network != own || !self.shape.give_port(channel, side, process);
         });
         if is_strange {
             self.refuse(format!(

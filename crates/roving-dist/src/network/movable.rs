@@ -8,7 +8,7 @@ use std::task::Poll;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::Network;
-use super::carried::{MovablePorts, Shelf, place_of};
+use super::carried::{MovablePorts, STRANGE_PORTS, Shelf, place_of};
 use super::part::RunningPart;
 use super::rebalance::Rebalance;
 use super::slot::{Coming, HostEvent, HostSlot, LEAVE, RECORD, ResumedProcess};
@@ -74,7 +74,8 @@ impl<'env> Network<'env> {
         let name = self.add_process(name, &ports);
         self.shape.set_movable(host.process);
         self.slots.push((host.process, Arc::clone(&host.slot)));
-        if self.is_split() {
+        // One that is refused does not run.
+        if self.is_split() && self.invalid.is_none() {
             ports = self.split_channels(ports);
         }
         self.starts.push(Box::new(move |flow| {
@@ -84,8 +85,10 @@ impl<'env> Network<'env> {
 
     /// Puts a rank's border into each of these channels.
     fn split_channels<P: MovablePorts>(&mut self, ports: P) -> P {
-        let mut shelf = Shelf::default();
-        ports.put_away(&mut shelf);
+        let mut shelf = Shelf::of(&ports);
+        shelf
+            .fill(ports)
+            .unwrap_or_else(|_| unreachable!("it was made for these"));
         let mut keys: Vec<_> = shelf.ports.keys().copied().collect();
         // In an order that is the same on every rank.
         keys.sort_unstable();
@@ -257,19 +260,19 @@ impl Host {
             // Where it is at first: it can have moved here before this host was polled.
             Some(part) => part.shape.rank_of(self.process) == self.rank,
         };
-        let mut shelf = Shelf::default();
+        let mut shelf = Shelf::of(&ports);
         let mut here = None;
         match (is_here, self.slot.take_resumed()) {
             (true, None) => here = Some((state, ports)),
             (true, Some(ResumedProcess::Between(coming))) => {
-                ports.put_away(&mut shelf);
+                lay_aside(ports, &mut shelf);
                 here = Some(begin(coming, &mut shelf));
             }
             (true, Some(ResumedProcess::Ended)) => {
                 drop((ports, step));
                 return self.ended().await;
             }
-            (false, _) => ports.put_away(&mut shelf),
+            (false, _) => lay_aside(ports, &mut shelf),
         }
         loop {
             let (state, ports): (S, P) = match here.take() {
@@ -335,8 +338,7 @@ impl Host {
             return ports;
         };
         let state = write(state);
-        shelf.layout.clear();
-        ports.put_away(shelf);
+        lay_aside(ports, shelf);
         if let Err(complaint) = part.record(self.process, number, state, shelf) {
             panic!("{complaint}");
         }
@@ -366,13 +368,19 @@ impl Host {
         };
         let state = write(&state);
         let part = self.running.part()?;
-        shelf.layout.clear();
-        ports.put_away(shelf);
+        lay_aside(ports, shelf);
         match part.pack(self.process, number, state, shelf) {
             Ok(parcel) => part.send_parcel(to, parcel),
             Err(complaint) => panic!("{complaint}"),
         }
         None
+    }
+}
+
+/// Puts the ports of the process onto its shelf.
+fn lay_aside(ports: impl MovablePorts, shelf: &mut Shelf) {
+    if let Err(complaint) = shelf.fill(ports) {
+        panic!("{complaint}");
     }
 }
 
@@ -387,7 +395,7 @@ fn begin<S: DeserializeOwned, P: MovablePorts>(coming: Coming, shelf: &mut Shelf
     let state = read(&coming.state);
     shelf.layout = coming.layout.into();
     let Some(ports) = P::take_back(shelf) else {
-        panic!("it returns other ports than those that it was given");
+        panic!("{STRANGE_PORTS}");
     };
     // It has dropped them elsewhere.
     shelf.ports.clear();

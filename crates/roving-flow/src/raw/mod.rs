@@ -113,7 +113,10 @@ mod ends;
 mod inside;
 mod verdict;
 
+use std::sync::Arc;
+
 use crate::channel::words::ChannelEnd;
+use crate::network::Network;
 use crate::port::Ports;
 use crate::port::sealed::Visitor;
 
@@ -149,9 +152,24 @@ impl Side {
     }
 }
 
-/// Calls `each` with the channel index of each of these ports.
-pub fn each_port<P: Ports + ?Sized>(ports: &P, mut each: impl FnMut(usize, Side)) {
+/// Calls `each` with the channel index of each of these ports, its side, and the
+/// address of its network.
+pub fn each_port<P: Ports + ?Sized>(ports: &P, mut each: impl FnMut(usize, Side, usize)) {
     ports.visit(&mut Visitor(&mut |words, end| {
-        each(words.index(), Side::of(end));
+        let address = Arc::as_ptr(words.shared()).addr();
+        each(words.index(), Side::of(end), address);
     }));
+}
+
+/// Returns an address that no other network has while there is a port of this one.
+///
+/// ```
+/// use roving_flow::raw::{address_of, each_port};
+///
+/// let mut network = roving_flow::Network::new();
+/// let (out, _input) = network.channel::<u32>("numbers");
+/// each_port(&out, |_, _, address| assert_eq!(address, address_of(&network)));
+/// ```
+pub fn address_of(network: &Network<'_>) -> usize {
+    Arc::as_ptr(&network.shared).addr()
 }
