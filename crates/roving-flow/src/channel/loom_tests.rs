@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::ptr::NonNull;
+use std::task::{Wake, Waker};
 
 use loom::sync::Arc;
 use loom::thread;
@@ -264,6 +265,55 @@ fn loom_who_claims_a_waker_sees_it() {
         assert!(thread.join().unwrap());
         clear(&channel);
     });
+}
+
+/// Another thread takes the reader's first waker, for nothing: a producer that meets that claim
+/// looks again, since the reader may wait again without having seen the message.
+#[test]
+fn loom_no_reader_of_another_executor_sleeps_on_a_message() {
+    explore(|| {
+        let channel = channel(1);
+        let (sender, other) = (Arc::clone(&channel), Arc::clone(&channel));
+        let sends = thread::spawn(move || {
+            assert!(push(&sender, 1));
+            sender.words.tell_or_owe(ChannelEnd::Reader).wake();
+        });
+        let wakes = thread::spawn(move || other.words.wake_now(ChannelEnd::Reader));
+        let mut waits = None;
+        // With a waker of its own each time that it is polled.
+        for _ in 0..2 {
+            let woken = std::sync::Arc::new(Woken::default());
+            let waker = Waker::from(std::sync::Arc::clone(&woken));
+            let is_pending =
+                pop(&channel).is_err() && channel.words.put_waker(ChannelEnd::Reader, &waker);
+            waits = is_pending.then_some(woken);
+            if waits.as_ref().is_none_or(|woken| !woken.is_so()) {
+                break;
+            }
+        }
+        sends.join().unwrap();
+        let _was_there = wakes.join().unwrap();
+        assert!(waits.is_none_or(|woken| woken.is_so()));
+        clear(&channel);
+    });
+}
+
+/// Nothing that loom need see: it is read where the thread that reads it is run.
+#[derive(Default)]
+struct Woken(std::sync::atomic::AtomicBool);
+
+impl Woken {
+    fn is_so(&self) -> bool {
+        // Ordering: Relaxed; loom runs one thread at a time.
+        self.0.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+impl Wake for Woken {
+    fn wake(self: std::sync::Arc<Self>) {
+        // Ordering: Relaxed, as above.
+        self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
 }
 
 #[test]
