@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Census, Counted, occupy_one, pool, size, tries, wait_until, watched, yield_now};
+use roving::raw::tasks::OnCancel;
 use roving::task::{self, call};
 use roving::{Cancel, CancelledError, Pool, context, is_cancelled, join, scope};
 
@@ -498,4 +499,23 @@ fn no_waker_is_cloned_under_a_lock() {
         let polled = waits.as_mut().poll(&mut Context::from_waker(&waker));
         assert_eq!(polled, Poll::Ready(()));
     });
+}
+
+/// A callback is left with the tokens of all contexts around it, and cancels an outer one when an
+/// inner one is cancelled.
+#[test]
+fn a_callback_cancels_another_of_its_tokens() {
+    let pool = Pool::new(1).unwrap();
+    let outer = Cancel::new();
+    let (inner, ends) = (outer.child(), outer.clone());
+    let calls = Arc::new(AtomicUsize::new(0));
+    let called = Arc::clone(&calls);
+    let callback = move || {
+        called.fetch_add(1, SeqCst);
+        ends.cancel();
+    };
+    let _callback = inner.run_partial(|| OnCancel::new(&pool, callback));
+    watched(|| inner.cancel());
+    assert!(outer.is_cancelled());
+    assert_eq!(calls.load(SeqCst), 1);
 }

@@ -70,6 +70,16 @@ impl Drop for UsesAtTheEnd {
     }
 }
 
+/// Waits for a thread that uses the global pool when it is dropped.
+struct WaitsForUse;
+
+impl Drop for WaitsForUse {
+    fn drop(&mut self) {
+        let uses = || assert_eq!(join(|| 1, || 2), (1, 2));
+        thread::spawn(uses).join().unwrap();
+    }
+}
+
 /// A value that a failed builder drops uses the global pool: there is none yet, so that starts it.
 #[test]
 fn child_fails_to_build_the_global_pool() {
@@ -85,7 +95,7 @@ fn child_fails_to_build_the_global_pool() {
     ];
     for builder in builders {
         for least in [1, 2] {
-            let used = UsesAtTheEnd;
+            let used = (WaitsForUse, UsesAtTheEnd);
             let builder = builder().workers_at_least(least);
             let error = builder.on_exit(move |_| _ = &used).build_global();
             let error = error.unwrap_err().to_string();

@@ -2,14 +2,17 @@
 
 mod common;
 
+use std::panic::catch_unwind;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
 use common::{size, tries, wait_until, watched};
-use roving::{Pool, WorkerLocal, current_worker, current_workers, join, scope};
+use roving::{Cancel, Pool, WorkerLocal, current_worker, current_workers, join, scope};
 
 /// There is one global pool: these tests take turns.
 fn alone() -> MutexGuard<'static, ()> {
@@ -338,6 +341,35 @@ fn it_is_shut_down_on_top_of_a_wait_for_its_end() {
                 (shut_down(), other.join().unwrap())
             });
             assert!(one[0] || other[0], "who is beneath has waited for the end");
+        }
+    });
+}
+
+/// Shuts the global pool down.
+struct Shuts(Mutex<mpsc::Sender<bool>>);
+
+impl Wake for Shuts {
+    fn wake(self: Arc<Shuts>) {
+        let shut = || roving::embed::shutdown_global() == Ok(());
+        let is_shut = catch_unwind(shut).unwrap_or(false);
+        self.0.lock().unwrap().send(is_shut).unwrap();
+    }
+}
+
+/// The thread of deadlines is told to end by a waker that it wakes.
+#[test]
+fn a_waker_that_a_deadline_wakes_shuts_it_down() {
+    let _turn = alone();
+    watched(|| {
+        for _ in 0..tries(5) {
+            let (sender, receiver) = mpsc::channel();
+            let token = Cancel::after(Duration::from_millis(1));
+            let mut waits = pin!(token.cancelled());
+            let waker = Waker::from(Arc::new(Shuts(Mutex::new(sender))));
+            let mut context = Context::from_waker(&waker);
+            if waits.as_mut().poll(&mut context).is_pending() {
+                assert!(receiver.recv().unwrap());
+            }
         }
     });
 }

@@ -377,3 +377,20 @@ fn in_the_drop_of_what_a_root_inherits() {
         wait_until_dropped(&alive);
     });
 }
+
+/// The root's value is the handle of a task that failed as well: it is dropped with the first
+/// panic in hand.
+#[test]
+fn the_handle_of_a_task_that_failed_is_the_value_beside_another_panic() {
+    on_pools(|pool| {
+        let run = || {
+            pool.run(|s| async move {
+                drop(s.spawn(async { fail("first") }));
+                s.spawn(async { fail("second") })
+            })
+        };
+        let why = caught(|| drop(run()));
+        assert!(why == "first" || why == "second", "{why}");
+        works(pool);
+    });
+}

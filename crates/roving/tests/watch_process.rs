@@ -266,3 +266,33 @@ fn what_moves_or_may_wait_is_not_reported() {
         common::wait_until(|| matches!(watching(), None | Some(0)));
     });
 }
+
+/// Sets the default again when it is dropped.
+struct SetsAnother;
+
+impl Drop for SetsAnother {
+    fn drop(&mut self) {
+        watch::on_report(|_| ());
+    }
+}
+
+#[test]
+fn child_replaces_who_gets_reports() {
+    if !is_child("child_replaces_who_gets_reports") {
+        return;
+    }
+    let sets = SetsAnother;
+    watch::on_report(move |_| _ = &sets);
+    watch::on_report(|_| ());
+    println!("replaced");
+}
+
+#[test]
+fn what_gets_reports_may_set_another_when_it_is_dropped() {
+    let output = watched(|| child("child_replaces_who_gets_reports").output().unwrap());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("replaced"),
+        "{output:?}"
+    );
+}

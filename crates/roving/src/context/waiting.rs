@@ -1,8 +1,9 @@
 //! Suspending until it is cancelled.
 
 use std::fmt;
+use std::mem;
 use std::pin::Pin;
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use super::cancel::Cancel;
@@ -10,6 +11,7 @@ use crate::inherit::cancelled::CancelledError;
 use crate::inherit::node;
 use crate::inherit::tokens::Tokens;
 use crate::machine::os;
+use crate::machine::prim::Mutex;
 use crate::pool::Pool;
 use crate::workers::Worker;
 
@@ -99,15 +101,19 @@ pub struct OnCancel {
     tokens: Tokens,
 }
 
-/// A waker that calls a closure, once: it is left with several tokens.
+/// A waker that calls a closure, once: it is left with several tokens, and the closure may cancel
+/// another of these.
 struct Calls<F> {
-    once: Once,
+    is_called: Mutex<bool>,
     f: F,
 }
 
 impl<F: Fn() + Send + Sync + 'static> Wake for Calls<F> {
     fn wake(self: Arc<Calls<F>>) {
-        self.once.call_once(|| (self.f)());
+        let is_called = mem::replace(&mut *self.is_called.lock(), true);
+        if !is_called {
+            (self.f)();
+        }
     }
 }
 
@@ -119,7 +125,7 @@ impl OnCancel {
         let mut tokens = entered();
         tokens.add(&pool.registry().cancel);
         let waker = Waker::from(Arc::new(Calls {
-            once: Once::new(),
+            is_called: Mutex::new(false),
             f,
         }));
         if !tokens.wake_at_end(&waker) {

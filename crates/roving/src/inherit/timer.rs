@@ -10,7 +10,7 @@ use crate::machine::os::forks;
 use crate::machine::prim::{
     Condvar, Mutex, MutexGuard, const_fn, mutant, process_wide, time_until,
 };
-use crate::machine::service::Service;
+use crate::machine::service::{self, Service};
 
 /// The key of a token's entry in the timer.
 pub(super) type Entry = (Instant, u64);
@@ -111,10 +111,7 @@ pub(crate) fn stop() {
         [timer.service.take_retired(), thread]
     };
     place().changed.notify_all();
-    for thread in threads.into_iter().flatten() {
-        // It has no panic of its own to report.
-        let _ = thread.join();
-    }
+    threads.into_iter().flatten().for_each(service::join);
 }
 
 /// The thread, until it is no longer the one of that number.

@@ -7,7 +7,7 @@ use std::mem;
 use crate::machine::faults;
 use crate::machine::os::forks;
 use crate::machine::prim::mutant;
-use crate::machine::prim::thread::{Builder, JoinHandle};
+use crate::machine::prim::thread::{self, Builder, JoinHandle};
 
 /// Which thread serves now, if one does. Stands under a lock, together with what it serves for.
 pub(crate) struct Service {
@@ -76,5 +76,14 @@ impl Service {
     pub(crate) fn take_retired(&mut self) -> Option<JoinHandle<()>> {
         let is_here = self.is_here();
         self.retired.take_if(|_| is_here)
+    }
+}
+
+/// Waits for the end of a thread that was told to end. What it calls may be the program's own, and
+/// so come here on the thread itself, which then ends afterwards.
+pub(crate) fn join(thread: JoinHandle<()>) {
+    if thread.thread().id() != thread::current().id() {
+        // It has no panic of its own to report.
+        let _ = thread.join();
     }
 }

@@ -12,6 +12,7 @@ use std::fmt;
 
 use super::Pool;
 use super::error::{self, BuildError, Reason};
+use super::making;
 use crate::machine::apart::Apart;
 use crate::machine::os;
 use crate::observe::diagnostics;
@@ -311,7 +312,11 @@ impl PoolBuilder {
             (None, None, _) | (None, _, 0) => os::processors(),
             (None, Some(_), allowed) => allowed,
         };
-        let (size, workers, workers_least, schedule) = self.check(cores)?;
+        let checked = self.check(cores);
+        if checked.is_err() {
+            making::give_up();
+        }
+        let (size, workers, workers_least, schedule) = checked?;
         // Those that look for work share the cores that there are, whatever is assumed.
         let shared = match allowed.len() {
             0 => cores,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::Pool;
 use super::error::{BuildError, Reason};
 use super::hooks::HOOKS;
+use super::making;
 use crate::machine::faults;
 use crate::machine::os;
 use crate::machine::prim::thread::JoinHandle;
@@ -108,6 +109,7 @@ pub(super) fn start(
     loop {
         if recruits.len() < settings.workers_least {
             recruits.into_iter().for_each(Recruit::dismiss);
+            making::give_up();
             let reason = short.expect("nothing has failed, so there is a thread for each worker");
             return Err(reason.into());
         }

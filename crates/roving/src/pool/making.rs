@@ -3,8 +3,9 @@
 //! Others that want it wait meanwhile, rather than to start one of their own. But what is called
 //! while the pool is made, and what is dropped when that fails, may be the program's own and use
 //! the global pool as well. So no lock is held, the thread whose turn it is does not wait for
-//! itself, and a turn ends before a pool that could not be started is dropped: that joins threads,
-//! whose thread-local values may use the global pool when they end.
+//! itself, and a turn ends before a pool that could not be started is dropped, or the settings of
+//! one: that joins threads, whose thread-local values may use the global pool when they end, and
+//! what the program's functions own may wait for threads that do.
 
 use crate::machine::os;
 use crate::machine::prim::thread::{self, ThreadId};

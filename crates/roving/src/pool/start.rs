@@ -34,7 +34,10 @@ impl Pool {
         let threads = kind.threads(settings.workers);
         os::count_forks();
         let registry = Registry::new((settings, kind), HOOKS);
-        let registry = registry.map_err(|(settings, _)| Reason::Memory(settings.workers))?;
+        let registry = registry.map_err(|(settings, _)| {
+            making::give_up();
+            Reason::Memory(settings.workers)
+        })?;
         let pool = Pool {
             registry,
             _arena: arena,

@@ -39,6 +39,7 @@ use std::time::Duration;
 
 use crate::machine::faults;
 use crate::machine::prim::thread::{self, JoinHandle};
+use crate::machine::service;
 use crate::observe::{diagnostics, watch};
 
 /// Returns whether a pool of this process keeps a trace, so that spans are worth their names.
@@ -95,13 +96,12 @@ impl Lookout {
 }
 
 impl Drop for Lookout {
-    /// Returns when the thread has ended.
+    /// Returns when the thread has ended. On that thread, which calls `look`: at once.
     #[inline]
     fn drop(&mut self) {
         drop(self.over.take());
         if let Some(thread) = self.thread.take() {
-            // It prints, and may panic by that: no reason to fail.
-            let _ = thread.join();
+            service::join(thread);
         }
     }
 }

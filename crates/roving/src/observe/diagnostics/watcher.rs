@@ -9,7 +9,7 @@ use super::pools::Pools;
 use super::{stall_report, system};
 use crate::machine::os;
 use crate::machine::prim::{Condvar, Mutex, MutexGuard, process_wide};
-use crate::machine::service::Service;
+use crate::machine::service::{self, Service};
 use crate::observe::watch::{self, guard};
 use crate::workers::registry::Registry;
 use crate::workers::watched_parks::ParkTable;
@@ -72,7 +72,7 @@ pub(crate) fn leave(registry: &Registry) {
     };
     CHANGED.notify_all();
     if let Some(thread) = thread {
-        let _ = thread.join();
+        service::join(thread);
     }
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn leave(registry: &Registry) {
 pub(crate) fn join_retired() {
     let thread = watcher().service.take_retired();
     if let Some(thread) = thread {
-        let _ = thread.join();
+        service::join(thread);
     }
 }
 

@@ -60,7 +60,9 @@ process_wide! {
 /// roving::watch::on_report(|text| eprintln!("{text}"));
 /// ```
 pub fn on_report(report: impl Fn(&str) + Send + Sync + 'static) {
-    *REPORTER.lock() = Some(Arc::new(report));
+    let before = REPORTER.lock().replace(Arc::new(report));
+    // Without the lock: it may be the program's own that is dropped, and set another one.
+    drop(before);
 }
 
 fn reporter() -> Option<Reporter> {

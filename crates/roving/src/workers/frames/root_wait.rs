@@ -23,8 +23,9 @@ impl Root {
     pub(crate) unsafe fn outcome<T>(&self, frame: Frame) -> Result<T, Box<dyn Any + Send>> {
         // SAFETY: it has ended, and the caller says the rest.
         let outcome = unsafe { frame::take_outcome::<T>(frame) };
-        let mut first = self.panic.lock();
-        match (outcome, first.take()) {
+        // Without the lock: what is dropped may be a handle of this root's, whose panic comes here.
+        let first = self.panic.lock().take();
+        match (outcome, first) {
             (Ok(value), None) => Ok(value),
             (Ok(value), Some(payload)) => {
                 drop_quietly(value);
