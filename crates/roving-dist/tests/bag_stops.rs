@@ -108,3 +108,62 @@ fn a_bag_that_is_cancelled_at_any_moment_has_all_or_an_error() {
         }
     });
 }
+
+/// A task that panics when it is dropped, unless it has run.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Bomb(bool);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        assert!(!self.0, "a bomb");
+    }
+}
+
+/// Several panic when they are dropped, one after the other.
+#[test]
+fn tasks_that_are_left_over_may_panic_when_they_are_dropped() {
+    watched(Duration::from_secs(120), || {
+        for workers in [1, 2] {
+            let found = World::threads(1, |world| {
+                let pool = Pool::new(workers).unwrap();
+                let cancel = roving::Cancel::new();
+                let work = |mut bomb: Bomb, _: &mut Local<'_, Bomb, u64>| {
+                    bomb.0 = false;
+                    cancel.cancel();
+                };
+                let roots = (0..16).map(|_| Bomb(true));
+                let run = || Bag::new(&world).run(&pool, roots, work, |a, b| a + b);
+                cancel
+                    .run_partial(run)
+                    .unwrap()
+                    .map_err(|error| error.to_string())
+            });
+            let error = found[0].as_ref().unwrap_err();
+            assert!(error.contains("was cancelled"), "{error}");
+        }
+    });
+}
+
+/// Where results meet, the program may have all workers do something.
+#[test]
+fn results_may_be_reduced_by_the_whole_pool() {
+    watched(Duration::from_secs(120), || {
+        let pool = Pool::new(2).unwrap();
+        let rounds = if cfg!(miri) { 2 } else { 200 };
+        World::threads(1, |world| {
+            for _ in 0..rounds {
+                let work = |depth: u32, local: &mut Local<'_, u32, u64>| {
+                    *local.result() += 1;
+                    (0..2 * u32::from(depth > 0)).for_each(|_| local.push(depth - 1));
+                    thread::sleep(Duration::from_micros(20));
+                };
+                let reduce = |a, b| {
+                    roving::broadcast(|_| thread::sleep(Duration::from_micros(50)));
+                    a + b
+                };
+                let count = Bag::new(&world).run(&pool, [5], work, reduce).unwrap();
+                assert_eq!(count, 63);
+            }
+        });
+    });
+}

@@ -6,7 +6,7 @@ mod common;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -345,4 +345,65 @@ fn no_checkpoint_is_kept_of_a_network_with_a_token_that_was_not_written() {
         });
     });
     std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// Sums numbers by a task of each step's own. At the tenth the run is cancelled, on the rank of
+/// that process alone, while it is about to be recorded.
+fn sums(directory: &Path, tokens: u64, is_cancelled: bool) -> Vec<Result<u64, NetworkError>> {
+    World::threads(2, |world| {
+        let sum = AtomicU64::new(0);
+        let cancel = roving::Cancel::new();
+        let mut network = Network::new(&world);
+        let checkpoints = Checkpoints::to(directory).every(Duration::from_millis(1));
+        network.checkpoints(checkpoints.clone().resume(true));
+        let (out, input) = network.unbounded("numbers");
+        network.movable("source", out, 0, async |number: u64, mut out| {
+            match number < tokens {
+                true => out.send(number).await.ok()?,
+                false if is_cancelled => pause().await,
+                false => return None,
+            }
+            Some((number + u64::from(number < tokens), out))
+        });
+        let (result, ends) = (&sum, &cancel);
+        let is_there = move || checkpoints.is_there();
+        network.movable("sum", input, 0_u64, move |sum, mut input: In<u64>| {
+            let is_there = is_cancelled && is_there();
+            async move {
+                let number = input.recv().await?;
+                if number == 10 && is_cancelled {
+                    assert!(is_there);
+                    // Others are recorded meanwhile.
+                    thread::sleep(Duration::from_millis(300));
+                    ends.cancel();
+                } else if is_cancelled {
+                    thread::sleep(Duration::from_millis(10));
+                }
+                let add = AtomicU64::new(0);
+                roving::scope(|scope| scope.spawn(|_| add.store(number, SeqCst)));
+                let sum = sum + add.into_inner();
+                result.store(sum, SeqCst);
+                Some((sum, input))
+            }
+        });
+        network.pin("source", 0);
+        network.pin("sum", 1);
+        let pool = Pool::new(2).unwrap();
+        let ran = cancel.run_partial(|| network.run(&pool)).unwrap();
+        ran.map(|_| sum.into_inner())
+    })
+}
+
+#[test]
+fn a_step_that_was_cancelled_is_in_no_checkpoint() {
+    let name = format!("cancelled-steps-{}", std::process::id());
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    for _ in 0..3 {
+        let _ = std::fs::remove_dir_all(&directory);
+        for ended in watched(MOST, || sums(&directory, 20, true)) {
+            assert_eq!(ended, Err(NetworkError::Cancelled { rank: 1 }));
+        }
+        let ended = watched(MOST, || sums(&directory, 20, false));
+        assert_eq!(ended[1], Ok(20 * 19 / 2));
+    }
 }

@@ -1,5 +1,7 @@
 //! A task's view of the bag.
 
+use super::tasks::Tasks;
+
 /// The worker's part of a [`Bag`](crate::Bag), to which a task adds: its tasks, and its result so
 /// far.
 ///
@@ -20,7 +22,7 @@
 /// # Ok::<(), roving_dist::Error>(())
 /// ```
 pub struct Local<'run, T, R> {
-    pub(super) tasks: Vec<T>,
+    pub(super) tasks: Tasks<T>,
     pub(super) result: R,
     pub(super) reduce: &'run (dyn Fn(R, R) -> R + Sync),
 }
@@ -81,7 +83,7 @@ impl<T, R: Default> Local<'_, T, R> {
 
     /// Takes every other task, beginning with the oldest: half of the large and half of the small
     /// ones.
-    pub(super) fn half(&mut self) -> Vec<T> {
+    pub(super) fn half(&mut self) -> Tasks<T> {
         let mut taken = Vec::with_capacity(self.tasks.len().div_ceil(2));
         let mut kept = Vec::with_capacity(self.tasks.len());
         for (place, task) in self.tasks.drain(..).enumerate() {
@@ -90,8 +92,8 @@ impl<T, R: Default> Local<'_, T, R> {
                 _ => kept.push(task),
             }
         }
-        self.tasks = kept;
-        taken
+        *self.tasks = kept;
+        taken.into()
     }
 }
 

@@ -15,6 +15,7 @@ mod rank;
 pub mod rules;
 mod segment;
 mod state;
+mod tasks;
 
 use std::any::type_name;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,6 +33,7 @@ use crate::world::World;
 use cut::{Cuts, Saved};
 use rank::{Rank, RankHoldings};
 use state::SharedBag;
+use tasks::Tasks;
 
 /// A collection of tasks that all ranks run together: each may add more, and adds to a result. For
 /// searches: a rank without tasks takes half of another's, until there are none.
@@ -168,14 +170,14 @@ impl<'world> Bag<'world> {
             work: &work,
             reduce: &reduce,
             held: Mutex::new(RankHoldings {
-                tasks: Vec::new(),
-                result: R::default(),
+                tasks: Tasks::default(),
+                result: Some(R::default()),
             }),
         };
         let handler = Arc::clone(&shared);
         self.caught("the roots of a bag", || match parts {
             Some(parts) => rank.restore(parts),
-            None if link.rank() == 0 => rank.add(roots),
+            None if link.rank() == 0 => rank.held().tasks.extend(roots),
             None => {}
         });
         link.open(tag, move |from, bytes| handler.handle(from, bytes));
@@ -189,7 +191,8 @@ impl<'world> Bag<'world> {
             .held
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        let result = self.caught("the result of a bag", || self.gather(held.result, &reduce))?;
+        let result = held.result.unwrap_or_default();
+        let result = self.caught("the result of a bag", || self.gather(result, &reduce))?;
         // After the end: what is on the disk is not needed any more.
         if let Some(files) = shared.files() {
             checkpoint::close(self.world, &files)?;
@@ -235,11 +238,6 @@ where
     R: Default + Serialize + DeserializeOwned + Send + 'static,
     F: Fn(T, &mut Local<'_, T, R>) + Sync,
 {
-    fn add(&self, tasks: impl IntoIterator<Item = T>) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.tasks.extend(tasks);
-    }
-
     /// Goes on from a cut.
     fn restore(&self, parts: Loaded<Saved>) {
         let link = &self.shared.link;
@@ -254,10 +252,8 @@ where
                 ));
                 return;
             };
-            self.add(tasks.into_iter().flatten());
-            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-            let before = std::mem::take(&mut held.result);
-            held.result = (self.reduce)(before, result);
+            let tasks: Vec<T> = tasks.into_iter().flatten().collect();
+            self.add(tasks.into(), result);
         }
     }
 }

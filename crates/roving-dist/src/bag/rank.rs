@@ -15,14 +15,16 @@ use super::lifeline::{ATTEMPTS, BASE, Victims, lifelines};
 use super::local::Local;
 use super::message::Message;
 use super::state::{BagState, SharedBag};
+use super::tasks::Tasks;
 use crate::error::Error;
 use crate::world::link::Link;
 use crate::world::long_waits::Patience;
 
 /// The tasks and the result of a rank while no worker runs a task.
 pub(super) struct RankHoldings<T, R> {
-    pub(super) tasks: Vec<T>,
-    pub(super) result: R,
+    pub(super) tasks: Tasks<T>,
+    /// None while a worker reduces it.
+    pub(super) result: Option<R>,
 }
 
 /// A rank's run.
@@ -99,7 +101,7 @@ where
     R: Default + Serialize + DeserializeOwned + Send + 'static,
     F: Fn(T, &mut Local<'_, T, R>) + Sync,
 {
-    fn held(&self) -> MutexGuard<'_, RankHoldings<T, R>> {
+    pub(super) fn held(&self) -> MutexGuard<'_, RankHoldings<T, R>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -125,12 +127,23 @@ where
 
     /// Takes the tasks and the result of a worker that stops.
     pub(super) fn hand_back(&self, local: Local<'_, T, R>) {
-        let mut held = self.held();
-        let result = std::mem::take(&mut held.result);
-        held.result = (self.reduce)(result, local.result);
-        held.tasks.extend(local.tasks);
-        drop(held);
+        self.add(local.tasks, local.result);
         self.shared.with(|state| state.running -= 1);
+    }
+
+    /// Adds tasks and a result to what the rank has. The results are reduced without the lock, as
+    /// the program may use the pool for that.
+    pub(super) fn add(&self, mut tasks: Tasks<T>, mut result: R) {
+        loop {
+            let mut held = self.held();
+            let Some(before) = held.result.take() else {
+                held.result = Some(result);
+                held.tasks.append(&mut tasks);
+                return;
+            };
+            drop(held);
+            result = (self.reduce)(before, result);
+        }
     }
 
     /// Leads the run to its end. Called by a worker of the pool.
@@ -231,7 +244,9 @@ where
     fn record(&self) {
         let (tasks, result) = {
             let held = self.held();
-            (self.encode(&held.tasks), self.encode(&held.result))
+            let result = held.result.as_ref();
+            let result = result.and_then(|result| self.encode(result));
+            (self.encode(&*held.tasks), result)
         };
         let (Some(tasks), Some(result)) = (tasks, result) else {
             return;
@@ -306,8 +321,8 @@ mod tests {
                     work: &|_: u8, _: &mut Local<'_, u8, u8>| {},
                     reduce: &|one, _| one,
                     held: Mutex::new(RankHoldings {
-                        tasks: Vec::new(),
-                        result: 0,
+                        tasks: Tasks::default(),
+                        result: Some(0),
                     }),
                 };
                 rank.shared.with(|state| {

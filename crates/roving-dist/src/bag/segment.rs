@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use super::local::Local;
 use super::message::Message;
 use super::rank::Rank;
+use super::tasks::Tasks;
 
 /// How often a worker looks around, if that is quickly done.
 pub const LOOK: Duration = Duration::from_micros(10);
@@ -123,7 +124,7 @@ where
     F: Fn(T, &mut Local<'_, T, R>) + Sync,
 {
     /// Runs `tasks` and what comes of them.
-    pub(super) fn segment<'s>(&'s self, scope: &Scope<'s>, tasks: Vec<T>) {
+    pub(super) fn segment<'s>(&'s self, scope: &Scope<'s>, tasks: Tasks<T>) {
         self.shared.with(|state| state.running += 1);
         let unwinds = Unwinds(&self.shared);
         let mut local = Local {
@@ -213,7 +214,7 @@ where
             let Some(((thief, answers_ask), cuts)) = thief else {
                 return Next::GoOn;
             };
-            let half = self.encode(&local.half()).unwrap_or_default();
+            let half = self.encode(&*local.half()).unwrap_or_default();
             let message = Message::Tasks {
                 answers_ask,
                 cuts,

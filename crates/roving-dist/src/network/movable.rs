@@ -283,6 +283,8 @@ impl Host {
                     HostEvent::Go { .. } | HostEvent::Stay | HostEvent::Record => continue,
                 },
             };
+            // As it is now, it may be without what it had other tasks do.
+            unless_cancelled().await;
             let asked = self.slot.take_asked();
             if asked != 0 {
                 self.has_left().await;
@@ -298,6 +300,7 @@ impl Host {
             }
             here = step(state, ports).await;
             if here.is_none() {
+                unless_cancelled().await;
                 drop(step);
                 return self.ended().await;
             }
@@ -374,6 +377,15 @@ impl Host {
             Err(complaint) => panic!("{complaint}"),
         }
         None
+    }
+}
+
+/// Waits for the end, where the run was cancelled by a token or its pool: then scopes have dropped
+/// tasks and loops have ended early, so neither the state nor the end of a process counts. A run
+/// that was cancelled stays so.
+async fn unless_cancelled() {
+    if roving::is_cancelled() {
+        std::future::pending().await
     }
 }
 

@@ -30,26 +30,42 @@ const ROW_MAX: usize = 1 << 12;
 struct Slots {
     row: Vec<TagState>,
     beyond: HashMap<u32, TagState>,
+    /// So many tags after the row have been closed, and are kept no longer.
+    ended: u32,
 }
 
 impl Slots {
-    fn at(&mut self, tag: u32) -> &mut TagState {
+    /// The place of a tag; none when it has ended.
+    fn at(&mut self, tag: u32) -> Option<&mut TagState> {
         let early = || TagState::Early(Vec::new());
         let at = tag as usize;
         if at >= ROW_MAX {
-            return self.beyond.entry(tag).or_insert_with(early);
+            let is_kept = at >= ROW_MAX + self.ended as usize;
+            return is_kept.then(|| self.beyond.entry(tag).or_insert_with(early));
         }
         if at >= self.row.len() {
             self.row.resize_with(at + 1, early);
         }
-        &mut self.row[at]
+        self.row.get_mut(at)
     }
 
     fn dispatch(&mut self, from: usize, tag: u32, bytes: &[u8]) {
         match self.at(tag) {
-            TagState::Open(handler) => handler(from, bytes),
-            TagState::Early(early) => early.push((from, bytes.to_vec())),
-            TagState::Closed => {}
+            Some(TagState::Open(handler)) => handler(from, bytes),
+            Some(TagState::Early(early)) => early.push((from, bytes.to_vec())),
+            Some(TagState::Closed) | None => {}
+        }
+    }
+
+    fn close(&mut self, tag: u32) {
+        if let Some(slot) = self.at(tag) {
+            *slot = TagState::Closed;
+        }
+        let mut first = ROW_MAX as u32 + self.ended;
+        while let Some(TagState::Closed) = self.beyond.get(&first) {
+            self.beyond.remove(&first);
+            self.ended += 1;
+            first += 1;
         }
     }
 }
@@ -70,9 +86,10 @@ impl Engine {
 
     /// Opens or closes a tag.
     pub(crate) fn change(&mut self, tag: u32, handler: Option<Handler>) {
-        let slot = self.slots.at(tag);
         let Some(mut handler) = handler else {
-            *slot = TagState::Closed;
+            return self.slots.close(tag);
+        };
+        let Some(slot) = self.slots.at(tag) else {
             return;
         };
         if let TagState::Early(early) = slot {
@@ -142,6 +159,26 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Tags are given out one after the other, and closed in about that order.
+    #[test]
+    fn tags_that_have_ended_take_no_memory() {
+        let mut slots = Slots::default();
+        for tag in (0..3 * ROW_MAX as u32).filter(|tag| tag % 2 == 0) {
+            slots.close(tag + 1);
+            slots.dispatch(0, tag, &[1]);
+            slots.close(tag);
+            // They come too late.
+            slots.dispatch(0, tag, &[2]);
+        }
+        assert_eq!((slots.beyond.len(), slots.row.len()), (0, ROW_MAX));
+        // One that is open is kept, as are those after it.
+        let late = 3 * ROW_MAX as u32;
+        slots.dispatch(0, late, &[3]);
+        slots.close(late + 1);
+        assert!(matches!(slots.at(late), Some(TagState::Early(early)) if early.len() == 1));
+        assert_eq!(slots.beyond.len(), 2);
+    }
 
     proptest! {
         /// A batch of any bytes: its records go to their tags, or are kept, and no tag takes memory
