@@ -54,6 +54,14 @@ impl Lane {
         self.events.push_back(event);
     }
 
+    /// The end of its last span, if that was its last event.
+    pub(crate) fn ended(&self) -> Option<Instant> {
+        match self.events.back() {
+            Some(Event::Span { to, .. }) => Some(*to),
+            _ => None,
+        }
+    }
+
     /// The worker has done `activity`. Reading the clock does not divide it into two.
     pub(crate) fn state(&mut self, activity: Activity, from: Instant, to: Instant) {
         match self.events.back_mut() {

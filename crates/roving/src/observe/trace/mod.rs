@@ -68,6 +68,17 @@ process_wide! {
     static OUTSIDE: Mutex<Option<HashMap<ThreadId, (String, Lane)>>> = Mutex::new(None);
 }
 
+/// Most threads outside of pools whose spans are kept.
+const OUTSIDE_MAX: usize = 256;
+
+/// Gives up the spans of the thread whose last one ended first: it may be no more.
+fn forget_one(threads: &mut HashMap<ThreadId, (String, Lane)>) {
+    let ended = threads.iter().min_by_key(|(_, (_, lane))| lane.ended());
+    if let Some(id) = ended.map(|(id, _)| *id) {
+        threads.remove(&id);
+    }
+}
+
 pub(super) fn outside() -> MutexGuard<'static, Option<HashMap<ThreadId, (String, Lane)>>> {
     OUTSIDE.lock()
 }
@@ -89,6 +100,7 @@ pub(crate) fn is_on() -> bool {
 ///
 /// When no pool keeps a trace, it costs a load and a branch. A span may be kept across an `.await`:
 /// if it ends on another worker than it began on, it is drawn apart from the lanes.
+/// Of threads outside of pools the trace has those 256 that have ended a span last.
 ///
 /// ```
 /// let span = roving::trace::span("load");
@@ -142,7 +154,11 @@ impl Drop for Span {
                     (name.unwrap_or_else(|| format!("{id:?}")), Lane::default())
                 };
                 let mut threads = outside();
-                let lane = threads.get_or_insert_default().entry(id);
+                let threads = threads.get_or_insert_default();
+                if threads.len() >= OUTSIDE_MAX && !threads.contains_key(&id) {
+                    forget_one(threads);
+                }
+                let lane = threads.entry(id);
                 lane.or_insert_with(name).1.push(event(Instant::now()));
             }
         }
