@@ -7,8 +7,10 @@ use std::pin::Pin;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Barrier, Mutex};
 use std::task::{Context, Wake, Waker};
+use std::thread;
+use std::time::Duration;
 
-use common::numbers::{ADD_ONE, LEN, STEP, add, buffer};
+use common::numbers::{ADD_ONE, LEN, STEP, add, buffer, devices};
 use common::{Gate, Times, soon, within};
 use roving_gpu::{
     Buffer, Choice, Devices, DevicesBuilder, Dual, Failure, HostCall, Kernel, Kind, Simulated,
@@ -190,5 +192,36 @@ fn two_reports_drop_the_last_handles_of_each_other() {
         }
         drop(closed);
         (0..2).for_each(|_| told.recv().unwrap());
+    });
+}
+
+/// Asks other devices when it is dropped.
+struct Asks(Devices);
+
+impl Drop for Asks {
+    fn drop(&mut self) {
+        self.0.profile();
+    }
+}
+
+/// A buffer keeps the devices that have written it, until another device writes it: they end there,
+/// with what the program has given them.
+#[test]
+fn devices_that_a_buffer_has_kept_end_where_no_other_is_locked() {
+    within("a buffer's devices".to_owned(), || {
+        let second = devices(Simulated::new());
+        let asks = Asks(second.clone());
+        let builder = Devices::builder().backend(Simulated::new());
+        let builder = builder.choice(Choice::Gpu).on_failure(move |_| _ = &asks);
+        let first = builder.build().unwrap();
+        let numbers = buffer();
+        add(&first, &STEP, &ADD_ONE, &numbers);
+        first.wait();
+        drop(first);
+        drop(numbers.read());
+        // Its thread lets go of it.
+        thread::sleep(Duration::from_millis(50));
+        add(&second, &STEP, &ADD_ONE, &numbers);
+        assert_eq!(numbers.read()[..], [3; LEN]);
     });
 }

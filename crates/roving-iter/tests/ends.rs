@@ -533,3 +533,30 @@ fn a_bridged_iterator_may_wait_for_jobs_of_its_pool() {
         assert_eq!(sum, 1225);
     }
 }
+
+/// A value whose clones wait for jobs of a pool.
+struct Waits<'p>(&'p roving::Pool);
+
+impl Clone for Waits<'_> {
+    fn clone(&self) -> Self {
+        let pool = self.0;
+        let asks = move || std::thread::scope(|s| s.spawn(|| pool.install(|| ())).join());
+        roving::blocking(asks).unwrap();
+        Waits(pool)
+    }
+}
+
+/// As the items above: each part has a clone of its own.
+#[test]
+fn values_of_parts_may_wait_for_jobs_of_their_pool_when_they_are_cloned() {
+    for workers in [1, 2, 3].repeat(5) {
+        let pool = roving::Pool::new(workers).unwrap();
+        let items = || (0..64_u32).into_par_iter().with_max_len(1);
+        pool.install(|| items().for_each_with(Waits(&pool), |_, _| ()));
+        let folded: u32 = pool.install(|| {
+            let sums = items().fold_with((Waits(&pool), 0), |(w, sum), n| (w, sum + n));
+            sums.map(|(_, sum)| sum).sum()
+        });
+        assert_eq!(folded, 63 * 32);
+    }
+}

@@ -46,9 +46,14 @@ pub(crate) trait Content: Send + Sync {
     fn source(&self) -> Source;
     /// Room for a new copy on the host.
     fn target(&self) -> Target;
-    /// A device has written it, and its new version is what is returned. The new copy for the host,
-    /// if it was made already. The caller holds it exclusively.
-    fn written(&self, place: Weak<dyn CopyPlace>, host: Option<Target>) -> u64;
+    /// A device has written it. The new copy for the host, if it was made already. The caller holds
+    /// it exclusively. Returns the new version, and the device that has kept the copy so far: this
+    /// may be its last handle, to be dropped where no device is locked.
+    fn written(
+        &self,
+        place: Weak<dyn CopyPlace>,
+        host: Option<Target>,
+    ) -> (u64, Option<Arc<dyn CopyPlace>>);
     /// Whatever is on the host is valid from now on. The caller holds it exclusively.
     fn overwritten(&self);
     /// The copy on the host is valid, or there is none.
@@ -153,6 +158,11 @@ struct ContentState<T> {
 }
 
 impl<T> ContentState<T> {
+    /// Forgets devices that are no more: their memory is kept for as long as they are named here.
+    fn forget_ended_places(&mut self) {
+        self.places.retain(|known| known.strong_count() > 0);
+    }
+
     /// Why the host has no copy, if whoever needs it is to be told.
     fn why_missing(&self, need: &mut Need) -> Option<String> {
         let begun_before = *need.0.get_or_insert(self.begun);
@@ -407,7 +417,11 @@ impl<T: Element> Content for BufferContent<T> {
         ))
     }
 
-    fn written(&self, place: Weak<dyn CopyPlace>, host: Option<Target>) -> u64 {
+    fn written(
+        &self,
+        place: Weak<dyn CopyPlace>,
+        host: Option<Target>,
+    ) -> (u64, Option<Arc<dyn CopyPlace>>) {
         let mut state = self.lock();
         state.version += 1;
         (state.lost, state.failed) = (None, None);
@@ -419,13 +433,12 @@ impl<T: Element> Content for BufferContent<T> {
             }
             None => mem::replace(&mut state.home, place.upgrade()),
         };
+        state.forget_ended_places();
         state.places.retain(|known| !known.ptr_eq(&place));
         // First in the list is where the valid copy is.
         state.places.insert(0, place);
         self.tell(&state);
-        drop(state);
-        drop(home);
-        version
+        (version, home)
     }
 
     fn overwritten(&self) {
@@ -489,6 +502,7 @@ impl<T: Element> Content for BufferContent<T> {
     fn is_at(&self, place: Weak<dyn CopyPlace>) {
         let mut state = self.lock();
         if !state.places.iter().any(|known| known.ptr_eq(&place)) {
+            state.forget_ended_places();
             state.places.push(place);
         }
     }

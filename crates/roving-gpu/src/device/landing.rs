@@ -87,7 +87,7 @@ impl Device {
         }
         let error = self.outcome(state, entry);
         match &error {
-            None => self.commit(state, entry),
+            None => self.commit(state, actions, entry),
             Some(error) => self.give_up(state, actions, entry, error),
         }
         let mut inside = entry.lock();
@@ -151,7 +151,11 @@ impl Device {
         let mut made = Vec::new();
         for (number, one) in entry.uses.iter().enumerate() {
             let writes = one.access.writes();
-            let version = writes.then(|| one.content.written(self.place(), None));
+            let version = writes.then(|| {
+                let (version, home) = one.content.written(self.place(), None);
+                actions.homes.extend(home);
+                version
+            });
             made.extend(version.map(|version| (number, version)));
             if let Some(copy) = state.table.get_mut(one.content.id()) {
                 copy.version = version.or(copy.version);
@@ -243,7 +247,7 @@ impl Device {
     }
 
     /// All went well: what the task has written is valid from now on.
-    fn commit(&self, state: &mut DeviceState, entry: &DeviceEntry) {
+    fn commit(&self, state: &mut DeviceState, actions: &mut Actions, entry: &DeviceEntry) {
         let mut inside = entry.lock();
         if inside.begun == 0 {
             return;
@@ -259,9 +263,9 @@ impl Device {
                 state.table.spoil(id);
                 continue;
             }
-            let version = one
-                .content
-                .written(self.place(), inside.copies[number].take());
+            let target = inside.copies[number].take();
+            let (version, home) = one.content.written(self.place(), target);
+            actions.homes.extend(home);
             if let Some(copy) = state.table.get_mut(id) {
                 copy.version = Some(version);
             }

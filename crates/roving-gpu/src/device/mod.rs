@@ -124,6 +124,7 @@ struct Actions {
     /// Their last references may be among these.
     entries: Vec<Arc<DeviceEntry>>,
     contents: Vec<Arc<dyn Content>>,
+    homes: Vec<Arc<dyn CopyPlace>>,
     look: bool,
 }
 
@@ -263,6 +264,7 @@ impl Device {
             reports,
             entries,
             contents,
+            homes,
             look,
             crossings,
             downs,
@@ -288,6 +290,9 @@ impl Device {
             let _ = contain(|| drop(waker));
         }
         let _ = contain(|| drop((entries, contents)));
+        for home in homes {
+            let _ = contain(|| drop(home));
+        }
         if look {
             self.common.look();
         }

@@ -1,11 +1,11 @@
 //! Iterators of `std`, whose items are taken one by one under a lock and used in parallel.
 
-use std::hint;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{LockResult, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{LockResult, Mutex, MutexGuard, PoisonError};
 
 use crate::engine::{Companion, Consumer, IterPiece, drive};
 use crate::iter::ParallelIterator;
+use crate::iter::patience::with_lock;
 
 /// Turns an iterator of `std` into a parallel one.
 ///
@@ -74,11 +74,6 @@ impl<I: Iterator<Item: Send> + Send> ParallelIterator for IterBridge<I> {
     }
 }
 
-/// Hints to the processor between two looks at a lock that another worker has.
-const PAUSE: u32 = 32;
-/// Looks until a worker sleeps: after ten microseconds or so.
-const LOOKS: u32 = 32;
-
 struct LockedIter<I> {
     /// `None` once it has ended.
     items: Mutex<Option<I>>,
@@ -87,12 +82,7 @@ struct LockedIter<I> {
 
 impl<I: Iterator> LockedIter<I> {
     fn next(&self) -> Option<I::Item> {
-        match self.try_lock() {
-            Some(items) => self.take(items),
-            // The iterator may wait for what needs this worker. With the item in hand, because who
-            // comes back from a blocking region may wait for others, and holds no lock by then.
-            None => roving::blocking(|| self.take(self.items.lock())),
-        }
+        with_lock(&self.items, |items| self.take(items))
     }
 
     fn take(&self, items: LockResult<MutexGuard<'_, Option<I>>>) -> Option<I::Item> {
@@ -111,22 +101,6 @@ impl<I: Iterator> LockedIter<I> {
             *items = None;
         }
         item
-    }
-
-    /// Most iterators have an item in nanoseconds. To sleep for one takes a thousand times as long,
-    /// for the sleeper and for who has to wake it; and to take every other item brings the lines of
-    /// the lock, the iterator and what is beside the item from one core to the other. So who finds
-    /// the lock taken pauses, and meanwhile the other takes many items. An iterator that waits for
-    /// its items takes longer than all the pauses: then there is none.
-    fn try_lock(&self) -> Option<LockResult<MutexGuard<'_, Option<I>>>> {
-        for _ in 0..LOOKS {
-            match self.items.try_lock() {
-                Ok(items) => return Some(Ok(items)),
-                Err(TryLockError::Poisoned(poisoned)) => return Some(Err(poisoned)),
-                Err(TryLockError::WouldBlock) => (0..PAUSE).for_each(|_| hint::spin_loop()),
-            }
-        }
-        None
     }
 
     fn end(&self) {

@@ -2,6 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::patience::with_lock;
+
 /// An iterator that makes one item of each item of another one. The names of what it makes of them
 /// are [`Map`], [`MapWith`], [`MapInit`], [`Inspect`], [`Update`], [`Cloned`] and [`Copied`].
 ///
@@ -199,8 +201,9 @@ impl<W: Clone, F: Clone> Clone for WithFn<W, F> {
 
 /// Clones what is behind a lock. Where an earlier clone has panicked the value is as it was.
 pub(super) fn clone_locked<W: Clone>(template: &Mutex<W>) -> W {
-    let template = template.lock().unwrap_or_else(PoisonError::into_inner);
-    template.clone()
+    with_lock(template, |template| {
+        template.unwrap_or_else(PoisonError::into_inner).clone()
+    })
 }
 
 impl<T, R, W, F> Op<T> for WithFn<W, F>

@@ -30,6 +30,7 @@ mod map;
 mod mapped;
 mod multi;
 mod parallel;
+mod patience;
 mod results;
 mod steps;
 mod zip;

@@ -305,3 +305,14 @@ fn a_waker_is_cloned_with_no_device_locked() {
     let ended = is_over.recv_timeout(Duration::from_secs(60));
     ended.expect("it neither hangs nor panics");
 }
+
+/// A table that is only read, by devices that come and go.
+#[test]
+fn devices_that_are_no_more_are_forgotten() {
+    let shared = BufferContent::new(vec![0_u32]);
+    for _ in 0..100 {
+        let mock = Mock::new(|_, _| ());
+        shared.is_at(Arc::downgrade(&mock.place()));
+    }
+    assert!(shared.lock().places.len() <= 1);
+}
