@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -406,4 +406,74 @@ fn accounts_add_up() {
         assert!(account.switches > 0 && account.migrations < account.switches);
         assert!(account.busy <= report.elapsed);
     }
+}
+
+/// A merge looks at an input that a thread outside has before it finds a message. The process does
+/// not wait there when it then waits for room: nothing but a larger channel lets it go on.
+#[test]
+fn a_merge_waits_at_no_input_when_it_has_a_message() {
+    within_a_minute(|| {
+        let mut network = Network::new();
+        let (_control, control) = network.channel("control");
+        let (out, data) = network.channel("data");
+        let (batch, input) = network.bounded("batch", 1);
+        let (go, may_go) = network.channel::<()>("go");
+        network.source("source", out, 0..10);
+        let ports = (Merge::new([control, data]), batch, go);
+        network.process("merge", ports, async |(mut merge, mut batch, mut go)| {
+            for _ in 0..10 {
+                let (_, number): (_, u32) = merge.recv().await.unwrap();
+                batch.send(number).await.unwrap();
+            }
+            go.send(()).await.unwrap();
+        });
+        network.process("sink", (may_go, input), async |(mut may_go, mut input)| {
+            may_go.recv().await.unwrap();
+            let mut count = 0;
+            while input.recv().await.is_some() {
+                count += 1;
+            }
+            assert_eq!(count, 10);
+        });
+        let report = network.run(&Pool::new(2).unwrap()).unwrap();
+        assert!(!report.growths.is_empty());
+    });
+}
+
+/// A waker that panics when it is dropped.
+struct Bomb;
+
+impl Wake for Bomb {
+    fn wake(self: Arc<Bomb>) {}
+}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("a bomb");
+    }
+}
+
+/// It was left with a channel before a process got the port, and goes with the channel.
+#[test]
+fn a_waker_that_was_left_behind_may_panic_when_it_is_dropped() {
+    within_a_minute(|| {
+        let mut network = Network::new();
+        let mut outs = Vec::new();
+        for number in 0..2 {
+            let (out, mut input) = network.channel::<u8>(number);
+            let waker = Waker::from(Arc::new(Bomb));
+            let mut context = Context::from_waker(&waker);
+            assert!(input.poll_recv(&mut context).is_pending());
+            network.process(number, input, async |mut input| {
+                assert_eq!(input.recv().await, None);
+            });
+            outs.push(out);
+        }
+        let ends = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(50));
+            drop(outs);
+        });
+        network.run(&Pool::new(2).unwrap()).unwrap();
+        ends.join().unwrap();
+    });
 }

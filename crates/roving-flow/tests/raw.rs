@@ -327,6 +327,13 @@ fn a_circle_that_was_put_together_elsewhere_is_judged() {
         to: u32::MAX as usize - 1,
     };
     assert_eq!(verdicts(&large, None), [grow]);
+    // As large as can be: it does not grow.
+    let most = u32::MAX as usize - 1;
+    let largest = [waits[0], wait(5, 1, writes, Some(3), Some(most))];
+    let [Verdict::Full(cycle, _)] = &verdicts(&largest, None)[..] else {
+        panic!("it grows");
+    };
+    assert_eq!(cycle[..], [(3, 0, reads), (5, 1, writes)]);
 }
 
 #[test]

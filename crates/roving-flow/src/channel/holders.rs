@@ -41,6 +41,14 @@ struct Outsider {
     hook: OnceLock<Hook>,
 }
 
+impl Drop for Outsider {
+    /// Both are somebody else's: what they do when they are dropped is not the network's.
+    fn drop(&mut self) {
+        drop_quietly(lock(&self.waker).take());
+        drop_quietly(self.hook.take());
+    }
+}
+
 /// Called each time that something was done at the other end, by who did it.
 pub(crate) type Hook = Box<dyn Fn() + Send + Sync>;
 

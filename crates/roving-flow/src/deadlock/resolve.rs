@@ -89,7 +89,7 @@ fn verdict(graph: &Graph, component: &[usize], limit: u32) -> Verdict {
         .collect();
     let smallest = full
         .iter()
-        .filter(|edge| edge.capacity < limit)
+        .filter(|edge| edge.capacity < limit.min(UNBOUNDED - 1))
         .min_by_key(|edge| (edge.capacity, edge.wait.channel));
     match smallest {
         Some(edge) => Verdict::Grow(GrownChannel {

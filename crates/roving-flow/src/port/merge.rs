@@ -8,6 +8,8 @@ use futures_core::Stream;
 use super::ports::{In, Out};
 use super::sets::Ports;
 use super::sets::sealed::{Sealed, Visitor};
+use crate::channel::words::{ChannelEnd, Words};
+use crate::process::poll::ProcessTurn;
 
 /// Several inputs from which a process takes the next message of any.
 ///
@@ -100,6 +102,11 @@ impl<T> Merge<T> {
             port.words().shared().is_no_kahn_network();
             match port.poll_recv(context) {
                 Poll::Ready(Some(message)) => {
+                    // The process waits at those before no more.
+                    for step in 0..step {
+                        let before = &self.ports[(self.next + step) % count];
+                        forget(before.as_ref().map(In::words), ChannelEnd::Reader);
+                    }
                     self.next = place + 1;
                     return Poll::Ready(Some((place, message)));
                 }
@@ -126,6 +133,10 @@ pub(crate) async fn ready<T>(outs: &mut [Option<Out<T>>], next: &mut usize) -> O
             };
             match out.poll_ready(context) {
                 Poll::Ready(Ok(())) => {
+                    for step in 0..step {
+                        let before = &outs[(*next + step) % count];
+                        forget(before.as_ref().map(Out::words), ChannelEnd::Writer);
+                    }
                     *next = place + 1;
                     return Poll::Ready(Some(place));
                 }
@@ -139,6 +150,12 @@ pub(crate) async fn ready<T>(outs: &mut [Option<Out<T>>], next: &mut usize) -> O
         }
     })
     .await
+}
+
+fn forget(words: Option<&Words>, end: ChannelEnd) {
+    if let Some(words) = words {
+        ProcessTurn::forget(words, end);
+    }
 }
 
 impl<T> Ports for Merge<T> {}

@@ -178,7 +178,6 @@ impl<'p> ProcessTurn<'p> {
 
     /// The operation at that end is given up: the process waits there no more, though it has said
     /// so in this turn. Else the search for deadlocks would take it for one that waits for either.
-    #[cfg(not(loom))]
     pub(crate) fn forget(words: &Words, end: ChannelEnd) {
         ProcessTurn::with_current(|turn| {
             let Some(turn) = turn else { return };

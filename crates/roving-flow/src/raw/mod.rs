@@ -14,7 +14,7 @@
 //! // The producer is here, and its consumer elsewhere.
 //! let mut here = Network::new();
 //! let (mut out, input, mut bridge): (_, _, Bridge<u32>) = raw::bridged(&mut here, "numbers", Some(2));
-//! raw::each_port(&out, |channel, side| assert_eq!((channel, side), (0, Side::Producer)));
+//! raw::each_port(&out, |channel, side, _| assert_eq!((channel, side), (0, Side::Producer)));
 //! drop(input);
 //! assert!(bridge.is_gone(Side::Consumer));
 //! let mut egress: Egress<u32> = bridge.egress().expect("the consumer's end is free");
