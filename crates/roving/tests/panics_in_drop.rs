@@ -386,7 +386,8 @@ fn the_handle_of_a_task_that_failed_is_the_value_beside_another_panic() {
         let run = || {
             pool.run(|s| async move {
                 drop(s.spawn(async { fail("first") }));
-                s.spawn(async { fail("second") })
+                let second = s.spawn(async { fail("second") });
+                [second]
             })
         };
         let why = caught(|| drop(run()));

@@ -68,6 +68,10 @@ pub(crate) mod thread {
         pub(crate) fn is_finished(&self) -> bool {
             false
         }
+
+        pub(crate) fn thread(&self) -> &loom::thread::Thread {
+            self.0.thread()
+        }
     }
 
     #[cfg(test)]
