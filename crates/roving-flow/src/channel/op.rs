@@ -105,7 +105,6 @@ impl Waits {
     }
 
     /// Those of these operations that are another one.
-    #[cfg(not(loom))]
     pub(crate) fn without(self, op: Op) -> Waits {
         let left = |ops: &[Op]| ops.iter().copied().filter(|one| *one != op).collect();
         let left: Vec<Op> = match self.at() {
