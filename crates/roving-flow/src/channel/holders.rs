@@ -37,15 +37,17 @@ pub(super) struct Elsewhere {
 /// The waker or the hook of an end at which no process is suspended.
 #[derive(Default)]
 struct Outsider {
-    waker: Mutex<Option<Waker>>,
+    waker: Mutex<ForeignWaker>,
     hook: OnceLock<Hook>,
 }
 
-impl Drop for Outsider {
-    /// Both are somebody else's: what they do when they are dropped is not the network's.
+/// The waker of another executor: what it does when it is dropped is not the network's.
+#[derive(Default)]
+struct ForeignWaker(Option<Waker>);
+
+impl Drop for ForeignWaker {
     fn drop(&mut self) {
-        drop_quietly(lock(&self.waker).take());
-        drop_quietly(self.hook.take());
+        drop_quietly(self.0.take());
     }
 }
 
@@ -233,11 +235,11 @@ impl Words {
     #[must_use]
     pub(crate) fn put_waker(&self, end: ChannelEnd, waker: &Waker) -> bool {
         let slot = &self.elsewhere(end).waker;
-        let is_known = |old: &Option<Waker>| old.as_ref().is_some_and(|old| old.will_wake(waker));
+        let is_known = |old: &ForeignWaker| old.0.as_ref().is_some_and(|old| old.will_wake(waker));
         if !is_known(&lock(slot)) {
             // Both without the lock: it may run anything to clone a waker, or to drop one.
             let waker = waker.clone();
-            let old = lock(slot).replace(waker);
+            let old = lock(slot).0.replace(waker);
             drop_quietly(old);
         }
         self.wait_elsewhere(end)
@@ -311,7 +313,7 @@ impl Words {
     /// By who has claimed it.
     #[inline(never)]
     fn take_waker(&self, end: ChannelEnd) -> DueWaker {
-        DueWaker::new(lock(&self.elsewhere(end).waker).take())
+        DueWaker::new(lock(&self.elsewhere(end).waker).0.take())
     }
 
     #[inline(never)]
