@@ -3,12 +3,12 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-use common::{Moment, hash, pause, plan, watched_telling};
+use common::{Moment, directory, hash, pause, plan, watched_telling};
 use roving::Pool;
 use roving_dist::{Checkpoints, Mover, Network, NetworkError, World};
 use roving_flow::{In, Out};
@@ -31,14 +31,6 @@ fn watched<R>(f: impl FnOnce() -> R) -> R {
 
 fn pool() -> Pool {
     Pool::new(1).unwrap()
-}
-
-/// A directory that is not there.
-fn directory(name: &str) -> PathBuf {
-    let name = format!("{name}-{}", std::process::id());
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&directory);
-    directory
 }
 
 fn checkpoints(directory: &Path, every: Duration) -> Checkpoints {

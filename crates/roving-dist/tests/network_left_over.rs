@@ -11,7 +11,7 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{pause, watched};
+use common::{directory, pause, watched};
 use roving::Pool;
 use roving_dist::{Checkpoints, Network, NetworkError, World};
 use roving_flow::{In, Out};
@@ -286,9 +286,7 @@ impl<'d> Deserialize<'d> for Once {
 
 #[test]
 fn no_checkpoint_is_kept_of_a_network_with_a_token_that_was_not_written() {
-    let name = format!("left-over-{}", std::process::id());
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&directory);
+    let directory = directory("left-over");
     let latest = directory.join("latest");
     watched(MOST, || {
         World::threads(1, |world| {
@@ -396,10 +394,8 @@ fn sums(directory: &Path, tokens: u64, is_cancelled: bool) -> Vec<Result<u64, Ne
 
 #[test]
 fn a_step_that_was_cancelled_is_in_no_checkpoint() {
-    let name = format!("cancelled-steps-{}", std::process::id());
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     for _ in 0..3 {
-        let _ = std::fs::remove_dir_all(&directory);
+        let directory = directory("cancelled-steps");
         for ended in watched(MOST, || sums(&directory, 20, true)) {
             assert_eq!(ended, Err(NetworkError::Cancelled { rank: 1 }));
         }

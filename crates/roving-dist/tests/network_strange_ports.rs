@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{pause, plan, watched};
+use common::{directory, pause, plan, watched};
 use roving::Pool;
 use roving_dist::{Checkpoints, Network, World};
 use roving_flow::In;
@@ -100,18 +100,16 @@ fn recorded(to: &Path, number: usize) -> [String; 2] {
 
 #[test]
 fn a_strange_port_is_in_no_checkpoint() {
-    let name = format!("strange-ports-{}", std::process::id());
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     for number in 0..6 {
-        let _ = std::fs::remove_dir_all(&directory);
+        let directory = directory("strange-ports");
         // The second run begins with what was recorded before, which is as good as it was.
         for _ in 0..2 {
             let errors = watched(MOST, || recorded(&directory, number));
             assert_eq!(errors, [RIGHT; 2]);
             assert!(Checkpoints::to(&directory).is_there());
         }
+        std::fs::remove_dir_all(&directory).unwrap();
     }
-    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 /// It is an error of the run, on all ranks, whatever number the port has there.

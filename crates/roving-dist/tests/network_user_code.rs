@@ -4,13 +4,12 @@
 mod common;
 
 use std::future::poll_fn;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use common::{hash, watched};
+use common::{directory, hash, watched};
 use roving::Pool;
 use roving_dist::{Checkpoints, Mover, Network, World};
 use roving_flow::{In, Out};
@@ -178,9 +177,7 @@ where
     T: Serialize + serde::de::DeserializeOwned + Send + 'static,
     T: Numbered,
 {
-    let name = format!("{name}-{}", std::process::id());
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&directory);
+    let directory = directory(name);
     let got = World::threads(2, |world| {
         let got = Mutex::new(Vec::new());
         let mut network = Network::new(&world);

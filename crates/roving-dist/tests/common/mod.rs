@@ -176,6 +176,14 @@ pub(crate) async fn pause() {
     .await;
 }
 
+/// A directory that is not there.
+pub(crate) fn directory(name: &str) -> PathBuf {
+    let name = format!("{name}-{}", std::process::id());
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&directory);
+    directory
+}
+
 /// `mpirun` for so many ranks of a program. Several at once must not share the place of their
 /// files: one removes what another has just made.
 pub(crate) fn mpirun(ranks: usize, program: impl AsRef<OsStr>) -> Command {

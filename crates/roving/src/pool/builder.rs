@@ -312,10 +312,7 @@ impl PoolBuilder {
             (None, None, _) | (None, _, 0) => os::processors(),
             (None, Some(_), allowed) => allowed,
         };
-        let checked = self.check(cores);
-        if checked.is_err() {
-            making::give_up();
-        }
+        let checked = self.check(cores).inspect_err(|_| making::give_up());
         let (size, workers, workers_least, schedule) = checked?;
         // Those that look for work share the cores that there are, whatever is assumed.
         let shared = match allowed.len() {
