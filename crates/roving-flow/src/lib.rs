@@ -68,6 +68,7 @@
 // | `channel` | the memory that producer and consumer share; operations that wait, in one pointer |
 // | `process` | polls its body in place, and times that; lends a waker, and finds the poll that a thread is in |
 // | `port::ports` | each port is the only one at its end |
+// | `port::loom_net` | wakers and ports of its own, for the tests |
 // | `port::loom_tests` | wakers and ports of its own |
 // | `network::build` | makes ports and the network's own references to channels |
 // | `network::launch` | lends processes the word with their place |

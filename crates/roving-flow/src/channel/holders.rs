@@ -20,8 +20,8 @@ pub(crate) struct Meta {
     references: AtomicU32,
     /// How many of the two ports are left.
     ports: AtomicU32,
-    /// The process at the end of the producer.
-    sends: AtomicU32,
+    /// How many messages may lie in the channel.
+    pub(super) capacity: AtomicU32,
 }
 
 /// No process: that port is held outside of the network.
@@ -66,14 +66,19 @@ impl Meta {
     /// Of a channel with three references: its two ports and the network. Part of [`super::open`],
     /// which is built with the program that opens the channel.
     #[inline]
-    pub(super) fn new(shared: &Arc<Shared>, vtable: &'static VTable, index: u32) -> Meta {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        vtable: &'static VTable,
+        index: u32,
+        capacity: u32,
+    ) -> Meta {
         Meta {
             shared: Arc::clone(shared),
             vtable,
             index,
             references: AtomicU32::new(3),
             ports: AtomicU32::new(2),
-            sends: AtomicU32::new(OUTSIDE),
+            capacity: AtomicU32::new(capacity),
         }
     }
 }
@@ -140,10 +145,11 @@ unsafe fn release(words: NonNull<Words>) {
 }
 
 /// One of the two ports is dropped. Messages that nobody will take are dropped with the last one.
+/// Calls `told` when whoever waits at the other end has been woken.
 ///
 /// # Safety
 /// The caller is that port, and does not use the channel afterwards.
-pub(crate) unsafe fn drop_port(words: NonNull<Words>, end: ChannelEnd) {
+pub(crate) unsafe fn drop_port(words: NonNull<Words>, end: ChannelEnd, told: fn(&Words)) {
     // SAFETY: the port keeps the channel.
     unsafe {
         let this = words.as_ref();
@@ -156,6 +162,7 @@ pub(crate) unsafe fn drop_port(words: NonNull<Words>, end: ChannelEnd) {
         // Acquire takes the other's over.
         let order = ord("last_port", Ordering::AcqRel);
         let is_last = this.meta.ports.fetch_sub(1, order) == 1;
+        told(this);
         // The other end's writes come before this by [last_port].
         let panicked = is_last.then(|| (this.meta.vtable.clear)(words)).flatten();
         release(words);
@@ -205,24 +212,6 @@ impl Words {
         self.meta.vtable.message_bytes
     }
 
-    fn holder(&self, end: ChannelEnd) -> &AtomicU32 {
-        match end {
-            ChannelEnd::Reader => &self.receives,
-            ChannelEnd::Writer => &self.meta.sends,
-        }
-    }
-
-    /// The process that has that end, or [`OUTSIDE`].
-    pub(crate) fn process(&self, end: ChannelEnd) -> u32 {
-        // Ordering: Relaxed; where it matters, what it belongs to is acquired with [wait].
-        self.holder(end).load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_process(&self, end: ChannelEnd, process: u32) {
-        // Ordering: Relaxed, as above.
-        self.holder(end).store(process, Ordering::Relaxed);
-    }
-
     fn elsewhere(&self, end: ChannelEnd) -> &Outsider {
         let slots = self.elsewhere.get_or_init(Box::default);
         match end {
@@ -231,9 +220,10 @@ impl Words {
         }
     }
 
-    /// Has that waker woken when the end is ready. False when it is ready already.
+    /// Has that waker woken when the end is ready, for the caller, who has its port, and is that
+    /// process or [`OUTSIDE`]. False when it is ready already.
     #[must_use]
-    pub(crate) fn put_waker(&self, end: ChannelEnd, waker: &Waker) -> bool {
+    pub(crate) fn put_waker(&self, end: ChannelEnd, holder: u32, waker: &Waker) -> bool {
         let slot = &self.elsewhere(end).waker;
         let is_known = |old: &ForeignWaker| old.0.as_ref().is_some_and(|old| old.will_wake(waker));
         if !is_known(&lock(slot)) {
@@ -242,7 +232,10 @@ impl Words {
             let old = lock(slot).0.replace(waker);
             drop_quietly(old);
         }
-        self.wait_elsewhere(end)
+        self.wait_elsewhere(end, holder).unwrap_or_else(|| {
+            waker.wake_by_ref();
+            true
+        })
     }
 
     /// Has that function called, from now on, whenever the end has become ready; perhaps also when
@@ -280,9 +273,9 @@ impl Words {
         let line = shared.lines.mine();
         match self.claim(end, line.index) {
             Claim::Nobody => return None,
-            Claim::Process => {
+            Claim::Process(process) => {
                 line.woke();
-                shared.wake(self.process(end));
+                shared.wake(process);
             }
             Claim::Elsewhere => return Some(self.take_waker(end)),
             Claim::Hook => self.call_hook(end),

@@ -40,8 +40,15 @@ impl Drop for Open {
     }
 }
 
+/// The process that has both ends.
+const HOLDER: u32 = 0;
+const CLAIMED: Claim = Claim::Process(HOLDER);
+
 fn channel(capacity: u32) -> Arc<Open> {
-    Arc::new(Open(open(&Arc::new(Shared::new()), 0, capacity)))
+    let channel = Open(open(&Arc::new(Shared::new()), 0, capacity));
+    channel.words.set_process(ChannelEnd::Reader, HOLDER);
+    channel.words.set_process(ChannelEnd::Writer, HOLDER);
+    Arc::new(channel)
 }
 
 fn push(channel: &Channel<Box<u32>>, message: u32) -> bool {
@@ -64,7 +71,7 @@ fn pop(channel: &Channel<Box<u32>>) -> Result<u32, Empty> {
 fn tell(channel: &Channel<Box<u32>>, end: ChannelEnd) -> bool {
     let words = &channel.words;
     let waits = words.is_waiting(end) || words.is_waiting_after_all(end);
-    waits && words.claim(end, 0) == Claim::Process
+    waits && words.claim(end, 0) == CLAIMED
 }
 
 fn clear(channel: &Channel<Box<u32>>) {
@@ -123,7 +130,7 @@ fn loom_no_reader_sleeps_on_a_message() {
             assert!(push(&sender, 1));
             tell(&sender, ChannelEnd::Reader)
         });
-        let waits = pop(&channel).is_err() && channel.words.wait(ChannelEnd::Reader);
+        let waits = pop(&channel).is_err() && channel.words.wait(ChannelEnd::Reader, HOLDER);
         let was_woken = thread.join().unwrap();
         assert!(was_woken || !waits);
         clear(&channel);
@@ -142,7 +149,7 @@ fn loom_no_writer_sleeps_on_room() {
         });
         // SAFETY: this thread sends.
         let full = unsafe { channel.has_room() } == Err(Full::Yet);
-        let waits = full && channel.words.wait(ChannelEnd::Writer);
+        let waits = full && channel.words.wait(ChannelEnd::Writer, HOLDER);
         let was_woken = thread.join().unwrap();
         assert!(was_woken || !waits);
         clear(&channel);
@@ -157,11 +164,11 @@ fn loom_no_writer_sleeps_on_a_channel_that_grew() {
         let other = Arc::clone(&channel);
         let thread = thread::spawn(move || {
             other.words.set_capacity(2);
-            other.words.claim(ChannelEnd::Writer, 0) == Claim::Process
+            other.words.claim(ChannelEnd::Writer, 0) == CLAIMED
         });
         // SAFETY: this thread sends.
         let full = unsafe { channel.has_room() } == Err(Full::Yet);
-        let waits = full && channel.words.wait(ChannelEnd::Writer);
+        let waits = full && channel.words.wait(ChannelEnd::Writer, HOLDER);
         let was_woken = thread.join().unwrap();
         assert!(was_woken || !waits);
         clear(&channel);
@@ -181,12 +188,12 @@ fn loom_no_writer_sleeps_because_a_message_was_taken_out_beside_it() {
             window.lower(&other.words);
             assert_eq!(pop(&other), Ok(1));
             window.reopen(&other.words);
-            other.words.claim(ChannelEnd::Writer, 0) == Claim::Process
+            other.words.claim(ChannelEnd::Writer, 0) == CLAIMED
         });
         // SAFETY: this thread sends. For loom, the first ring has one slot, so that it looks for
         // room.
         let full = unsafe { channel.has_room() } == Err(Full::Yet);
-        let waits = full && channel.words.wait(ChannelEnd::Writer);
+        let waits = full && channel.words.wait(ChannelEnd::Writer, HOLDER);
         let was_woken = thread.join().unwrap();
         assert!(was_woken || !waits);
         assert!(push(&channel, 2), "of two, one is under way");
@@ -205,13 +212,13 @@ fn loom_no_reader_sleeps_on_a_closed_channel() {
         let thread = thread::spawn(move || {
             assert!(push(&sender, 1));
             sender.words.leave(ChannelEnd::Writer);
-            sender.words.claim(ChannelEnd::Reader, 0) == Claim::Process
+            sender.words.claim(ChannelEnd::Reader, 0) == CLAIMED
         });
         let mut got = pop(&channel);
         if got.is_ok() {
             got = pop(&channel);
         }
-        let waits = got == Err(Empty::Yet) && channel.words.wait(ChannelEnd::Reader);
+        let waits = got == Err(Empty::Yet) && channel.words.wait(ChannelEnd::Reader, HOLDER);
         let was_woken = thread.join().unwrap();
         assert!(was_woken || !waits);
         clear(&channel);
@@ -256,7 +263,7 @@ fn loom_who_claims_a_waker_sees_it() {
         let thread = thread::spawn(move || {
             // SAFETY: not read before this thread says that it waits.
             written.with_mut(|slot| unsafe { *slot = 7 });
-            receiver.words.wait_elsewhere(ChannelEnd::Reader)
+            receiver.words.wait_elsewhere(ChannelEnd::Reader, HOLDER) == Some(true)
         });
         if channel.words.claim(ChannelEnd::Reader, 0) == Claim::Elsewhere {
             // SAFETY: the waiter has written it before it said that it waits.
@@ -284,8 +291,8 @@ fn loom_no_reader_of_another_executor_sleeps_on_a_message() {
         for _ in 0..2 {
             let woken = std::sync::Arc::new(Woken::default());
             let waker = Waker::from(std::sync::Arc::clone(&woken));
-            let is_pending =
-                pop(&channel).is_err() && channel.words.put_waker(ChannelEnd::Reader, &waker);
+            let is_pending = pop(&channel).is_err()
+                && channel.words.put_waker(ChannelEnd::Reader, HOLDER, &waker);
             waits = is_pending.then_some(woken);
             if waits.as_ref().is_none_or(|woken| !woken.is_so()) {
                 break;
@@ -353,13 +360,13 @@ fn loom_who_claims_sees_what_the_waiter_wrote() {
             // SAFETY: the waiter has written it before it said that it waits.
             let look = || read.with(|note| unsafe { *note });
             match sender.words.claim(ChannelEnd::Reader, 0) {
-                Claim::Process => Some(look()),
+                Claim::Process(_) => Some(look()),
                 _ => None,
             }
         });
         // SAFETY: not read before this thread says that it waits.
         note.with_mut(|note| unsafe { *note = 7 });
-        assert!(channel.words.wait(ChannelEnd::Reader));
+        assert!(channel.words.wait(ChannelEnd::Reader, HOLDER));
         assert!(matches!(thread.join().unwrap(), None | Some(7)));
         clear(&channel);
     });
@@ -370,11 +377,10 @@ fn loom_of_two_claims_one_holds() {
     explore(|| {
         let channel = channel(1);
         assert!(push(&channel, 1));
-        assert!(channel.words.wait(ChannelEnd::Writer));
+        assert!(channel.words.wait(ChannelEnd::Writer, HOLDER));
         let other = Arc::clone(&channel);
-        let thread =
-            thread::spawn(move || other.words.claim(ChannelEnd::Writer, 1) == Claim::Process);
-        let here = channel.words.claim(ChannelEnd::Writer, 2) == Claim::Process;
+        let thread = thread::spawn(move || other.words.claim(ChannelEnd::Writer, 1) == CLAIMED);
+        let here = channel.words.claim(ChannelEnd::Writer, 2) == CLAIMED;
         let there = thread.join().unwrap();
         assert!(here != there);
         clear(&channel);
@@ -391,15 +397,15 @@ fn loom_who_sees_a_wait_sees_the_counts_before_it() {
         let thread = thread::spawn(move || {
             let words = &looked_at.words;
             assert!(
-                !words.is_process_due(ChannelEnd::Reader),
+                !words.is_process_due(ChannelEnd::Reader, HOLDER),
                 "nothing is there"
             );
-            if words.is_process_waiting(ChannelEnd::Reader) {
+            if words.is_process_waiting(ChannelEnd::Reader, HOLDER) {
                 assert_eq!(words.taken().number(), 1);
             }
         });
         assert_eq!(pop(&channel), Ok(1));
-        assert!(channel.words.wait(ChannelEnd::Reader));
+        assert!(channel.words.wait(ChannelEnd::Reader, HOLDER));
         thread.join().unwrap();
         clear(&channel);
     });
@@ -415,11 +421,14 @@ fn loom_who_sees_that_a_process_waits_for_any_sees_all_its_waits() {
         let thread = thread::spawn(move || {
             let (one, two, word) = looked_at;
             if word.get() == Statement::Many {
-                assert!(one.words.is_process_waiting(ChannelEnd::Reader));
-                assert!(two.words.is_process_waiting(ChannelEnd::Reader));
+                assert!(one.words.is_process_waiting(ChannelEnd::Reader, HOLDER));
+                assert!(two.words.is_process_waiting(ChannelEnd::Reader, HOLDER));
             }
         });
-        assert!(one.words.wait(ChannelEnd::Reader) && two.words.wait(ChannelEnd::Reader));
+        assert!(
+            one.words.wait(ChannelEnd::Reader, HOLDER)
+                && two.words.wait(ChannelEnd::Reader, HOLDER)
+        );
         word.set(Statement::Many);
         thread.join().unwrap();
         clear(&one);
@@ -433,23 +442,29 @@ fn loom_who_looks_twice_sees_that_a_process_runs() {
     explore(|| {
         let (one, two) = (channel(1), channel(1));
         let word = Arc::new(AtomicWord::new());
-        assert!(one.words.wait(ChannelEnd::Reader) && two.words.wait(ChannelEnd::Reader));
+        assert!(
+            one.words.wait(ChannelEnd::Reader, HOLDER)
+                && two.words.wait(ChannelEnd::Reader, HOLDER)
+        );
         word.set(Statement::Many);
-        assert_eq!(one.words.claim(ChannelEnd::Reader, 0), Claim::Process);
+        assert_eq!(one.words.claim(ChannelEnd::Reader, 0), CLAIMED);
         let looked_at = (Arc::clone(&one), Arc::clone(&two), Arc::clone(&word));
         let thread = thread::spawn(move || {
             let (one, two, word) = looked_at;
             let waits_at_two_alone = || {
                 let waits = word.get() == Statement::Many;
                 waits
-                    && !one.words.is_process_due(ChannelEnd::Reader)
-                    && two.words.is_process_waiting(ChannelEnd::Reader)
+                    && !one.words.is_process_due(ChannelEnd::Reader, HOLDER)
+                    && two.words.is_process_waiting(ChannelEnd::Reader, HOLDER)
             };
             assert!(!(waits_at_two_alone() && waits_at_two_alone()));
         });
         word.set(Statement::Runs);
-        assert_eq!(one.words.resume(ChannelEnd::Reader), Resumed::Claimed(0));
-        let _whatever_it_was = two.words.resume(ChannelEnd::Reader);
+        assert_eq!(
+            one.words.resume(ChannelEnd::Reader, HOLDER),
+            Resumed::Claimed(0)
+        );
+        let _whatever_it_was = two.words.resume(ChannelEnd::Reader, HOLDER);
         thread.join().unwrap();
         clear(&one);
         clear(&two);
@@ -515,12 +530,12 @@ fn loom_quiet_is_seen_by_who_wakes_from_outside_a_process_that_has_ended() {
         let mut is_quiet = false;
         if pop(&channel).is_err() {
             lines[1].leave();
-            if words.wait(ChannelEnd::Reader) {
+            if words.wait(ChannelEnd::Reader, HOLDER) {
                 // It is suspended: who has woken it, or who polls it then, asks.
                 is_woken = true;
             } else {
                 lines[1].enter();
-                if let Resumed::Claimed(by) = words.resume(ChannelEnd::Reader) {
+                if let Resumed::Claimed(by) = words.resume(ChannelEnd::Reader, HOLDER) {
                     lines[1].started(&lines[by as usize]);
                 }
                 assert_eq!(pop(&channel), Ok(1));

@@ -92,7 +92,7 @@ impl<T> Channel<T> {
         // SAFETY: fresh memory of that layout.
         unsafe {
             let first = Channel::first(channel);
-            (&raw mut (*at).words).write(Words::new(capacity, meta, first.as_ptr().cast()));
+            (&raw mut (*at).words).write(Words::new(meta, first.as_ptr().cast()));
             Ring::fill(first, slots, 0);
         }
         channel
@@ -303,6 +303,6 @@ unsafe fn free<T>(words: NonNull<Words>) {
 
 /// A new channel with three references: its two ports and the network.
 pub(crate) fn open<T>(shared: &Arc<Shared>, index: u32, capacity: u32) -> NonNull<Channel<T>> {
-    let meta = Meta::new(shared, Channel::<T>::VTABLE, index);
+    let meta = Meta::new(shared, Channel::<T>::VTABLE, index, capacity);
     Channel::new(capacity, meta)
 }

@@ -2,7 +2,7 @@
 
 use super::holders::{Elsewhere, Meta, OUTSIDE};
 use crate::machine::prim::{
-    AtomicU32, AtomicU64, Cell, OnceLock, Ordering, fence, ord, swap_and_fence,
+    AtomicU64, Cell, OnceLock, Ordering, exchange_and_fence, fence, ord, thread,
 };
 
 /// Capacity of a channel without a bound.
@@ -32,20 +32,26 @@ pub(crate) enum ChannelEnd {
 /// |---|---|---|
 /// | `sent` | producer | number of messages sent, and whether the producer is gone |
 /// | `taken` | consumer | number of messages taken, and whether the consumer is gone |
-/// | `reader` | consumer: `WAITS`, `ELSEWHERE`, `HOOKED`, `NOBODY`; who claims it: the rest | whether the consumer waits |
-/// | `writer` | the same for the producer | whether the producer waits |
+/// | `reader` | consumer: its holder, `WAITS`, `ELSEWHERE`, `HOOKED`, `NOBODY`; who claims it: the rest | who has this end, and whether that one waits |
+/// | `writer` | the same for the producer | the same for the producer |
 /// | `capacity` | whoever has found a deadlock | how many messages may lie in the channel |
 ///
-/// A waiting word goes through these phases. Each step out of a waiting one is a
-/// compare-and-swap, so that one side alone has the right, and the duty, to wake.
+/// A waiting word is the process that has the port of this end, its *holder*, or
+/// [`OUTSIDE`]; and a phase. Each step into a waiting phase and out of it is a compare-and-swap, so
+/// that one side alone has the right, and the duty, to wake.
 ///
 /// | phase | meaning | next, and by whom |
 /// |---|---|---|
-/// | `NOBODY` | nobody waits here | `WAITS` by the process that waits, `ELSEWHERE` by any other future |
-/// | `WAITS` | the process of this end has been suspended here | `CLAIMED` by who wakes it; `NOBODY` by itself when something else woke it |
-/// | `ELSEWHERE` | a waker lies in the channel | `NOBODY` by who wakes it |
+/// | `NOBODY` | nobody waits here | `WAITS` by the holder when it is suspended, `ELSEWHERE` by any other future; another holder, by that one |
+/// | `WAITS` | the holder has been suspended here | `CLAIMED` by who wakes it; `NOBODY` by itself when something else woke it |
+/// | `ELSEWHERE` | a waker lies in the channel | `NOBODY` by who wakes it; as `NOBODY`, by who has the port |
 /// | `HOOKED` | this end is no process's: a function is called each time | none |
-/// | `CLAIMED` + line | woken from the thread with that line, and not yet polled | `NOBODY` by the process |
+/// | `CLAIMED` + line | woken from the thread with that line, and not yet polled | `NOBODY` by the holder |
+///
+/// A process says that it waits at the end of its turn, and may have given the port away by then:
+/// to another process, or to a thread outside, which has become the holder. Then its
+/// compare-and-swap fails, and it waits here no more. If it was faster, the new holder wakes it,
+/// and does not wait itself until that process has left: see [`Words::hold`].
 ///
 /// No wake-up is lost, because each side first writes its word, then is a fence, then reads the
 /// other's: who sends publishes the message and looks for a reader; who waits says so and looks for
@@ -56,15 +62,12 @@ pub(crate) enum ChannelEnd {
 pub(crate) struct Words {
     // The producer's.
     sent: AtomicU64,
-    writer: AtomicU32,
-    capacity: AtomicU32,
+    writer: AtomicU64,
     pub(super) producer: EndCells,
     pub(super) meta: Meta,
     // The consumer's.
     taken: AtomicU64,
-    reader: AtomicU32,
-    /// The process at the end of the consumer.
-    pub(super) receives: AtomicU32,
+    reader: AtomicU64,
     pub(super) consumer: EndCells,
     /// Of futures that wait here and are not processes polled directly, and of ends that are in
     /// another place.
@@ -88,11 +91,45 @@ impl EndCells {
     }
 }
 
+/// The value of a waiting word: the phase in the lower half, the holder in the upper one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct WaitState(u64);
+
 const NOBODY: u32 = 0;
 const WAITS: u32 = 1;
 const ELSEWHERE: u32 = 2;
 const HOOKED: u32 = 3;
 const CLAIMED: u32 = 4;
+
+impl WaitState {
+    #[inline(always)]
+    fn new(holder: u32, phase: u32) -> WaitState {
+        WaitState(u64::from(holder) << 32 | u64::from(phase))
+    }
+
+    #[inline(always)]
+    fn holder(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[inline(always)]
+    fn phase(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// This holder's state in another phase.
+    #[inline(always)]
+    fn at(self, phase: u32) -> WaitState {
+        WaitState(self.0 - u64::from(self.phase()) + u64::from(phase))
+    }
+
+    /// The line of the thread that has claimed the end, if it is that process's.
+    #[inline(always)]
+    fn claimed_of(self, process: u32) -> Option<u32> {
+        let line = self.0.wrapping_sub(WaitState::new(process, CLAIMED).0);
+        (line < (1 << 32) - u64::from(CLAIMED)).then_some(line as u32)
+    }
+}
 
 /// A count with the mark of an end that is gone.
 const GONE: u64 = 1;
@@ -120,8 +157,8 @@ impl Count {
 pub(crate) enum Claim {
     /// Nobody waits.
     Nobody,
-    /// The process of that end: wake it.
-    Process,
+    /// That process has that end: wake it.
+    Process(u32),
     /// Wake by the waker that a waiting end left in the channel.
     Elsewhere,
     /// Nobody need be woken: call the function.
@@ -139,26 +176,38 @@ pub(crate) enum Resumed {
 }
 
 impl Words {
-    pub(super) fn new(capacity: u32, meta: Meta, first: *mut ()) -> Words {
+    pub(super) fn new(meta: Meta, first: *mut ()) -> Words {
         Words {
             sent: AtomicU64::new(0),
-            writer: AtomicU32::new(NOBODY),
-            capacity: AtomicU32::new(capacity),
+            writer: AtomicU64::new(WaitState::new(OUTSIDE, NOBODY).0),
             producer: EndCells::new(first),
             meta,
             taken: AtomicU64::new(0),
-            reader: AtomicU32::new(NOBODY),
-            receives: AtomicU32::new(OUTSIDE),
+            reader: AtomicU64::new(WaitState::new(OUTSIDE, NOBODY).0),
             consumer: EndCells::new(first),
             elsewhere: OnceLock::new(),
         }
     }
 
-    fn waiting(&self, end: ChannelEnd) -> &AtomicU32 {
+    fn waiting(&self, end: ChannelEnd) -> &AtomicU64 {
         match end {
             ChannelEnd::Reader => &self.reader,
             ChannelEnd::Writer => &self.writer,
         }
+    }
+
+    /// The process that has that end, or [`OUTSIDE`].
+    pub(crate) fn process(&self, end: ChannelEnd) -> u32 {
+        // Ordering: Relaxed; where it matters, what it belongs to is acquired with [wait].
+        WaitState(self.waiting(end).load(Ordering::Relaxed)).holder()
+    }
+
+    /// Before the network runs, by who builds it.
+    pub(crate) fn set_process(&self, end: ChannelEnd, process: u32) {
+        // Ordering: Relaxed, both; what the processes are handed over with orders it.
+        let now = WaitState(self.waiting(end).load(Ordering::Relaxed));
+        let new = WaitState::new(process, now.phase());
+        self.waiting(end).store(new.0, Ordering::Relaxed);
     }
 
     /// Producer: how many it has sent.
@@ -233,21 +282,21 @@ impl Words {
     /// the number that has no room stays the same.
     pub(crate) fn lower_capacity(&self, capacity: u32) {
         // Ordering: Relaxed; who sees the message taken sees this, too. Pairs with [taken].
-        self.capacity.store(capacity, Ordering::Relaxed);
+        self.meta.capacity.store(capacity, Ordering::Relaxed);
     }
 
     /// How many messages may lie here; [`UNBOUNDED`] for any number.
     #[inline]
     pub(crate) fn capacity(&self) -> u32 {
         // Ordering: Relaxed; a number. Who waits for it to grow is woken after that.
-        self.capacity.load(Ordering::Relaxed)
+        self.meta.capacity.load(Ordering::Relaxed)
     }
 
     /// By whoever has found a deadlock, and then wakes the writer.
     pub(crate) fn set_capacity(&self, capacity: u32) {
         // Ordering: Relaxed; the fence puts it before the look at `writer`, as a taken message.
         // Pairs with [wait], which is a fence as well.
-        self.capacity.store(capacity, Ordering::Relaxed);
+        self.meta.capacity.store(capacity, Ordering::Relaxed);
         fence(ord("grow_fence", Ordering::SeqCst));
     }
 
@@ -270,28 +319,65 @@ impl Words {
         }
     }
 
-    /// The process of that end is about to be suspended here. False when it need not: then it does
-    /// not wait.
+    /// The caller has the port of that end, and is that process or [`OUTSIDE`]: so it becomes the
+    /// holder. False when a process that has given the port away waits here still: that one is
+    /// woken, and the caller is to ask again later.
+    #[must_use]
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn hold(&self, end: ChannelEnd, holder: u32) -> bool {
+        let word = self.waiting(end);
+        loop {
+            // Ordering: Relaxed; the compare-and-swap decides.
+            let now = WaitState(word.load(Ordering::Relaxed));
+            let phase = match now.phase() {
+                _ if now.holder() == holder => return true,
+                // What waits for a waker waits with the port, which has come here.
+                NOBODY | ELSEWHERE => NOBODY,
+                HOOKED => HOOKED,
+                _ => {
+                    let _has_been_woken_before = self.wake_now(end);
+                    // The caller asks until that one has been polled.
+                    thread::yield_now();
+                    return false;
+                }
+            };
+            let new = WaitState::new(holder, phase);
+            // Ordering: Relaxed, both; nothing is handed over: the port came here in another way.
+            let swapped = word.compare_exchange(now.0, new.0, Ordering::Relaxed, Ordering::Relaxed);
+            if swapped.is_ok() {
+                return true;
+            }
+        }
+    }
+
+    /// That process is about to be suspended, and had the port of that end when it last looked
+    /// here. False when it need not: then it does not wait.
     ///
     /// The caller has written down for whom to look beforehand.
     #[must_use]
-    pub(crate) fn wait(&self, end: ChannelEnd) -> bool {
+    #[inline(always)]
+    pub(crate) fn wait(&self, end: ChannelEnd, process: u32) -> bool {
         // Ordering: Edge [wait]: Release hands to the one who claims it what the process has
         // written down about itself.
-        swap_and_fence(self.waiting(end), WAITS, ord("wait", Ordering::SeqCst));
-        !self.is_ready(end)
+        let order = ord("wait", Ordering::SeqCst);
+        let from = WaitState::new(process, NOBODY);
+        let exchanged = exchange_and_fence(self.waiting(end), from.0, from.at(WAITS).0, order);
+        exchanged.is_err() && !self.set_phase(end, process, WAITS, order) || !self.is_ready(end)
     }
 
-    /// A waker has been put into the channel for that end. False when there is no need to wait.
+    /// A waker has been put into the channel for that end, by who has its port, and is that process
+    /// or [`OUTSIDE`]. False when there is no need to wait; none as with [`Self::hold`].
     #[must_use]
-    pub(crate) fn wait_elsewhere(&self, end: ChannelEnd) -> bool {
+    pub(crate) fn wait_elsewhere(&self, end: ChannelEnd, holder: u32) -> Option<bool> {
         // Ordering: as above; Edge [wait] carries the waker.
-        swap_and_fence(
-            self.waiting(end),
-            ELSEWHERE,
-            ord("wait_elsewhere", Ordering::SeqCst),
-        );
-        !self.is_ready(end)
+        let order = ord("wait_elsewhere", Ordering::SeqCst);
+        while !self.set_phase(end, holder, ELSEWHERE, order) {
+            if !self.hold(end, holder) {
+                return None;
+            }
+        }
+        Some(!self.is_ready(end))
     }
 
     /// A function has been put into the channel for that end, where no process ever waits. What
@@ -299,40 +385,65 @@ impl Words {
     pub(crate) fn hook_is_there(&self, end: ChannelEnd) {
         // Ordering: Edge [hook]: in the manner of Dekker, the caller looks at what was done before,
         // or who did it finds the function; and Release, for what that keeps.
-        swap_and_fence(self.waiting(end), HOOKED, ord("hook", Ordering::SeqCst));
+        let order = ord("hook", Ordering::SeqCst);
+        let mut holder = OUTSIDE;
+        while !self.set_phase(end, holder, HOOKED, order) {
+            holder = self.process(end);
+        }
     }
 
-    /// The process that waited there is polled again, or has found that it need not wait.
-    pub(crate) fn resume(&self, end: ChannelEnd) -> Resumed {
-        let word = self.waiting(end);
-        // Ordering: Relaxed; what it was woken for is acquired with the counts.
-        let mut phase = word.load(Ordering::Relaxed);
-        if phase == WAITS {
-            // Ordering: Release, one half of [resumed], which stands below.
-            let order = ord("resumed", Ordering::Release);
-            match word.compare_exchange(WAITS, NOBODY, order, Ordering::Relaxed) {
-                Ok(_) => return Resumed::Retracted,
-                Err(now) => phase = now,
+    /// Whether the end is that holder's, which is in that phase then; and this is a fence.
+    #[cold]
+    #[inline(never)]
+    fn set_phase(&self, end: ChannelEnd, holder: u32, phase: u32, order: Ordering) -> bool {
+        let mut from = WaitState::new(holder, NOBODY);
+        loop {
+            match exchange_and_fence(self.waiting(end), from.0, from.at(phase).0, order) {
+                Ok(_) => return true,
+                Err(now) => from = WaitState(now),
+            }
+            if from.holder() != holder {
+                return false;
             }
         }
-        if phase < CLAIMED {
-            return Resumed::Retracted;
-        }
+    }
+
+    /// That process, which may have waited there, is polled again, or has found that it need not
+    /// wait.
+    #[inline(always)]
+    pub(crate) fn resume(&self, end: ChannelEnd, process: u32) -> Resumed {
+        let word = self.waiting(end);
+        let nobody = WaitState::new(process, NOBODY);
+        // Ordering: Relaxed; what it was woken for is acquired with the counts.
+        let mut now = WaitState(word.load(Ordering::Relaxed));
+        let line = loop {
+            if let Some(line) = now.claimed_of(process) {
+                break line;
+            }
+            if now != nobody.at(WAITS) {
+                return Resumed::Retracted;
+            }
+            // Ordering: Release, one half of [resumed], which stands below.
+            let order = ord("resumed", Ordering::Release);
+            match word.compare_exchange(now.0, nobody.0, order, Ordering::Relaxed) {
+                Ok(_) => return Resumed::Retracted,
+                Err(claimed) => now = WaitState(claimed),
+            }
+        };
         // Ordering: Edge [resumed]: Release, after the process has said that it runs. Else whoever
         // looks twice at a process that waited for any of several could see some of those waits
-        // gone, both times, and think that it waits for the others only.
-        word.store(NOBODY, ord("resumed", Ordering::Release));
-        Resumed::Claimed(phase - CLAIMED)
+        // gone, both times, and think that it waits for the others only. Nobody else writes the
+        // word of an end that is claimed.
+        word.store(nobody.0, ord("resumed", Ordering::Release));
+        Resumed::Claimed(line)
     }
 
     /// Whether somebody waits at that end; a hint without a fence before it.
     #[inline(always)]
     pub(crate) fn is_waiting(&self, end: ChannelEnd) -> bool {
         // Ordering: Relaxed; a claim decides.
-        matches!(
-            self.waiting(end).load(Ordering::Relaxed),
-            WAITS | ELSEWHERE | HOOKED
-        )
+        let now = WaitState(self.waiting(end).load(Ordering::Relaxed));
+        matches!(now.phase(), WAITS | ELSEWHERE | HOOKED)
     }
 
     /// Whether somebody waits at that end who did not see what the caller has published before.
@@ -343,17 +454,21 @@ impl Words {
         self.is_waiting(end)
     }
 
-    /// Whether the process of that end is suspended there. For who follows the graph of waits.
-    pub(crate) fn is_process_waiting(&self, end: ChannelEnd) -> bool {
+    /// Whether that process has that end, and is suspended there. For who follows the graph of
+    /// waits.
+    pub(crate) fn is_process_waiting(&self, end: ChannelEnd, process: u32) -> bool {
         // Ordering: Acquire. Pairs with [wait]: the counts are looked at after this.
-        self.waiting(end).load(ord("see_wait", Ordering::Acquire)) == WAITS
+        let now = self.waiting(end).load(ord("see_wait", Ordering::Acquire));
+        WaitState(now) == WaitState::new(process, WAITS)
     }
 
-    /// Whether the process of that end goes on soon: it has been woken there, or will be.
-    pub(crate) fn is_process_due(&self, end: ChannelEnd) -> bool {
+    /// Whether that process has that end, and goes on soon: it has been woken there, or will be.
+    pub(crate) fn is_process_due(&self, end: ChannelEnd, process: u32) -> bool {
         // Ordering: Acquire. Pairs with [wait]: the counts are looked at after this; and with
         // [resumed].
-        match self.waiting(end).load(ord("see_due", Ordering::Acquire)) {
+        let now = WaitState(self.waiting(end).load(ord("see_due", Ordering::Acquire)));
+        match now.phase() {
+            _ if now.holder() != process => false,
             NOBODY | ELSEWHERE | HOOKED => false,
             WAITS => self.is_ready(end),
             _ => true,
@@ -361,13 +476,17 @@ impl Words {
     }
 
     /// The right to wake whoever waits at that end, for the thread with that line.
+    #[inline(always)]
     pub(crate) fn claim(&self, end: ChannelEnd, line: u32) -> Claim {
         let word = self.waiting(end);
         // Ordering: Relaxed; the compare-and-swap decides.
-        let phase = word.load(Ordering::Relaxed);
-        let (next, claim) = match phase {
-            WAITS => (CLAIMED + line, Claim::Process),
-            ELSEWHERE => (NOBODY, Claim::Elsewhere),
+        let now = WaitState(word.load(Ordering::Relaxed));
+        let (next, claim) = match now.phase() {
+            WAITS => {
+                let next = WaitState(now.0 + u64::from(CLAIMED - WAITS + line));
+                (next, Claim::Process(now.holder()))
+            }
+            ELSEWHERE => (now.at(NOBODY), Claim::Elsewhere),
             HOOKED => {
                 // Ordering: Acquire. Pairs with [hook]: the function is there. The word stays as it
                 // is, so this reads what was read above.
@@ -378,7 +497,7 @@ impl Words {
         };
         // Ordering: Acquire. Pairs with [wait]: the waker is there.
         let order = ord("claim", Ordering::Acquire);
-        match word.compare_exchange(phase, next, order, Ordering::Relaxed) {
+        match word.compare_exchange(now.0, next.0, order, Ordering::Relaxed) {
             Ok(_) => claim,
             // It waits no more, or another has claimed it.
             Err(_) => Claim::Nobody,

@@ -29,7 +29,7 @@ pub(super) struct Graph {
 
 /// The wait of that process at that end, if it is suspended there.
 fn edge(process: u32, words: &Words, end: ChannelEnd) -> Option<Edge> {
-    let waits = words.process(end) == process && words.is_process_waiting(end);
+    let waits = words.is_process_waiting(end, process);
     let edge = Edge {
         wait: ChannelWait {
             process,
@@ -71,7 +71,7 @@ impl Graph {
         let start = self.edges.len();
         for words in channels {
             for end in [ChannelEnd::Reader, ChannelEnd::Writer] {
-                if words.process(end) == process && words.is_process_due(end) {
+                if words.is_process_due(end, process) {
                     self.edges.truncate(start);
                     return;
                 }

@@ -68,6 +68,14 @@ pub(crate) fn after_waking(shared: &Shared, line: &Line) {
     }
 }
 
+/// As [`after_waking`], by who may hold such a lock: whoever is told of rest looks at the network
+/// when it takes long.
+pub(crate) fn after_closing(shared: &Shared, line: &Line) {
+    if shared.rest.get().is_none() {
+        after_waking(shared, line);
+    }
+}
+
 /// Nothing can go on but by what comes from outside. Where that is another part of the same
 /// network, it happens all the time, and whoever sees to that part looks at the network when it
 /// takes long.
@@ -96,9 +104,7 @@ fn single_wait(shared: &Shared, process: u32) -> Option<(ChannelWait, u32)> {
         return None;
     };
     let words = op.words();
-    let waits = words.is_process_waiting(op.end)
-        && words.process(op.end) == process
-        && !words.is_ready(op.end);
+    let waits = words.is_process_waiting(op.end, process) && !words.is_ready(op.end);
     let wait = ChannelWait {
         process,
         channel: words.index() as u32,

@@ -66,26 +66,39 @@ pub(crate) fn fence(ordering: Ordering) {
     }
 }
 
-/// Writes a word, and then is a [`fence`]: one instruction where the processor has it.
+/// Exchanges a word that has the value `from` for `to`, and then is a [`fence`]: one instruction
+/// where the processor has it.
 #[cfg(not(any(loom, roving_tsan)))]
 #[inline(always)]
-pub(crate) fn swap_and_fence(word: &AtomicU32, value: u32, _: Ordering) {
-    word.swap(value, Ordering::SeqCst);
+pub(crate) fn exchange_and_fence(
+    word: &AtomicU64,
+    from: u64,
+    to: u64,
+    _: Ordering,
+) -> Result<u64, u64> {
+    let exchanged = word.compare_exchange(from, to, Ordering::SeqCst, Ordering::Relaxed);
     // On x86-64 the exchange is a full barrier; elsewhere it is none for the loads that follow.
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     std::sync::atomic::fence(Ordering::SeqCst);
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    exchanged
 }
 
 #[cfg(any(loom, roving_tsan))]
-pub(crate) fn swap_and_fence(word: &AtomicU32, value: u32, ordering: Ordering) {
+pub(crate) fn exchange_and_fence(
+    word: &AtomicU64,
+    from: u64,
+    to: u64,
+    ordering: Ordering,
+) -> Result<u64, u64> {
     let access = match ordering {
         Ordering::Relaxed => Ordering::Relaxed,
         _ => Ordering::AcqRel,
     };
-    word.swap(value, access);
+    let exchanged = word.compare_exchange(from, to, access, Ordering::Relaxed);
     fence(ordering);
+    exchanged
 }
 
 /// A cell that one thread at a time may read and write; loom checks that no two do.

@@ -2,10 +2,19 @@
 //! workers, and without this module.
 
 #[cfg(not(loom))]
-pub(crate) use roving::{CancelledError, is_cancelled, raw::tasks::Place};
+pub(crate) use roving::{
+    CancelledError, is_cancelled,
+    raw::tasks::{Place, is_polling},
+};
 
 #[cfg(loom)]
-pub(crate) use nothing::{Anywhere as Place, CancelledError, is_cancelled};
+pub(crate) use nothing::{Anywhere as Place, CancelledError, is_cancelled, is_polling};
+
+/// Unwinds, without a message, as what is cancelled does.
+pub(crate) fn unwind_as_cancelled() {
+    #[cfg(not(loom))]
+    std::panic::resume_unwind(Box::new(CancelledError));
+}
 
 #[cfg(loom)]
 mod nothing {
@@ -23,5 +32,10 @@ mod nothing {
 
     pub(crate) fn is_cancelled() -> bool {
         false
+    }
+
+    /// No task polls another one.
+    pub(crate) fn is_polling(_: &std::task::Waker) -> bool {
+        true
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn start<'env, Fut>(
         .with(|_| panic::catch_unwind(AssertUnwindSafe(make)))
         .map_err(|payload| shared.stop(NetworkFailure::unwound(index, payload)));
     turn.close_all();
-    turn.pay_at_the_end();
+    turn.pay_at_once();
     let Ok(body) = made else {
         shared.process_started();
         if !shared.process_ended() {

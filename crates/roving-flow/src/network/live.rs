@@ -169,23 +169,22 @@ impl Live {
                 capacity: (capacity != UNBOUNDED).then_some(capacity as usize),
             }
         });
-        let states = self
-            .shared
-            .controls()
-            .iter()
-            .map(|control| match control.word.get() {
-                Statement::Ended => State::Ended,
-                Statement::Outside => State::Outside,
-                Statement::Many => State::WaitsForAny,
-                Statement::One(op) if op.words().is_process_waiting(op.end) => {
-                    let operation = match op.end {
-                        ChannelEnd::Reader => Operation::Receive,
-                        ChannelEnd::Writer => Operation::Send,
-                    };
-                    State::Waits(operation, op.words().index())
-                }
-                Statement::Runs | Statement::One(_) => State::Ready,
-            });
+        let states =
+            (0..)
+                .zip(self.shared.controls())
+                .map(|(process, control)| match control.word.get() {
+                    Statement::Ended => State::Ended,
+                    Statement::Outside => State::Outside,
+                    Statement::Many => State::WaitsForAny,
+                    Statement::One(op) if op.words().is_process_waiting(op.end, process) => {
+                        let operation = match op.end {
+                            ChannelEnd::Reader => Operation::Receive,
+                            ChannelEnd::Writer => Operation::Send,
+                        };
+                        State::Waits(operation, op.words().index())
+                    }
+                    Statement::Runs | Statement::One(_) => State::Ready,
+                });
         Snapshot {
             channels: queues.collect(),
             processes: states.collect(),

@@ -13,6 +13,7 @@ use std::ptr::NonNull;
 use roving::task::Scope;
 
 use super::launch::Setting;
+use crate::machine::unwind::{go_on, to_the_end};
 
 /// Bytes of the first piece, and of the largest: each is twice as large as the one before. Large
 /// pieces go back to the system when they are freed.
@@ -187,9 +188,10 @@ impl Drop for Piece<'_> {
                 unsafe { dealloc(self.0.as_ptr(), self.1) };
             }
         }
-        // Also when a start panics as it is dropped; those behind it are not dropped then.
         let _memory = FreeOnDrop(self.memory, Piece::layout(self.bytes));
-        while self.take(None) {}
+        // Whoever waits for the ports of those behind hears of them, also when a start panics as it
+        // is dropped.
+        go_on(to_the_end(|| self.take(None)));
     }
 }
 

@@ -11,6 +11,7 @@ use super::launch::Setting;
 use super::unheld_port;
 use crate::channel::shared::{NetworkFailure, Shared};
 use crate::placement::{Grouped, PlacedNetwork, Placer};
+use crate::process::poll::ProcessTurn;
 use crate::report::Report;
 use crate::report::accounting::Accounts;
 use crate::report::error::Error;
@@ -52,6 +53,7 @@ impl Network<'_> {
     /// ```
     pub fn run(self, pool: &Pool) -> Result<Report, Error> {
         self.check()?;
+        ProcessTurn::pay_here();
         let Network {
             shared,
             last,

@@ -4,9 +4,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::ports::{In, Out, SendError};
-use crate::channel::words::Words;
-use crate::deadlock;
+use super::error::SendError;
+use super::ports::{In, Out, has_acted};
 use crate::machine::prim::thread::{self, Thread};
 use crate::process::poll::ProcessTurn;
 
@@ -38,12 +37,6 @@ pub(crate) fn block_on<R>(operation: &str, mut poll: impl FnMut(&mut Context<'_>
         }
         thread::park();
     }
-}
-
-/// The thread may have woken a process that has ended meanwhile.
-pub(crate) fn has_acted(words: &Words) {
-    let shared = words.shared();
-    deadlock::after_waking(shared, shared.lines.mine());
 }
 
 impl<T> In<T> {

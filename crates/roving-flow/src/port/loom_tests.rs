@@ -1,14 +1,13 @@
-//! Networks under loom: real processes, ports, looks for deadlocks and ends. In the place of a
-//! worker, each process has a thread.
+//! Networks under loom: real processes, ports, looks for deadlocks and ends.
 
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
-use loom::sync::Notify;
 use loom::thread;
 
+use super::loom_net::{Net, PREEMPTIONS, Task, Worker, end, give_in, give_out};
 use super::merge::Merge;
 use super::ports::{self, In, Out};
 use crate::channel::shared::{NetworkFailure, Shared};
@@ -20,145 +19,6 @@ use crate::process::Process;
 use crate::process::poll::ProcessTurn;
 use crate::state::names::NetworkPlan;
 use crate::state::process_waker::{self, Tasks};
-
-/// So often one thread takes another's place where a process takes part: of its steps there are
-/// many.
-const PREEMPTIONS: Option<usize> = Some(2);
-
-/// A task as its wakers see it. They say so when the last of them is gone, and loom complains of
-/// one that is used then.
-struct Task {
-    bell: Notify,
-    wakers: AtomicUsize,
-    there: DataCell<()>,
-}
-
-static TASK: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_waker);
-
-fn task(at: *const ()) -> &'static Task {
-    // SAFETY: the data of each of these wakers is a task, which is never freed.
-    unsafe { &*at.cast::<Task>() }
-}
-
-unsafe fn clone(at: *const ()) -> RawWaker {
-    // Ordering: Relaxed; the caller has a waker.
-    task(at).wakers.fetch_add(1, Ordering::Relaxed);
-    RawWaker::new(at, &TASK)
-}
-
-unsafe fn wake(at: *const ()) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        wake_by_ref(at);
-        drop_waker(at);
-    }
-}
-
-unsafe fn wake_by_ref(at: *const ()) {
-    task(at).there.with(|_| ());
-    task(at).bell.notify();
-}
-
-unsafe fn drop_waker(at: *const ()) {
-    // Ordering: AcqRel, as for any count of references: the last one comes after all uses.
-    if task(at).wakers.fetch_sub(1, Ordering::AcqRel) == 1 {
-        task(at).there.with_mut(|_| ());
-    }
-}
-
-/// A process with the task that polls it.
-struct Worker<F: Future<Output = ()>> {
-    process: Pin<Box<Process<F>>>,
-    task: &'static Task,
-    waker: Waker,
-}
-
-impl Task {
-    /// A new one, with its first waker.
-    fn leak() -> (&'static Task, Waker) {
-        let task: &'static Task = Box::leak(Box::new(Task {
-            bell: Notify::new(),
-            wakers: AtomicUsize::new(1),
-            there: DataCell::new(()),
-        }));
-        let data: *const Task = task;
-        // SAFETY: the functions keep the contract of wakers.
-        let waker = unsafe { Waker::from_raw(RawWaker::new(data.cast(), &TASK)) };
-        (task, waker)
-    }
-}
-
-impl<F: Future<Output = ()>> Worker<F> {
-    fn new(shared: &Arc<Shared>, process: u32, body: F) -> Worker<F> {
-        let (task, waker) = Task::leak();
-        let process = Box::pin(Process::new(shared, process, body));
-        Worker {
-            process,
-            task,
-            waker,
-        }
-    }
-
-    fn poll(&mut self) -> Poll<()> {
-        self.process
-            .as_mut()
-            .poll(&mut Context::from_waker(&self.waker))
-    }
-
-    /// Polls it to its end, and sleeps in between.
-    fn work(mut self) {
-        while self.poll().is_pending() {
-            self.task.bell.wait();
-        }
-    }
-}
-
-/// A network that is built: its channels.
-struct Net {
-    shared: Arc<Shared>,
-    channels: Vec<Handle>,
-}
-
-impl Net {
-    fn new() -> Net {
-        Net {
-            shared: Arc::new(Shared::new()),
-            channels: Vec::new(),
-        }
-    }
-
-    fn channel<T>(&mut self, capacity: u32) -> (Out<T>, In<T>) {
-        let channel = channel::open::<T>(&self.shared, self.channels.len() as u32, capacity);
-        // SAFETY: it came with three references.
-        unsafe {
-            self.channels.push(Handle::new(channel.cast()));
-            ports::pair(channel)
-        }
-    }
-
-    fn begin(self, processes: usize) -> Arc<Shared> {
-        self.shared
-            .begin(NetworkPlan::default(), self.channels, processes);
-        self.shared
-    }
-}
-
-/// The port belongs to that process.
-fn give_in<T>(port: &In<T>, process: u32) {
-    port.words().set_process(ChannelEnd::Reader, process);
-}
-
-fn give_out<T>(port: &Out<T>, process: u32) {
-    port.words().set_process(ChannelEnd::Writer, process);
-}
-
-/// Models the end of `run`, when all processes have ended.
-fn end(shared: &Shared) -> Option<NetworkFailure> {
-    assert!(shared.is_over());
-    let failure = shared.take_failure();
-    shared.end();
-    failure
-}
 
 /// A thread that has stopped the network wakes a process, wherever that is.
 #[test]
@@ -401,6 +261,126 @@ fn loom_a_deadlock_is_found_by_a_thread_outside_that_has_woken_who_waits() {
         // Its end would wake as well.
         drop(thread.join().unwrap());
         assert!(matches!(end(&shared), Some(NetworkFailure::Deadlock(_))));
+    });
+}
+
+/// One process waits for itself. A thread outside does something that another one waits for, which
+/// may see that by itself, and end before the thread has counted it as woken.
+fn ends_beside_a_deadlock(outside: fn(Out<u32>) -> Option<Out<u32>>, got: Option<u32>) {
+    explore_within(Some(3), move || {
+        let mut net = Net::new();
+        let (to_it, mut from_outside) = net.channel(1);
+        let (to_itself, mut from_itself) = net.channel::<u32>(1);
+        give_in(&from_outside, 0);
+        give_out(&to_itself, 1);
+        give_in(&from_itself, 1);
+        let shared = net.begin(2);
+        let mut waits = Worker::new(&shared, 1, async move {
+            drop((from_itself.recv().await, to_itself));
+        });
+        assert!(waits.poll().is_pending());
+        let thread = thread::spawn(move || outside(to_it));
+        let body = async move { assert_eq!(from_outside.recv().await, got) };
+        Worker::new(&shared, 0, body).work();
+        waits.work();
+        // Its end would wake as well.
+        drop(thread.join().unwrap());
+        assert!(matches!(end(&shared), Some(NetworkFailure::Deadlock(_))));
+    });
+}
+
+#[test]
+fn loom_a_deadlock_is_found_by_a_thread_outside_that_has_closed_a_port() {
+    let closes = |out| {
+        drop(out);
+        None
+    };
+    ends_beside_a_deadlock(closes, None);
+}
+
+#[test]
+fn loom_a_deadlock_is_found_by_a_thread_outside_that_has_tried_to_send() {
+    let sends = |mut out: Out<u32>| {
+        let _it_may_have_ended = out.try_send(7);
+        Some(out)
+    };
+    ends_beside_a_deadlock(sends, Some(7));
+}
+
+/// A process has looked at a port, gives it away in the same turn to a thread that receives a seven
+/// there, and waits for something else.
+fn gives_away(processes: usize, receives: fn(&Arc<Shared>, In<u32>)) {
+    explore_within(PREEMPTIONS, move || {
+        let mut net = Net::new();
+        let (mut seven, mut port) = net.channel(1);
+        let (mut go_on, mut told) = net.channel(1);
+        let shared = net.begin(processes);
+        let there = Arc::clone(&shared);
+        let mut thread = None;
+        let receiver = &mut thread;
+        let mut worker = Worker::new(&shared, 0, async move {
+            let looks = poll_fn(|context| {
+                assert!(pin!(port.recv()).poll(context).is_pending());
+                Poll::Ready(())
+            });
+            looks.await;
+            *receiver = Some(thread::spawn(move || receives(&there, port)));
+            assert_eq!(told.recv().await, Some(1));
+        });
+        let waits = worker.poll().is_pending();
+        go_on.try_send(1).unwrap();
+        match waits {
+            true => worker.work(),
+            false => drop(worker),
+        }
+        seven.try_send(7).unwrap();
+        thread.unwrap().join().unwrap();
+        drop((seven, go_on));
+        assert!(end(&shared).is_none());
+    });
+}
+
+#[test]
+fn loom_a_port_that_was_given_away_is_waited_at_by_who_has_it() {
+    gives_away(2, |shared, mut port| {
+        let body = async move { assert_eq!(port.recv().await, Some(7)) };
+        Worker::new(shared, 1, body).work();
+    });
+}
+
+#[test]
+fn loom_a_port_that_was_given_outside_is_waited_at_there() {
+    gives_away(1, |_, mut port| {
+        // Not blocking: loom forgets that a thread is to be unparked when that yields.
+        let (task, waker) = Task::leak();
+        let mut context = Context::from_waker(&waker);
+        let got = loop {
+            match port.poll_recv(&mut context) {
+                Poll::Ready(got) => break got,
+                Poll::Pending => task.bell.wait(),
+            }
+        };
+        assert_eq!(got, Some(7));
+    });
+}
+
+/// The process waits in a root of its own within its turn, which ends when who waits has gone on.
+#[test]
+fn loom_a_process_that_waits_within_its_turn_has_woken_who_waits() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut out, mut input) = net.channel(1);
+        let (_silent, mut other) = net.channel::<u32>(1);
+        let shared = net.begin(1);
+        let thread = thread::spawn(move || assert_eq!(input.recv_blocking(), Some(7)));
+        let body = async move {
+            out.send(7).await.unwrap();
+            let mut within = Context::from_waker(Waker::noop());
+            assert!(pin!(other.recv()).poll(&mut within).is_pending());
+            thread.join().unwrap();
+        };
+        Worker::new(&shared, 0, body).work();
+        assert!(end(&shared).is_none());
     });
 }
 

@@ -1,6 +1,7 @@
 //! The ends of channels, as processes and other threads hold them.
 
 mod blocking;
+mod error;
 mod merge;
 #[allow(unsafe_code)]
 mod ports;
@@ -10,13 +11,17 @@ mod timeout;
 
 #[cfg(all(test, loom))]
 #[allow(unsafe_code)]
+mod loom_net;
+#[cfg(all(test, loom))]
+#[allow(unsafe_code)]
 mod loom_tests;
 
 pub(crate) use merge::ready;
 pub(crate) use ports::pair;
 pub(crate) use sets::sealed;
 pub use {
+    error::{SendError, TryRecvError, TrySendError},
     merge::Merge,
-    ports::{In, Out, Receiving, SendError, Sending, TryRecvError, TrySendError},
+    ports::{In, Out, Receiving, Sending},
     sets::Ports,
 };

@@ -8,8 +8,10 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
+use super::error::{SendError, TryRecvError, TrySendError};
 use crate::channel::words::{ChannelEnd, Words};
-use crate::channel::{self, Channel, Empty, Full};
+use crate::channel::{self, Channel, Empty, Full, OUTSIDE};
+use crate::deadlock;
 use crate::machine::unwind::{go_on, to_the_end};
 use crate::process::poll::ProcessTurn;
 
@@ -74,55 +76,6 @@ unsafe impl<T: Send> Sync for Out<T> {}
 
 impl<T> Unpin for In<T> {}
 impl<T> Unpin for Out<T> {}
-
-/// The error of [`Out::send`] when the other end of the channel is gone: it gives the message back.
-///
-/// ```
-/// let (mut out, input) = roving_flow::Network::new().channel("numbers");
-/// drop(input);
-/// assert_eq!(out.send_blocking(3).unwrap_err().0, 3);
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct SendError<T>(pub T);
-
-/// The reason why [`In::try_recv`] has no message; see there for an example.
-///
-/// ```
-/// use roving_flow::{Network, TryRecvError};
-///
-/// let mut network = Network::new();
-/// let (out, mut input) = network.channel::<u32>("numbers");
-/// assert_eq!(input.try_recv(), Err(TryRecvError::Empty));
-/// drop(out);
-/// assert_eq!(input.try_recv(), Err(TryRecvError::Closed));
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TryRecvError {
-    /// The channel is empty.
-    Empty,
-    /// The channel is empty, and its other end is gone.
-    Closed,
-}
-
-/// The reason why [`Out::try_send`] gives the message back; see there for an example.
-///
-/// ```
-/// use roving_flow::{Network, TrySendError};
-///
-/// let mut network = Network::new();
-/// let (mut out, input) = network.bounded("numbers", 1);
-/// assert!(out.try_send(1).is_ok());
-/// assert!(matches!(out.try_send(2), Err(TrySendError::Full(2))));
-/// drop(input);
-/// assert!(matches!(out.try_send(3), Err(TrySendError::Closed(3))));
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum TrySendError<T> {
-    /// The channel is full.
-    Full(T),
-    /// Its other end is gone.
-    Closed(T),
-}
 
 /// The two ports of a new channel.
 ///
@@ -204,7 +157,11 @@ impl<T> In<T> {
     /// ```
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         self.words().shared().is_no_kahn_network();
-        self.take().map_err(|empty| match empty {
+        let taken = self.take();
+        if !ProcessTurn::is_current() {
+            has_acted(self.words());
+        }
+        taken.map_err(|empty| match empty {
             Empty::Yet => TryRecvError::Empty,
             Empty::Ended => TryRecvError::Closed,
         })
@@ -337,7 +294,11 @@ impl<T> Out<T> {
     /// ```
     pub fn try_send(&mut self, message: T) -> Result<(), TrySendError<T>> {
         self.words().shared().is_no_kahn_network();
-        self.put(message).map_err(|(full, message)| match full {
+        let put = self.put(message);
+        if !ProcessTurn::is_current() {
+            has_acted(self.words());
+        }
+        put.map_err(|(full, message)| match full {
             Full::Yet => TrySendError::Full(message),
             Full::Ended => TrySendError::Closed(message),
         })
@@ -387,22 +348,43 @@ impl<T> Out<T> {
 
 /// Ready, with false, when it is worth another look.
 fn wait(words: &Words, end: ChannelEnd, context: &mut Context<'_>) -> Poll<bool> {
-    if ProcessTurn::note(words, end, context) || words.put_waker(end, context.waker()) {
+    if ProcessTurn::note(words, end, context) || wait_elsewhere(words, end, context) {
         Poll::Pending
     } else {
         Poll::Ready(false)
     }
 }
 
+/// As any future does that is no process: by its waker.
+#[inline(never)]
+fn wait_elsewhere(words: &Words, end: ChannelEnd, context: &Context<'_>) -> bool {
+    ProcessTurn::pay_here();
+    let holder = ProcessTurn::process_of(words.shared());
+    words.put_waker(end, holder, context.waker())
+}
+
 /// The other end is gone. A network that fails closes its ports, too, and none of its processes is
 /// to take that for the end of a stream: they are about to be dropped. A process of another network
-/// is not.
+/// is not. Unwinds in a root of its own within such a process, since nothing else ends that one.
 fn is_over(words: &Words) -> Poll<bool> {
-    if words.shared().is_stopped() && ProcessTurn::is_of(words.shared()) {
+    if words.shared().is_stopped() && ProcessTurn::process_of(words.shared()) != OUTSIDE {
+        ProcessTurn::leave_root_within();
         Poll::Pending
     } else {
         Poll::Ready(true)
     }
+}
+
+/// The thread may have woken a process that has ended meanwhile.
+pub(super) fn has_acted(words: &Words) {
+    let shared = words.shared();
+    deadlock::after_waking(shared, shared.lines.mine());
+}
+
+/// As [`has_acted`], by who may hold any lock.
+fn has_closed(words: &Words) {
+    let shared = words.shared();
+    deadlock::after_closing(shared, shared.lines.mine());
 }
 
 impl<T> Drop for In<T> {
@@ -413,7 +395,7 @@ impl<T> Drop for In<T> {
             if !ProcessTurn::close_late(channel, ChannelEnd::Reader) {
                 // Whatever messages do when they are dropped, the channel is closed.
                 let panicked = to_the_end(|| self.take().is_ok());
-                channel::drop_port(channel, ChannelEnd::Reader);
+                channel::drop_port(channel, ChannelEnd::Reader, has_closed);
                 go_on(panicked);
             }
         }
@@ -426,7 +408,7 @@ impl<T> Drop for Out<T> {
         // SAFETY: this is the port of that end, and it is going.
         unsafe {
             if !ProcessTurn::close_late(channel, ChannelEnd::Writer) {
-                channel::drop_port(channel, ChannelEnd::Writer);
+                channel::drop_port(channel, ChannelEnd::Writer, has_closed);
             }
         }
     }
@@ -540,48 +522,3 @@ impl<T> fmt::Debug for Sending<'_, T> {
             .finish_non_exhaustive()
     }
 }
-
-impl<T> fmt::Debug for SendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SendError(..)")
-    }
-}
-
-impl<T> fmt::Display for SendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the other end of the channel is gone")
-    }
-}
-
-impl<T> std::error::Error for SendError<T> {}
-
-impl<T> fmt::Debug for TrySendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TrySendError::Full(_) => f.write_str("Full(..)"),
-            TrySendError::Closed(_) => f.write_str("Closed(..)"),
-        }
-    }
-}
-
-impl<T> fmt::Display for TrySendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TrySendError::Full(_) => f.write_str("the channel is full"),
-            TrySendError::Closed(_) => f.write_str("the other end of the channel is gone"),
-        }
-    }
-}
-
-impl<T> std::error::Error for TrySendError<T> {}
-
-impl fmt::Display for TryRecvError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            TryRecvError::Empty => "the channel is empty",
-            TryRecvError::Closed => "the channel is empty, and its other end is gone",
-        })
-    }
-}
-
-impl std::error::Error for TryRecvError {}

@@ -8,8 +8,9 @@ use std::time::Duration;
 use roving::Cancel;
 use roving::context::UntilCancelled;
 
-use super::blocking::{block_on, has_acted};
-use super::ports::{In, Out, TryRecvError, TrySendError};
+use super::blocking::block_on;
+use super::error::{TryRecvError, TrySendError};
+use super::ports::{In, Out, has_acted};
 use crate::channel::words::{ChannelEnd, Words};
 use crate::process::poll::ProcessTurn;
 

@@ -73,7 +73,7 @@ impl<F> Process<F> {
         if let At::Any(_) = waits.at() {
             self.shared.control(self.index).word.set(Statement::Runs);
         }
-        resume(&waits, &self.shared, line);
+        resume(&waits, &self.shared, self.index, line);
         if let Some(outside) = self.outside.get() {
             outside.reset();
         }
@@ -121,7 +121,7 @@ impl<F: Future<Output = ()>> Process<F> {
                 let may_wake = self.outside.get_mut().is_some_and(Outside::may_wake);
                 let control = self.shared.suspends(self.index, task);
                 self.waits = waits;
-                let suspended = begin(&self.waits, control, line, may_wake);
+                let suspended = begin(&self.waits, control, line, self.index, may_wake);
                 // After a fence.
                 owed.pay();
                 if suspended && !self.shared.is_stopped() {
@@ -133,7 +133,7 @@ impl<F: Future<Output = ()>> Process<F> {
             }
             Ok(Poll::Ready(())) => {
                 turn.close_all();
-                turn.pay_at_the_end();
+                turn.pay_at_once();
                 Turned::Ended
             }
             Err(payload) => {
@@ -253,7 +253,7 @@ fn waits_to_write(waits: &Waits) -> bool {
 /// The process waits there from now on, and this is a fence. False when something has come
 /// meanwhile: then it does not wait everywhere, and is to be resumed.
 #[inline(always)]
-fn begin(waits: &Waits, control: &Control, line: &Line, may_wake: bool) -> bool {
+fn begin(waits: &Waits, control: &Control, line: &Line, process: u32, may_wake: bool) -> bool {
     let says = |word: Statement| {
         control
             .word
@@ -269,11 +269,11 @@ fn begin(waits: &Waits, control: &Control, line: &Line, may_wake: bool) -> bool 
         }
         At::One(op) => {
             says(Statement::One(op));
-            op.words().wait(op.end)
+            op.words().wait(op.end, process)
         }
         At::Any(ops) => {
             says(Statement::Runs);
-            let waits = ops.iter().all(|op| op.words().wait(op.end));
+            let waits = ops.iter().all(|op| op.words().wait(op.end, process));
             if waits && !may_wake {
                 control.word.set(Statement::Many);
             }
@@ -284,9 +284,9 @@ fn begin(waits: &Waits, control: &Control, line: &Line, may_wake: bool) -> bool 
 
 /// The process waits there no more.
 #[inline(always)]
-fn resume(waits: &Waits, shared: &Shared, line: &Line) {
+fn resume(waits: &Waits, shared: &Shared, process: u32, line: &Line) {
     let resume = |op: &Op| {
-        if let Resumed::Claimed(by) = op.words().resume(op.end) {
+        if let Resumed::Claimed(by) = op.words().resume(op.end, process) {
             shared.lines.started(line, by);
         }
     };

@@ -8,8 +8,9 @@ use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
 use crate::channel::shared::{NetworkFailure, Shared};
 use crate::channel::words::{ChannelEnd, Words};
-use crate::channel::{Op, Waits, drop_port};
+use crate::channel::{OUTSIDE, Op, Waits, drop_port};
 use crate::machine::prim::{Arc, AtomicBool, OnceLock, Ordering, fence, ord, per_thread};
+use crate::machine::runtime;
 
 /// Ends of channels.
 type Closing = Vec<(NonNull<Words>, ChannelEnd)>;
@@ -149,9 +150,24 @@ impl<'p> ProcessTurn<'p> {
         CURRENT.with(|current| !current.get().is_null())
     }
 
-    /// Whether the calling thread polls a process of that network.
-    pub(crate) fn is_of(shared: &Arc<Shared>) -> bool {
-        ProcessTurn::with_current(|turn| turn.is_some_and(|turn| Arc::ptr_eq(turn.shared, shared)))
+    /// The process of that network which the calling thread polls, or [`OUTSIDE`].
+    pub(crate) fn process_of(shared: &Arc<Shared>) -> u32 {
+        ProcessTurn::with_current(|turn| {
+            let own = turn.filter(|turn| Arc::ptr_eq(turn.shared, shared));
+            own.map_or(OUTSIDE, |turn| turn.process)
+        })
+    }
+
+    /// Unwinds if the calling thread is in a root of its own, a `block_on` say, within the poll of
+    /// its process: the network has ended, and that root would wait for ever.
+    pub(crate) fn leave_root_within() {
+        let is_within = ProcessTurn::with_current(|turn| {
+            turn.is_some_and(|turn| !runtime::is_polling(turn.task))
+        });
+        // Not on top of another panic: that one ends the root.
+        if is_within && !std::thread::panicking() {
+            runtime::unwind_as_cancelled();
+        }
     }
 
     /// An operation at that end of a channel has to wait. True when the process sees to it at the
@@ -167,13 +183,25 @@ impl<'p> ProcessTurn<'p> {
             if !is_own || !Arc::ptr_eq(turn.shared, words.shared()) {
                 return false;
             }
-            if words.process(end) != turn.process {
-                words.set_process(end, turn.process);
+            if words.process(end) != turn.process && !turn.holds(words, end) {
+                return true;
             }
             let waits = turn.waits.replace(Waits::NOWHERE);
             turn.waits.set(waits.and(Op::new(words, end)));
             true
         })
+    }
+
+    /// The process has that end from now on. False when another one is in the way: the process is
+    /// polled again.
+    #[cold]
+    #[inline(never)]
+    fn holds(&self, words: &Words, end: ChannelEnd) -> bool {
+        let holds = words.hold(end, self.process);
+        if !holds {
+            self.to_outside().wake();
+        }
+        holds
     }
 
     /// The operation at that end is given up: the process waits there no more, though it has said
@@ -227,8 +255,14 @@ impl<'p> ProcessTurn<'p> {
         }
     }
 
+    /// The process is about to wait within its turn, in a root or a network of its own: it pays
+    /// before.
+    pub(crate) fn pay_here() {
+        ProcessTurn::with_current(|turn| turn.map(ProcessTurn::pay_at_once));
+    }
+
     /// Pays the turn's wake-ups where no wait, which would be a fence, follows.
-    pub(crate) fn pay_at_the_end(&self) {
+    pub(crate) fn pay_at_once(&self) {
         // Ordering: a fence between what was done and the look at who waits. Pairs with [wait].
         fence(ord("done_fence", Ordering::SeqCst));
         self.owed.pay();
@@ -286,8 +320,9 @@ impl<'p> ProcessTurn<'p> {
     #[cold]
     fn close_each(&self, closing: Closing) {
         for (channel, end) in closing {
+            // Whether all is quiet is asked at the end of the turn.
             // SAFETY: that port has left it to this turn.
-            let closed = AssertUnwindSafe(|| unsafe { drop_port(channel, end) });
+            let closed = AssertUnwindSafe(|| unsafe { drop_port(channel, end, |_| ()) });
             if let Err(payload) = panic::catch_unwind(closed) {
                 self.shared
                     .stop(NetworkFailure::unwound(self.process, payload));

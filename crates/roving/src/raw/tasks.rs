@@ -29,8 +29,30 @@
 //! # Ok::<(), roving::BuildError>(())
 //! ```
 
+use std::ptr;
+use std::task::Waker;
+
 pub use crate::context::waiting::OnCancel;
 pub use crate::task::kept::spawn_kept;
 pub use crate::task::placed::spawn_placed;
 pub use crate::workers::frames::place::Place;
 pub use crate::workers::frames::yielded::yield_to_woken;
+use crate::workers::frames::{local::Local, waker::frame_of};
+
+/// Returns whether the calling thread polls the task of this waker, and no other one on top of it.
+///
+/// ```
+/// use std::task::Poll;
+/// use roving::raw::tasks::is_polling;
+///
+/// roving::task::block_on(std::future::poll_fn(|context| {
+///     assert!(is_polling(context.waker()));
+///     roving::task::block_on(async { assert!(!is_polling(context.waker())) });
+///     Poll::Ready(())
+/// }));
+/// ```
+#[must_use]
+pub fn is_polling(waker: &Waker) -> bool {
+    let of_waker = frame_of(waker);
+    Local::with(|local| of_waker.is_some_and(|frame| ptr::eq(frame.as_ptr(), local.current.get())))
+}
