@@ -10,6 +10,7 @@
 //! | `Begin` | 0 → all | record every process that is here; no process moves until the cut is over |
 //! | `Mark` | producer's rank → consumer's rank | the producer has been recorded, and had sent `s` tokens, all of which have left before this |
 //! | `Left` | a rank → itself | a consumer has dropped its port between its record and the mark; the cut will be left |
+//! | `Loose` | a rank → all → all | a producer has learned since `Begin` that its consumer is gone |
 //! | `Saved` | all → 0 | all processes here are recorded, all marks for them are here, and the part is on the disk |
 //! | `Over` | 0 → 0 | the cut is whole and committed; or it was left |
 //!
@@ -28,7 +29,14 @@
 //! faster ends with an error.
 //!
 //! A producer may also learn that its consumer is gone, and that at any time. Where that is open
-//! for some channel, a cut is left in which any consumer is ahead of its producer.
+//! for some channel, a cut is left in which any consumer is ahead of its producer: a run that
+//! resumes may let the producer learn of it earlier or later, and send something else than what the
+//! consumer ahead has had. It is open where the record of the consumer has no port and that of the
+//! producer has one. It is open, too, where the producer has learned of it since its record: what
+//! the other consumer is ahead by may follow from that. So the rank of the producer says `Loose` to
+//! all before the producer learns of it, and each rank that hears it for the first time says it to
+//! all at once: hence it is at each rank before any token that follows, and before the record of
+//! who takes that.
 //!
 //! **The end.** A process that has ended is recorded as such, and does not run again. What it has
 //! left on its rank besides tokens is not in the cut. That is the point of processes that are
@@ -101,6 +109,11 @@ impl NetworkPart {
                 }
             }
             CutMessage::Left(channel) => self.closed(channel, Some(Closed::left())),
+            CutMessage::Loose(number) => {
+                if let Some(cuts) = &self.cuts {
+                    self.loosen(&mut lock(&cuts.state), number);
+                }
+            }
             CutMessage::Saved(findings) => self.saved(findings),
             CutMessage::Over => {
                 debug_assert_eq!(from, 0, "it is for rank 0 to say so");
@@ -132,6 +145,9 @@ impl NetworkPart {
         }
         let missing = open.missing.clone();
         (state.number, state.open) = (number, Some(open));
+        if state.learning > 0 {
+            self.loosen(&mut state, number);
+        }
         self.save_if_whole(cuts, &mut state);
         drop(state);
         for process in missing {
@@ -228,6 +244,30 @@ impl NetworkPart {
         self.save_if_whole(cuts, &mut state);
     }
 
+    /// Calls `learn`, by which a producer here learns that its consumer is gone.
+    pub(super) fn gone(&self, learn: impl FnOnce()) {
+        let Some(cuts) = &self.cuts else {
+            return learn();
+        };
+        let mut state = lock(&cuts.state);
+        state.learning += 1;
+        let number = state.number;
+        self.loosen(&mut state, number);
+        drop(state);
+        learn();
+        lock(&cuts.state).learning -= 1;
+    }
+
+    /// A producer learns, in that cut, that its consumer is gone. Under the lock, so that nobody
+    /// goes on before all ranks are told.
+    fn loosen(&self, state: &mut CutState, number: u32) {
+        if state.loose < number {
+            state.loose = number;
+            let loose = CutMessage::Loose(number);
+            self.post.send_to_all(&Control::Cut(loose));
+        }
+    }
+
     /// Has this rank's part written, by a thread of its own, if it is complete.
     fn save_if_whole(&self, cuts: &Cuts, state: &mut CutState) {
         let is_whole = |open: &mut OpenCut| open.missing.is_empty() && open.waiting == 0;
@@ -239,6 +279,7 @@ impl NetworkPart {
             return;
         }
         let (number, share, mut findings) = (state.number, open.share, open.findings);
+        findings.is_loose |= state.loose == number;
         findings.is_no_kahn_network |= !self.inside.is_kahn_network();
         let post = Arc::clone(&self.post);
         let plan = lock(&cuts.plan);

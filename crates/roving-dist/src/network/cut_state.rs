@@ -42,6 +42,10 @@ pub(super) struct CutState {
     /// Of the last cut that has begun.
     pub(super) number: u32,
     pub(super) open: Option<OpenCut>,
+    /// The last cut since whose begin a producer has learned that its consumer is gone.
+    pub(super) loose: u32,
+    /// Producers here that are about to learn it.
+    pub(super) learning: usize,
     /// Processes that have ended here.
     pub(super) ended: Vec<u32>,
     /// The run is over here.

@@ -31,7 +31,7 @@ impl NetworkPart {
             }
             Head::Gone(channel) => {
                 if let Some(outgoing) = self.outgoing(channel) {
-                    outgoing.gone();
+                    self.gone(|| outgoing.gone());
                 }
             }
             Head::Control => match postcard::from_bytes(rest) {

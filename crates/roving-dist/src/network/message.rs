@@ -133,6 +133,8 @@ pub(super) enum CutMessage {
     /// The consumer of that channel, which is here, has dropped its port since it was recorded, and
     /// before the mark.
     Left(u32),
+    /// A producer has learned, since that cut has begun, that its consumer is gone.
+    Loose(u32),
     Saved(Findings),
     Over,
 }
