@@ -10,7 +10,9 @@ impl Network<'_> {
     ///
     /// All processes are [movable](Self::movable). A process is recorded at the end of a step,
     /// while the others go on, and a checkpoint is whole when all are recorded: so a step that
-    /// takes long, or waits long for a message, delays it.
+    /// takes long, or waits long for a message, delays it. What such a step sends meanwhile is kept
+    /// in memory. If that is more than 64 MiB on one channel, the checkpoint is given up, and the
+    /// next one is made when it is due.
     ///
     /// The network has to be deterministic: a step does the same with the same state and the same
     /// messages, and asks no port which of two messages was first. What a process leaves outside of

@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | `Begin` | 0 → all | record every process that is here; no process moves until the cut is over |
 //! | `Mark` | producer's rank → consumer's rank | the producer has been recorded, and had sent `s` tokens, all of which have left before this |
-//! | `Left` | a rank → itself | a consumer has dropped its port between its record and the mark; the cut will be left |
+//! | `Left` | a rank → itself | a consumer has dropped its port between its record and the mark, or was sent more there than is kept; the cut will be left |
 //! | `Loose` | a rank → all → all | a producer has learned since `Begin` that its consumer is gone |
 //! | `Saved` | all → 0 | all processes here are recorded, all marks for them are here, and the part is on the disk |
 //! | `Over` | 0 → 0 | the cut is whole and committed; or it was left |
@@ -17,8 +17,10 @@
 //! **No token is lost.** Messages between two ranks keep their order. So when the mark is at the
 //! consumer's end, all tokens up to `s` have been there. Those up to `r` are in the consumer's
 //! state. The others lie before its port when it is recorded, or they come between its record and
-//! the mark, and are kept for the cut. In place of the mark the end of the stream can come: then
-//! the producer has no port of this channel in its record, or has ended.
+//! the mark, and are kept for the cut: up to a bound, beyond which the cut is left. The producer is
+//! in a step then, which may send any number, and cannot be kept from that: it is to come to its
+//! end. In place of the mark the end of the stream can come: then the producer has no port of this
+//! channel in its record, or has ended.
 //!
 //! **None is doubled.** A consumer that was in a step when the producer was recorded may have
 //! taken tokens beyond `s`, before its own record: `r > s`. A run that resumes has the producer

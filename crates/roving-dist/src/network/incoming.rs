@@ -59,6 +59,11 @@ pub(super) trait Incoming: Send + Sync {
     fn mark(&self, number: u32, sent: u64) -> Option<Closed>;
 }
 
+/// The most bytes that a channel keeps of what comes between the records of its consumer and its
+/// producer. That is what one step sends, which need not end soon: a cut for which there would be
+/// more is left.
+const KEPT_BYTES_MAX: usize = 64 << 20;
+
 /// A channel in a cut.
 #[derive(Debug)]
 pub(super) struct Closed {
@@ -71,7 +76,8 @@ pub(super) struct Closed {
 }
 
 impl Closed {
-    /// The consumer has dropped its port between its record and the producer's.
+    /// The consumer has dropped its port between its record and the producer's, or was sent too
+    /// much there.
     pub(super) fn left() -> Closed {
         Closed {
             input: None,
@@ -133,6 +139,8 @@ struct IncomingState<T> {
     mark: Option<(u32, u64)>,
     /// The consumer is recorded, and the mark of that cut is still to come.
     recorded: Option<(u32, Input)>,
+    /// Bytes that have come since then.
+    kept: usize,
     /// Tokens that have come while those before them are being written for a record, and their
     /// bytes. They are put into the channel after those.
     behind: Option<Vec<(T, Vec<u8>)>>,
@@ -175,6 +183,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
                 came: 0,
                 mark: None,
                 recorded: None,
+                kept: 0,
                 behind: None,
                 bytes: Vec::new(),
             }),
@@ -198,11 +207,8 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
                 self.post.send(state.from, &mut state.bytes);
             }
             let ingress = state.ingress.take();
-            if state.recorded.take().is_some() {
-                // The producer may learn of this before it is recorded, and then sends no mark.
-                let left = Control::Cut(CutMessage::Left(self.channel));
-                self.post.send_control(self.post.rank(), &left);
-            }
+            // The producer may learn of this before it is recorded, and then sends no mark.
+            self.leave_cut(state);
             drop(guard);
             self.post.drop_tokens(self.channel, ingress);
             return;
@@ -215,6 +221,27 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> IncomingOf<T> {
         } else if taken != state.told && !state.is_listed {
             state.is_listed = true;
             self.post.list(self.channel);
+        }
+    }
+
+    /// The channel is recorded no further in the cut for which a mark is to come.
+    fn leave_cut(&self, state: &mut IncomingState<T>) {
+        if state.recorded.take().is_some() {
+            let left = Control::Cut(CutMessage::Left(self.channel));
+            self.post.send_control(self.post.rank(), &left);
+        }
+    }
+
+    /// Keeps a token that has come for the cut in which the consumer is recorded, if there is one.
+    fn keep(&self, state: &mut IncomingState<T>, bytes: &[u8]) {
+        let Some((_, input)) = &mut state.recorded else {
+            return;
+        };
+        state.kept += size_of::<Vec<u8>>() + bytes.len();
+        if state.kept <= KEPT_BYTES_MAX {
+            input.unread.push(bytes.to_vec());
+        } else {
+            self.leave_cut(state);
         }
     }
 
@@ -302,9 +329,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
             Ok(token) => {
                 let mut state = lock(&self.state);
                 state.came += 1;
-                if let Some((_, input)) = &mut state.recorded {
-                    input.unread.push(bytes.to_vec());
-                }
+                self.keep(&mut state, bytes);
                 if let Some(behind) = &mut state.behind {
                     return behind.push((token, bytes.to_vec()));
                 }
@@ -444,7 +469,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
             None
         };
         if mark.is_none() && !state.is_ended {
-            state.recorded = Some((number, input));
+            (state.recorded, state.kept) = (Some((number, input)), 0);
             drop(guard);
             self.post.drop_tokens(self.channel, rest);
             return None;

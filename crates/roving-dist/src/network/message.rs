@@ -130,8 +130,8 @@ pub(super) enum CutMessage {
         number: u32,
         sent: u64,
     },
-    /// The consumer of that channel, which is here, has dropped its port since it was recorded, and
-    /// before the mark.
+    /// The consumer of that channel, which is here, has dropped its port since it was recorded and
+    /// before the mark, or was sent too much there.
     Left(u32),
     /// A producer has learned, since that cut has begun, that its consumer is gone.
     Loose(u32),
