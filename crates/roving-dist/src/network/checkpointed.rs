@@ -15,11 +15,13 @@ impl Network<'_> {
     /// next one is made when it is due.
     ///
     /// The network has to be deterministic: a step does the same with the same state and the same
-    /// messages, and asks no port which of two messages was first. What a process leaves outside of
-    /// its state is lost with its rank, and not in a checkpoint. So no checkpoint is made any more
-    /// when a process has ended that is [pinned](Self::pin), or has no output: a run that resumes
-    /// runs it again, from before its end. Figures of the [`Report`](crate::Report) are those of
-    /// the run that has come to the end.
+    /// messages, and asks no port which of two messages was first. Nor may it matter to others when
+    /// a producer learns that its consumer has dropped the port: a run that resumes may let it
+    /// learn earlier, when they have had what it sent else. What a process leaves outside of its
+    /// state is lost with its rank, and not in a checkpoint. So no checkpoint is made any more when
+    /// a process has ended that is [pinned](Self::pin), or has no output: a run that resumes runs
+    /// it again, from before its end. Figures of the [`Report`](crate::Report) are those of the run
+    /// that has come to the end.
     ///
     /// # Errors
     /// Of the run: [`NetworkError::Invalid`](crate::NetworkError::Invalid) for a process that is

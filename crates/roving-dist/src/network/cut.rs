@@ -38,7 +38,9 @@
 //! the other consumer is ahead by may follow from that. So the rank of the producer says `Loose` to
 //! all before the producer learns of it, and each rank that hears it for the first time says it to
 //! all at once: hence it is at each rank before any token that follows, and before the record of
-//! who takes that.
+//! who takes that. Nobody can tell whether a consumer that has its port in its record will drop it
+//! after the cut. So a run that resumes may let the producer learn of that before it has caught up
+//! with a consumer that is ahead, though the first run did not: this is not found.
 //!
 //! **The end.** A process that has ended is recorded as such, and does not run again. What it has
 //! left on its rank besides tokens is not in the cut. That is the point of processes that are

@@ -423,6 +423,8 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Incoming for IncomingOf<T
         let mut input = Input {
             taken: taken.unwrap_or_else(|| state.came - count),
             told: state.told,
+            // Also where the port was dropped: the producer hears of that before the move is over,
+            // and so before any cut.
             is_ended: state.ingress.is_none(),
             unread: Vec::new(),
         };
