@@ -35,17 +35,22 @@ pub(crate) trait Lender: Send + Sync {
 /// A valid copy on a device, which stays until this is dropped. Not to be dropped while a device is
 /// locked.
 pub(crate) struct Lent {
-    lender: Arc<dyn Lender>,
+    // Dropped in this order: who gets the room next finds that nobody has the memory.
     memory: Memory,
+    hold: LenderHold,
 }
+
+/// Keeps the copy where it is.
+struct LenderHold(Arc<dyn Lender>);
 
 impl Lent {
     pub(crate) fn new(lender: Arc<dyn Lender>, memory: Memory) -> Lent {
-        Lent { lender, memory }
+        let hold = LenderHold(lender);
+        Lent { memory, hold }
     }
 
     pub(crate) fn lender(&self) -> &Arc<dyn Lender> {
-        &self.lender
+        &self.hold.0
     }
 
     pub(crate) fn memory(&self) -> &Memory {
@@ -53,16 +58,16 @@ impl Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for LenderHold {
     fn drop(&mut self) {
-        self.lender.take_back();
+        self.0.take_back();
     }
 }
 
 impl fmt::Debug for Lent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lent")
-            .field("lender", &self.lender.name())
+            .field("lender", &self.lender().name())
             .finish_non_exhaustive()
     }
 }

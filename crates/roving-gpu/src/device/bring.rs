@@ -122,7 +122,7 @@ impl Device {
             }
         }
         if state.lost.is_some() {
-            state.table.remove(id);
+            state.table.remove(id, &mut actions.let_go);
         }
         for other in &waiting {
             let mut inside = other.lock();

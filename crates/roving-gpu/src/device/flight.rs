@@ -24,7 +24,9 @@ const AHEAD_S: f64 = 1e-3;
 impl Device {
     /// Takes tasks from the queue as long as there is a stream for them.
     pub(super) fn pump(self: &Arc<Self>, state: &mut DeviceState, actions: &mut Actions) {
-        while state.lost.is_none() && self.has_room(state) {
+        // A forked child has none of the threads that would do them.
+        let is_here = self.common.process.is_here();
+        while is_here && state.lost.is_none() && self.has_room(state) {
             let standing = self.standing(state);
             let workers = self.common.decides().then_some(standing.workers);
             let window = &state.window;
@@ -100,7 +102,8 @@ impl Device {
         for one in &entry.uses {
             // Whatever becomes of the task, the end of the buffer frees the copy.
             one.content.is_at(self.place());
-            match state.table.pin(&*self.backend, &one.content, is_alone) {
+            let (backend, let_go) = (&*self.backend, &mut actions.let_go);
+            match state.table.pin(backend, &one.content, is_alone, let_go) {
                 Ok(memory) => memories.push(memory),
                 Err(short) => {
                     for done in &entry.uses[..memories.len()] {

@@ -92,7 +92,7 @@ impl Device {
         }
         let mut inside = entry.lock();
         if !inside.memories.is_empty() {
-            inside.memories.clear();
+            state.give_back(actions, &mut inside.memories);
             for one in &entry.uses {
                 state.table.unpin(one.content.id());
             }
@@ -217,7 +217,7 @@ impl Device {
             .downs
             .extend(followers.map(|then| (then, error.clone())));
         inside.spoilt = error;
-        inside.memories.clear();
+        state.give_back(actions, &mut inside.memories);
         inside.copies.clear();
         actions.entries.append(&mut inside.before);
         actions.entries.push(Arc::clone(entry));
@@ -311,7 +311,7 @@ impl Device {
             Cause::Kernel => state.refused.extend(kind),
             Cause::Lost if state.lost.is_none() => {
                 state.lost = Some(error.clone());
-                state.table.clear();
+                state.table.clear(&mut actions.let_go);
                 for entry in state.queue.drain() {
                     self.answered(state, &entry);
                     self.no_longer_wanted(state, &entry);

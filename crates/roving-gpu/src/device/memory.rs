@@ -154,7 +154,6 @@ impl Device {
             .decided
             .downloads
             .push((0, Download { from, to, done }));
-        actions.contents.push(content);
     }
 
     /// That version could not be copied to the host to make room.

@@ -30,10 +30,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
-use roving::raw::panics::contain;
+use roving::raw::panics::drop_quietly;
 
-use crate::backend::Backend;
 use crate::backend::error::{Cause, DeviceError};
+use crate::backend::{Backend, Memory};
 use crate::buffer::content::{Content, CopyPlace};
 use crate::buffer::hold::{HeldBuffers, Use};
 use crate::buffer::lent::Down;
@@ -48,7 +48,7 @@ use load::Loads;
 use queue::GainQueue;
 use replaced::Replaced;
 use submissions::{Decided, Submissions};
-use table::MemoryTable;
+use table::{LetGo, MemoryTable};
 pub(crate) use waiting::{Queued, Taken};
 
 pub(crate) struct Device {
@@ -105,6 +105,17 @@ struct DeviceState {
     account: Account,
 }
 
+impl DeviceState {
+    /// A task does not need its memories any more. What it has are clones, for those that the table
+    /// has, unless the device is lost.
+    fn give_back(&self, actions: &mut Actions, memories: &mut Vec<Memory>) {
+        match self.lost {
+            Some(_) => actions.let_go.clones.append(memories),
+            None => memories.clear(),
+        }
+    }
+}
+
 /// The actions to take when the device is no longer locked, in this order.
 #[derive(Default)]
 struct Actions {
@@ -123,8 +134,8 @@ struct Actions {
     reports: Vec<DeviceError>,
     /// Their last references may be among these.
     entries: Vec<Arc<DeviceEntry>>,
-    contents: Vec<Arc<dyn Content>>,
     homes: Vec<Arc<dyn CopyPlace>>,
+    let_go: LetGo,
     look: bool,
 }
 
@@ -212,19 +223,8 @@ impl Device {
 
     /// Changes something, and does what follows from it.
     fn with<R>(self: &Arc<Self>, change: impl FnOnce(&mut DeviceState, &mut Actions) -> R) -> R {
-        let mut actions = Actions::default();
-        let (result, steals) = {
-            let mut state = self.lock();
-            self.bury(&mut state);
-            let result = change(&mut state, &mut actions);
-            self.pump(&mut state, &mut actions);
-            if state.ahead == 0 {
-                actions.wakes.append(&mut state.waiters);
-            }
-            self.submissions.take(&mut actions.decided);
-            (result, self.steals(&state))
-        };
-        self.act(actions);
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (result, steals) = self.change(state, change);
         self.tidy();
         if steals {
             self.steal();
@@ -232,39 +232,87 @@ impl Device {
         result
     }
 
+    /// Changes something, and does what follows from it, but for what was buried meanwhile. Returns
+    /// whether it would take a task of another device.
+    fn change<R>(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, DeviceState>,
+        change: impl FnOnce(&mut DeviceState, &mut Actions) -> R,
+    ) -> (R, bool) {
+        let mut actions = Actions::default();
+        self.bury(&mut state, &mut actions.let_go);
+        let result = change(&mut state, &mut actions);
+        let steals = self.go_on(state, &mut actions);
+        (result, self.act(actions).unwrap_or(steals))
+    }
+
+    /// Does what a change has made possible, and unlocks.
+    fn go_on(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, DeviceState>,
+        actions: &mut Actions,
+    ) -> bool {
+        self.pump(&mut state, actions);
+        if state.ahead == 0 {
+            actions.wakes.append(&mut state.waiters);
+        }
+        self.submissions.take(&mut actions.decided);
+        self.steals(&state)
+    }
+
+    /// Takes the actions. Where memory was let go of there may be room for a task then: it goes on,
+    /// and returns as the last [`Device::go_on`].
+    fn act(self: &Arc<Self>, mut actions: Actions) -> Option<bool> {
+        let mut steals = None;
+        loop {
+            let dropped = self.act_once(actions);
+            if dropped == 0 {
+                return steals;
+            }
+            actions = Actions::default();
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.table.dropped(dropped);
+            self.bury(&mut state, &mut actions.let_go);
+            steals = Some(self.go_on(state, &mut actions));
+        }
+    }
+
     /// Buffers may have gone while the device was locked.
     fn tidy(&self) {
-        loop {
+        let is_tidy = || {
             let gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
-            if gone.is_empty() {
-                return;
-            }
-            drop(gone);
-            // If it is locked, this is left to whoever has locked it.
-            let Ok(mut state) = self.state.try_lock() else {
+            gone.is_empty()
+        };
+        while !is_tidy() {
+            let Some(this) = self.this.upgrade() else {
                 return;
             };
-            self.bury(&mut state);
+            // If it is locked, this is left to whoever has locked it.
+            let Ok(state) = self.state.try_lock() else {
+                return;
+            };
+            this.change(state, |_, _| ());
         }
     }
 
     /// Frees the copies of buffers that are gone.
-    fn bury(&self, state: &mut DeviceState) {
+    fn bury(&self, state: &mut DeviceState, let_go: &mut LetGo) {
         let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
         for id in mem::take(&mut *gone) {
-            state.table.remove(id);
+            state.table.remove(id, let_go);
         }
     }
 
-    fn act(self: &Arc<Self>, actions: Actions) {
+    /// Takes the actions. Returns how many memories of the table it has dropped.
+    fn act_once(self: &Arc<Self>, actions: Actions) -> usize {
         let Actions {
             releases,
             wakes,
             wakers,
             reports,
             entries,
-            contents,
             homes,
+            let_go,
             look,
             crossings,
             downs,
@@ -280,25 +328,25 @@ impl Device {
             self.bring_over(incoming);
         }
         downs.into_iter().for_each(|(then, error)| then(error));
-        drop((releases, crossings, losses));
+        drop(releases);
         for error in &reports {
             self.common.report(self.index, &self.name, error);
         }
         wake_all(wakes);
-        // To drop a waker is code of others, and this may be the thread of a back-end.
-        for waker in wakers {
-            let _ = contain(|| drop(waker));
-        }
-        let _ = contain(|| drop((entries, contents)));
-        for home in homes {
-            let _ = contain(|| drop(home));
-        }
+        // To drop them is code of others, and this may be the thread of a back-end.
+        wakers.into_iter().for_each(drop_quietly);
+        crossings.into_iter().for_each(drop_quietly);
+        losses.into_iter().for_each(drop_quietly);
+        entries.into_iter().for_each(drop_quietly);
+        homes.into_iter().for_each(drop_quietly);
+        let dropped = let_go.drop_all();
         if look {
             self.common.look();
         }
         if !reports.is_empty() {
             self.common.call_due();
         }
+        dropped
     }
 
     pub(crate) fn place(&self) -> Weak<dyn CopyPlace> {
@@ -369,6 +417,11 @@ impl<'d> Locked<'d> {
             state: Some(state),
         }
     }
+
+    /// Unlocks it, and leaves what is to be buried to the drop: while another device is locked.
+    fn open(&mut self) {
+        self.state = None;
+    }
 }
 
 impl Deref for Locked<'_> {
@@ -401,7 +454,7 @@ impl Drop for Device {
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        self.state = None;
+        self.open();
         self.device.tidy();
     }
 }

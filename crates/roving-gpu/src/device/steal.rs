@@ -112,6 +112,9 @@ impl Device {
             // If it does not want it after all, a worker may.
             actions.look = own.queue.loads().count > 0 && self.common.decides();
         }
+        // What is buried may be code of others, which finds neither of them locked.
+        first.open();
+        second.open();
         drop((first, second));
         self.act(actions);
         other.act(others);

@@ -3,9 +3,35 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use roving::raw::panics::drop_quietly;
+
 use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Backend, Memory};
 use crate::buffer::content::Content;
+
+/// Things that a device lets go of while it is locked, to be dropped when it is open again: these
+/// may be the last references, and the drop of a back-end's own memory, or of what a buffer keeps,
+/// is code of others.
+#[derive(Default)]
+pub(crate) struct LetGo {
+    /// Those of copies that were in the table, which is told when they are dropped.
+    pub(crate) memories: Vec<Memory>,
+    /// Those that tasks had of them, where the table has none any more.
+    pub(crate) clones: Vec<Memory>,
+    pub(crate) contents: Vec<Arc<dyn Content>>,
+}
+
+impl LetGo {
+    /// Drops all of it, and returns how many memories of the table those were. A panic in one of
+    /// them keeps nothing else from being done.
+    pub(crate) fn drop_all(self) -> usize {
+        let dropped = self.memories.len();
+        self.clones.into_iter().for_each(drop_quietly);
+        self.memories.into_iter().for_each(drop_quietly);
+        self.contents.into_iter().for_each(drop_quietly);
+        dropped
+    }
+}
 
 /// A buffer's copy on the device.
 pub(crate) struct Resident<T> {
@@ -48,17 +74,20 @@ impl<T> Resident<T> {
         last.map(|(entry, _)| entry)
     }
 
-    /// It is valid, and the host's is not.
-    fn is_only(&self) -> Option<Arc<dyn Content>> {
+    /// It is valid, and the host's is not. The buffer may go meanwhile: the last handle of it is not
+    /// dropped here.
+    fn is_only(&self, let_go: &mut LetGo) -> Option<Arc<dyn Content>> {
         let content = self.content.upgrade()?;
         let (version, host) = content.versions();
-        (self.version == Some(version) && host != version).then_some(content)
+        let is_only = self.version == Some(version) && host != version;
+        let_go.contents.push(Arc::clone(&content));
+        is_only.then_some(content)
     }
 }
 
 /// Why a task does not get its memory.
 pub(crate) enum Short {
-    /// Others use it, or this one has to be copied to the host first.
+    /// Others use it, or it is not dropped yet, or this one has to be copied to the host first.
     ForNow(Option<Arc<dyn Content>>),
     /// There is not enough.
     Ever(DeviceError),
@@ -70,6 +99,8 @@ pub(crate) struct MemoryTable<T> {
     bytes: u64,
     bytes_max: u64,
     clock: u64,
+    /// So many memories are not in the table any more, and not dropped yet.
+    letting_go: usize,
 }
 
 impl<T> MemoryTable<T> {
@@ -79,6 +110,7 @@ impl<T> MemoryTable<T> {
             bytes: 0,
             bytes_max,
             clock: 0,
+            letting_go: 0,
         }
     }
 
@@ -112,6 +144,7 @@ impl<T> MemoryTable<T> {
         backend: &dyn Backend,
         content: &Arc<dyn Content>,
         is_alone: bool,
+        let_go: &mut LetGo,
     ) -> Result<Memory, Short> {
         self.clock += 1;
         let clock = self.clock;
@@ -121,7 +154,7 @@ impl<T> MemoryTable<T> {
             return Ok(copy.memory.clone());
         }
         let bytes = content.bytes();
-        let memory = self.alloc(backend, bytes, is_alone)?;
+        let memory = self.alloc(backend, bytes, is_alone, let_go)?;
         self.bytes += bytes as u64;
         self.copies.insert(
             content.id(),
@@ -146,9 +179,15 @@ impl<T> MemoryTable<T> {
         backend: &dyn Backend,
         bytes: usize,
         is_alone: bool,
+        let_go: &mut LetGo,
     ) -> Result<Memory, Short> {
+        let before = self.letting_go;
         loop {
             let fits = self.bytes.saturating_add(bytes as u64) <= self.bytes_max;
+            // The back-end has no room before that is dropped.
+            if fits && self.letting_go > before {
+                return Err(Short::ForNow(None));
+            }
             let error = if fits {
                 match backend.room_for(bytes) {
                     Ok(memory) => return Ok(memory),
@@ -161,13 +200,16 @@ impl<T> MemoryTable<T> {
             if error.cause() != Cause::OutOfMemory {
                 return Err(Short::Ever(error));
             }
-            if !self.evict_one() {
+            if fits && self.letting_go > 0 {
+                return Err(Short::ForNow(None));
+            }
+            if !self.evict_one(let_go) {
                 let may_go =
                     |copy: &&Resident<T>| copy.stays.is_none() || copy.stays != copy.version;
                 let oldest = self.unpinned().filter(may_go);
                 let oldest = oldest.min_by_key(|copy| copy.used);
-                return Err(match oldest.and_then(Resident::is_only) {
-                    None if is_alone => Short::Ever(error),
+                return Err(match oldest.and_then(|copy| copy.is_only(let_go)) {
+                    None if is_alone && self.letting_go == 0 => Short::Ever(error),
                     only => Short::ForNow(only),
                 });
             }
@@ -179,11 +221,11 @@ impl<T> MemoryTable<T> {
     }
 
     /// False if there is nothing that may go.
-    fn evict_one(&mut self) -> bool {
+    fn evict_one(&mut self, let_go: &mut LetGo) -> bool {
         let unpinned = self.copies.iter().filter(|(_, copy)| copy.pins == 0);
-        let clean = unpinned.filter(|(_, copy)| copy.is_only().is_none());
+        let clean = unpinned.filter(|(_, copy)| copy.is_only(let_go).is_none());
         let oldest = clean.min_by_key(|(_, copy)| copy.used).map(|(id, _)| *id);
-        oldest.is_some_and(|id| self.remove(id))
+        oldest.is_some_and(|id| self.remove(id, let_go))
     }
 
     /// Keeps a copy that is there until `unpin`.
@@ -212,21 +254,33 @@ impl<T> MemoryTable<T> {
     }
 
     /// False if there is no such copy.
-    pub(crate) fn remove(&mut self, id: u64) -> bool {
+    pub(crate) fn remove(&mut self, id: u64, let_go: &mut LetGo) -> bool {
         let Some(copy) = self.copies.remove(&id) else {
             return false;
         };
         self.bytes -= copy.bytes as u64;
+        self.letting_go += 1;
+        let_go.memories.push(copy.memory);
         true
+    }
+
+    /// So many that were let go of have been dropped.
+    pub(crate) fn dropped(&mut self, memories: usize) {
+        self.letting_go -= memories;
     }
 
     /// The device is lost, with all copies. Those that are on their way stay in the table until
     /// that has failed, for the tasks that wait for it.
-    pub(crate) fn clear(&mut self) {
-        self.copies.retain(|_, copy| copy.arriving.is_some());
-        self.copies
-            .values_mut()
-            .for_each(|copy| copy.version = None);
+    pub(crate) fn clear(&mut self, let_go: &mut LetGo) {
+        self.copies.retain(|_, copy| {
+            copy.version = None;
+            let stays = copy.arriving.is_some();
+            if !stays {
+                self.letting_go += 1;
+                let_go.memories.push(copy.memory.clone());
+            }
+            stays
+        });
         self.bytes = self.copies.values().map(|copy| copy.bytes as u64).sum();
     }
 }
