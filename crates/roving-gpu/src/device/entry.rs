@@ -1,5 +1,6 @@
 //! A task on its way through a device.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,8 +68,11 @@ pub(crate) struct EntryState {
     pub(crate) memories: Vec<Memory>,
     /// Launches that are still to be given to the back-end.
     pub(crate) recorded: Vec<Recorded>,
-    /// How launches ended, and who wants to know.
-    pub(crate) launches: Vec<Launched>,
+    /// By number, how launches ended, and who wants to know: those that have not ended, and those
+    /// that somebody may ask for.
+    pub(crate) launches: BTreeMap<usize, Launched>,
+    /// How many there have been.
+    pub(crate) launched: usize,
     /// Operations that have not ended.
     pub(crate) under_way: usize,
     /// Launches among them that the back-end may still refuse.
@@ -146,6 +150,10 @@ pub(crate) struct Launched {
     pub(crate) outcome: Option<Result<(), DeviceError>>,
     /// The back-end will not refuse it any more.
     pub(crate) is_queued: bool,
+    /// The back-end has nothing more to say of it.
+    has_ended: bool,
+    /// Nobody asks for it any more.
+    is_left: bool,
     pub(crate) waker: Option<Waker>,
 }
 
@@ -186,7 +194,8 @@ impl DeviceEntry {
                 done_at: None,
                 memories: Vec::new(),
                 recorded: Vec::new(),
-                launches: Vec::new(),
+                launches: BTreeMap::new(),
+                launched: 0,
                 under_way: 0,
                 unqueued: 0,
                 before: Vec::new(),
@@ -281,6 +290,42 @@ impl Queueable for DeviceEntry {
 impl EntryState {
     pub(crate) fn fail(&mut self, error: DeviceError) {
         self.error.get_or_insert(error);
+    }
+
+    /// Returns the number of another launch.
+    pub(crate) fn next_launch(&mut self) -> usize {
+        let number = self.launched;
+        self.launches.insert(number, Launched::default());
+        self.launched += 1;
+        number
+    }
+
+    /// A launch has ended, or never will begin. It is forgotten when nobody asks for it.
+    pub(crate) fn launch_ended(&mut self, number: usize) {
+        let ends = |launched: &mut Launched| launched.has_ended = true;
+        self.after_launch(number, ends);
+    }
+
+    /// Nobody asks for a launch any more. Returns the waker of who did.
+    pub(crate) fn leave_launch(&mut self, number: usize) -> Option<Waker> {
+        let leaves = |launched: &mut Launched| {
+            launched.is_left = true;
+            launched.waker.take()
+        };
+        self.after_launch(number, leaves)?
+    }
+
+    fn after_launch<R>(
+        &mut self,
+        number: usize,
+        change: impl FnOnce(&mut Launched) -> R,
+    ) -> Option<R> {
+        let launched = self.launches.get_mut(&number)?;
+        let result = change(launched);
+        if launched.has_ended && launched.is_left {
+            self.launches.remove(&number);
+        }
+        Some(result)
     }
 
     /// Why nothing more comes of its launches, if that is so.

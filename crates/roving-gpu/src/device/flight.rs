@@ -277,7 +277,10 @@ impl Device {
                         let text = "launched after the task had ended";
                         DeviceError::new(Cause::Kernel, text)
                     });
-                    inside.launches[recorded.number].outcome = Some(Err(error));
+                    if let Some(launched) = inside.launches.get_mut(&recorded.number) {
+                        launched.outcome = Some(Err(error));
+                    }
+                    inside.launch_ended(recorded.number);
                 }
             }
         });
@@ -342,18 +345,19 @@ impl Device {
         self.with(|state, actions| {
             let mut inside = entry.lock();
             let has_failed = inside.error.is_some();
-            let launched = &mut inside.launches[number];
-            // It may have ended before its back-end came to say so.
+            // It may have ended before its back-end came to say so, and be forgotten.
+            let Some(launched) = inside.launches.get_mut(&number) else {
+                return;
+            };
             if std::mem::replace(&mut launched.is_queued, true) {
                 return;
             }
+            let waker = (!has_failed).then(|| {
+                launched.outcome = Some(Ok(()));
+                launched.waker.take()
+            });
             inside.unqueued -= 1;
-            let launched = &mut inside.launches[number];
-            if has_failed {
-                return;
-            }
-            launched.outcome = Some(Ok(()));
-            let waker = launched.waker.take();
+            let Some(waker) = waker else { return };
             inside.is_woken |= waker.is_some();
             inside.is_polled &= waker.is_none();
             actions.wakes.extend(waker);
@@ -380,12 +384,14 @@ impl Device {
             if let Ok(time) = &outcome {
                 inside.kernel_s += time.as_secs_f64();
             }
-            let launched = &mut inside.launches[number];
+            let Some(launched) = inside.launches.get_mut(&number) else {
+                unreachable!("kept until it has ended");
+            };
             launched.outcome = Some(outcome.as_ref().map(|_| ()).map_err(Clone::clone));
             let waker = launched.waker.take();
-            if !std::mem::replace(&mut launched.is_queued, true) {
-                inside.unqueued -= 1;
-            }
+            let was_queued = mem::replace(&mut launched.is_queued, true);
+            inside.unqueued -= usize::from(!was_queued);
+            inside.launch_ended(number);
             inside.is_woken |= waker.is_some();
             inside.is_polled &= waker.is_none();
             actions.wakes.extend(waker);

@@ -103,7 +103,7 @@ impl Device {
         actions.entries.append(&mut inside.before);
         actions.releases.extend(inside.held.take());
         actions.wakes.extend(inside.waker.take());
-        for launched in &mut inside.launches {
+        for launched in inside.launches.values_mut() {
             actions.wakes.extend(launched.waker.take());
         }
         inside.phase = error.map_or(Phase::Landed, Phase::Failed);

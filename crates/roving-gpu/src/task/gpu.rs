@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use super::arg::{Arg, ArgKind, Part};
 use crate::backend::error::DeviceError;
 use crate::device::Device;
-use crate::device::entry::{DeviceEntry, Launched, Recorded, RecordedArg};
+use crate::device::entry::{DeviceEntry, Recorded, RecordedArg};
 use crate::kernel::Kernel;
 
 /// The device, as the GPU side of one task sees it. See [`Gpu::launch`].
@@ -135,11 +135,7 @@ impl Gpu {
             }
         });
         let arguments = arguments.collect();
-        let number = {
-            let mut inside = entry.lock();
-            inside.launches.push(Launched::default());
-            inside.launches.len() - 1
-        };
+        let number = entry.lock().next_launch();
         let recorded = Recorded {
             kernel,
             groups,
@@ -209,7 +205,9 @@ impl Future for Launching {
         let mut inside = self.entry.lock();
         // A launch that was recorded, and left out when the task ended before.
         let end = inside.end();
-        let launched = &mut inside.launches[self.number];
+        let Some(launched) = inside.launches.get_mut(&self.number) else {
+            unreachable!("kept as long as this");
+        };
         if let Some(outcome) = &launched.outcome {
             return Poll::Ready(outcome.clone());
         }
@@ -219,6 +217,16 @@ impl Future for Launching {
         mem::swap(&mut launched.waker, &mut waker);
         drop(inside);
         Poll::Pending
+    }
+}
+
+/// A launch that has ended, and that nobody asks for, is forgotten: a task may launch as much as it
+/// likes.
+impl Drop for Launching {
+    fn drop(&mut self) {
+        let waker = self.entry.lock().leave_launch(self.number);
+        // Not under the lock.
+        drop(waker);
     }
 }
 
@@ -233,5 +241,37 @@ impl fmt::Debug for Gpu {
 impl fmt::Debug for Launching {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Launching").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Buffer, Choice, Devices, Dual, Kind, Simulated, Writes};
+
+    static MANY: Kind = Kind::new("many");
+    static NOTHING: Kernel = Kernel::new("nothing").host(|_| ());
+
+    #[test]
+    fn launches_that_have_ended_are_forgotten() {
+        let builder = Devices::builder().backend(Simulated::new());
+        let builder = builder.choice(Choice::Gpu).writes(Writes::Through);
+        let (devices, numbers) = (builder.build().unwrap(), Buffer::from(vec![1_u32]));
+        let task = Dual::new(&MANY, &[1]).updates(&numbers).gpu(async |gpu| {
+            let launch = || gpu.launch(&NOTHING, [1, 1, 1], &[Arg::update(&numbers)]);
+            let first = launch();
+            for _ in 0..100 {
+                launch().await?;
+                (0..3).for_each(|_| drop(launch()));
+            }
+            launch().await?;
+            assert_eq!(gpu.entry.lock().launches.len(), 1);
+            // It is told also now.
+            first.await?;
+            assert_eq!(gpu.entry.lock().launches.len(), 0);
+            Ok(())
+        });
+        task.run(&devices).unwrap();
+        assert_eq!(devices.profile().devices[0].launches, 402);
     }
 }
