@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use common::Gate;
 use common::numbers::{ADD_ONE, LEN, OTHER, STEP, add, added_on, buffer, devices, told};
 use roving::Pool;
-use roving_gpu::{Choice, Devices, Dual, HostCall, Kernel, Simulated};
+use roving_gpu::{Choice, Devices, Dual, Failure, HostCall, Kernel, Simulated};
 
 /// One test at a time: what a thread of another one has locked at the fork stays locked in the
 /// child, as when it builds a pool.
@@ -78,6 +78,23 @@ fn the_last_handle_waits_for_nothing() {
         assert!(ended, "with a task ahead: {is_ahead}");
         devices.wait();
     }
+}
+
+/// The call is made in the parent, whose drop waits for it.
+#[test]
+fn the_last_handle_waits_for_no_call_of_the_parent() {
+    let _alone = alone();
+    static CALLS: Gate = Gate::new();
+    let builder = Devices::builder().backend(Simulated::new().fail_at(0, Failure::Lost));
+    let builder = builder.choice(Choice::Gpu).on_failure(|_| CALLS.pass());
+    let devices = builder.build().unwrap();
+    let closed = CALLS.close();
+    add(&devices, &STEP, &ADD_ONE, &buffer());
+    closed.wait();
+    // SAFETY: the child has a copy of its own, and drops it once.
+    let ended = ends_in_child(|| drop(unsafe { std::ptr::read(&devices) }));
+    drop(closed);
+    assert!(ended);
 }
 
 /// A buffer keeps the device that has its numbers, and with it the back-end.

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::thread;
@@ -65,8 +64,9 @@ pub(crate) struct Reporter {
 struct ReporterState {
     /// The oldest first.
     due: VecDeque<DeviceReport>,
-    /// Who makes the calls: the process of that thread, which is in no child of it.
-    caller: Option<u32>,
+    /// A thread makes the calls. In a forked child, which has none of the parent's, nobody waits
+    /// for it: who has devices of the parent there does not come here.
+    is_called: bool,
     /// Whoever waits until all calls have been made.
     waiters: Vec<Waker>,
 }
@@ -80,13 +80,7 @@ impl Reporter {
     }
 
     fn lock(&self) -> MutexGuard<'_, ReporterState> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // The calls of a parent process are made there.
-        if state.caller.is_some_and(|caller| caller != process::id()) {
-            state.caller = None;
-            state.due.clear();
-        }
-        state
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// [`Reporter::call_due`] is to follow, when nothing else is left to do for the device.
@@ -97,10 +91,10 @@ impl Reporter {
     /// Has the calls made that are due. They are made here, if there can be no other thread.
     pub(super) fn call_due(self: &Arc<Self>) {
         let mut state = self.lock();
-        if state.due.is_empty() || state.caller.is_some() {
+        if state.due.is_empty() || state.is_called {
             return;
         }
-        state.caller = Some(process::id());
+        state.is_called = true;
         drop(state);
         let own = Arc::clone(self);
         let thread = thread::Builder::new().name("roving-gpu-reports".to_owned());
@@ -116,18 +110,17 @@ impl Reporter {
             let _ = DeviceThread::during(|| contain(|| (self.call)(&report)));
             state = self.lock();
         }
-        state.caller = None;
+        state.is_called = false;
         let waiters = std::mem::take(&mut state.waiters);
         drop(state);
         wake_all(waiters);
     }
 
-    /// Whether all calls have been made; if not, wakes when they have. Those of a parent process
-    /// are not waited for.
+    /// Whether all calls have been made; if not, wakes when they have.
     pub(super) fn poll_idle(&self, waker: &Waker) -> Poll<()> {
         let waker = waker.clone();
         let mut state = self.lock();
-        if state.caller.is_some() {
+        if state.is_called {
             state.waiters.push(waker);
             return Poll::Pending;
         }
@@ -181,17 +174,5 @@ mod tests {
         while reporter.poll_idle(Waker::noop()).is_pending() {
             thread::yield_now();
         }
-    }
-
-    /// In a child that was forked while a call was made, the thread that made it is not there.
-    #[test]
-    fn the_calls_of_a_parent_process_are_left_to_it() {
-        let (reporter, names) = sender();
-        reporter.put(report(9));
-        reporter.lock().caller = Some(process::id().wrapping_add(1));
-        assert!(reporter.poll_idle(Waker::noop()).is_ready());
-        reporter.put(report(0));
-        reporter.call_due();
-        assert_eq!(names.recv().unwrap(), ("0".to_owned(), true));
     }
 }
