@@ -44,9 +44,11 @@ pub(crate) enum MeasuredSide<'a> {
 }
 
 impl MeasuredSide<'_> {
+    /// A device may have any name, also that of the other side.
     fn key(&self) -> &str {
         match self {
             MeasuredSide::Cpu => "cpu",
+            MeasuredSide::Device("cpu") => "cpu (device)",
             MeasuredSide::Device(name) => name,
         }
     }
@@ -328,6 +330,15 @@ mod tests {
         assert!(
             !history.begin_first("a", MeasuredSide::Cpu) && !history.begin("a", MeasuredSide::Cpu)
         );
+    }
+
+    #[test]
+    fn a_device_by_the_name_of_the_other_side_is_another() {
+        let (history, device) = (History::default(), MeasuredSide::Device("cpu"));
+        history.record("a", device, 1.0, 0.5);
+        assert_eq!(history.known("a", MeasuredSide::Cpu, 1.0), Known::Nothing);
+        assert_eq!(history.known("a", device, 1.0).took().mean, 0.5);
+        assert!(history.begin_first("a", MeasuredSide::Cpu));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
 
 use bytemuck::{AnyBitPattern, NoUninit};
+use roving::raw::panics::drop_quietly;
 
 /// One launch, as the function of [`Kernel::stream`](crate::Kernel::stream) sees it. The arguments
 /// are taken in their order.
@@ -242,10 +243,50 @@ impl<'a> StreamCall<'a> {
     }
 }
 
+/// A panic in the drop of one value keeps no other from being dropped, nor the stream from going.
+impl Drop for StreamKept {
+    fn drop(&mut self) {
+        self.0.drain().for_each(drop_quietly);
+    }
+}
+
 impl std::fmt::Debug for StreamKept {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("StreamKept")
             .field("values", &self.0.len())
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    thread_local! {
+        static DROPPED: Cell<u32> = const { Cell::new(0) };
+    }
+
+    /// Values of different types, each of which panics when it is dropped.
+    struct Bomb<const N: usize>;
+
+    impl<const N: usize> Drop for Bomb<N> {
+        fn drop(&mut self) {
+            DROPPED.set(DROPPED.get() + 1);
+            panic!("the plan is broken");
+        }
+    }
+
+    #[test]
+    fn values_that_are_kept_may_panic_when_they_are_dropped() {
+        let mut kept = StreamKept::default();
+        let mut call = StreamCall::new(std::ptr::null_mut(), [1, 1, 1], [], &mut kept);
+        call.kept(|_| Ok::<_, ()>(Bomb::<0>)).unwrap();
+        call.kept(|_| Ok::<_, ()>(Bomb::<1>)).unwrap();
+        call.kept(|_| Ok::<_, ()>(Bomb::<2>)).unwrap();
+        drop(call);
+        drop(kept);
+        assert_eq!(DROPPED.get(), 3);
     }
 }
