@@ -74,8 +74,8 @@ impl<T> Resident<T> {
         last.map(|(entry, _)| entry)
     }
 
-    /// It is valid, and the host's is not. The buffer may go meanwhile: the last handle of it is not
-    /// dropped here.
+    /// It is valid, and the host's is not. The buffer may go meanwhile: the last handle of it is
+    /// not dropped here.
     fn is_only(&self, let_go: &mut LetGo) -> Option<Arc<dyn Content>> {
         let content = self.content.upgrade()?;
         let (version, host) = content.versions();
@@ -87,7 +87,8 @@ impl<T> Resident<T> {
 
 /// Why a task does not get its memory.
 pub(crate) enum Short {
-    /// Others use it, or it is not dropped yet, or this one has to be copied to the host first.
+    /// Others use it, or what was let go of is not dropped yet, or this one has to be copied to the
+    /// host first.
     ForNow(Option<Arc<dyn Content>>),
     /// There is not enough.
     Ever(DeviceError),
