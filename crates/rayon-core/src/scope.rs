@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ptr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -195,8 +196,8 @@ type InOrder<'scope> = Box<dyn FnOnce(&ScopeFifo<'scope>) + Send + 'scope>;
 pub struct ScopeFifo<'scope> {
     inner: *const roving::Scope<'scope>,
     /// The tasks that each worker has spawned and that have not begun. For each of them there is a
-    /// task in the scope that begins the oldest of these, so their number is the same, and only the
-    /// order differs. The last queue is for the compensation threads.
+    /// [`FifoTurn`] in the scope that begins or drops the oldest of these, so their number is the
+    /// same, and only the order differs. The last queue is for the compensation threads.
     queues: Box<[Mutex<VecDeque<InOrder<'scope>>>]>,
     marker: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
@@ -208,6 +209,7 @@ unsafe impl Send for ScopeFifo<'_> {}
 unsafe impl Sync for ScopeFifo<'_> {}
 
 /// A scope that waits for the task which has the pointer.
+#[derive(Clone, Copy)]
 struct InScope<'scope>(*const ScopeFifo<'scope>);
 
 // SAFETY: `ScopeFifo` is `Sync`.
@@ -218,6 +220,28 @@ impl<'scope> InScope<'scope> {
         // SAFETY: it lies in a frame outside of the scope's call, which returns only when the task
         // that calls this has ended.
         f(unsafe { &*self.0 })
+    }
+}
+
+/// The right and the duty of one task of the scope to begin the oldest task of a queue. If that
+/// task of the scope is dropped instead of run, so is the one in the queue, in the same place: left
+/// to the end of the queues, its drop would have nobody who takes a panic.
+struct FifoTurn<'scope> {
+    scope: InScope<'scope>,
+    queue: usize,
+}
+
+impl<'scope> FifoTurn<'scope> {
+    fn run(self) {
+        let FifoTurn { scope, queue } = *ManuallyDrop::new(self);
+        scope.with(|this| this.pop(queue)(this));
+    }
+}
+
+impl Drop for FifoTurn<'_> {
+    fn drop(&mut self) {
+        let queue = self.queue;
+        drop(self.scope.with(|this| this.pop(queue)));
     }
 }
 
@@ -254,12 +278,14 @@ impl<'scope> ScopeFifo<'scope> {
         };
         let queue = worker.min(self.queues.len() - 1);
         self.with_queue(queue, |tasks| tasks.push_back(Box::new(body)));
-        self.inner().spawn(move |_| {
-            this.with(|this| {
-                let task = this.with_queue(queue, VecDeque::pop_front);
-                task.expect("a task for each that is spawned")(this);
-            });
-        });
+        let turn = FifoTurn { scope: this, queue };
+        self.inner().spawn(move |_| turn.run());
+    }
+
+    /// Takes the oldest task out of a queue.
+    fn pop(&self, queue: usize) -> InOrder<'scope> {
+        let task = self.with_queue(queue, VecDeque::pop_front);
+        task.expect("a task for each that is spawned")
     }
 
     fn with_queue<R>(
