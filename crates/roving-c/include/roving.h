@@ -103,7 +103,8 @@ roving_status roving_pool_free(roving_pool *pool);
 roving_status roving_pool_run(const roving_pool *pool, void (*body)(roving_worker *, void *),
                               void *arg);
 
-/* How many workers the pool has; of the current or the global one for NULL. */
+/* How many workers the pool has; of the current or the global one for NULL. 0 if there is no global
+ * one and it cannot be started; roving_error_detail says why. */
 size_t roving_pool_workers(const roving_pool *pool);
 
 /* The index of the worker that the calling thread is; ROVING_NOT_A_WORKER if it is none. Threads that

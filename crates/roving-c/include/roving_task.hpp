@@ -835,6 +835,33 @@ struct opener {
     }
 };
 
+/* The first task of a tree. If the call that is to run it fails before, its frame is destroyed, and
+ * with that the arguments of the task. */
+class first_task {
+  public:
+    explicit first_task(promise_base *unbegun) noexcept : unbegun_(unbegun) {}
+    first_task(const first_task &) = delete;
+    first_task &operator=(const first_task &) = delete;
+
+    ~first_task()
+    {
+        if (ROVING_UNLIKELY_(unbegun_ != nullptr)) {
+            unbegun_->handle().destroy();
+        }
+    }
+
+    void run() { check(roving_tree_run_(begin, this)); }
+
+  private:
+    static void begin(roving_worker *worker, const void *tree, void *self, int has_token) noexcept
+    {
+        promise_base *first = std::exchange(static_cast<first_task *>(self)->unbegun_, nullptr);
+        promise_base::run_first(worker, tree, first, has_token);
+    }
+
+    promise_base *unbegun_;
+};
+
 template <class T, bool Stays>
 class [[nodiscard("it is the co_await that starts the child")]] child_request {
   public:
@@ -977,7 +1004,8 @@ inline T run(task<T> first, const char *file = __builtin_FILE(), int line = __bu
     detail::task_outcome<T> out;
     detail::promise_base *root = detail::opener::open(first, file, line);
     root->set_out(&out);
-    auto here = [root] { detail::check(roving_tree_run_(detail::promise_base::run_first, root)); };
+    detail::first_task unbegun(root);
+    auto here = [&unbegun] { unbegun.run(); };
     ROVING_RELEASE_(root);
     if (detail::is_worker()) {
         here();

@@ -109,11 +109,17 @@ pub(crate) unsafe extern "C" fn roving_pool_run(
 /// The pool is null or alive.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn roving_pool_workers(pool: *const Pool) -> usize {
-    // SAFETY: the caller says so.
-    match unsafe { pool.as_ref() } {
-        Some(pool) => pool.workers(),
-        None => roving::current_workers(),
-    }
+    let mut workers = 0;
+    // The number says whether it failed.
+    let _ = guard(|| {
+        // SAFETY: the caller says so.
+        workers = match unsafe { pool.as_ref() } {
+            Some(pool) => pool.workers(),
+            None => roving::current_workers(),
+        };
+        Ok(())
+    });
+    workers
 }
 
 /// # Safety

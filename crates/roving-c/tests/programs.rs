@@ -419,6 +419,22 @@ fn a_destructor_of_a_thread_may_call_when_the_library_has_nothing_left_there() {
 }
 
 #[test]
+fn a_task_that_cannot_begin_gives_back_what_it_was_given() {
+    runs(Language::Cpp("-std=c++20"), "failed_calls.cpp");
+}
+
+/// Without a backtrace, for which there is no memory either.
+#[test]
+fn the_workers_of_a_pool_that_cannot_be_built_are_none() {
+    with_each(Language::C, |compiler| {
+        let program = built(compiler, Language::C, PLAIN[0], "no_memory.c", false);
+        let output = run_of(&program).env("RUST_BACKTRACE", "0").output();
+        let output = output.expect("just built");
+        assert!(output.status.success(), "{compiler}: {output:?}");
+    });
+}
+
+#[test]
 fn misuse_says_what_and_where() {
     let told = [
         (
