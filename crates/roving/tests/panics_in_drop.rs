@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use caught::{caught, fail, on_pools, works};
+use caught::{caught, fail, on_pools, reason, works};
 use common::{pool, size, wait_until, watched, yield_now};
-use roving::{Cancel, context, current_worker, join, map_reduce, scope, task};
+use roving::raw::calls::Target;
+use roving::{Cancel, Pool, context, current_worker, join, map_reduce, scope, task};
 
 /// Panics when dropped, unless told not to.
 struct Bomb<'a> {
@@ -210,6 +211,60 @@ fn in_the_drop_of_a_closure_whose_results_are_there() {
         assert_eq!(caught(run), "closure");
         assert_eq!(made.load(SeqCst), gone.load(SeqCst));
         assert_eq!(dropped.into_inner(), 2);
+    });
+}
+
+/// Of a broadcast whose parts have panicked as well, for the last of which the closure is dropped.
+#[test]
+fn in_the_drop_of_a_broadcast_closure_that_has_panicked() {
+    on_pools(|pool| {
+        let dropped = AtomicUsize::new(0);
+        let part = || {
+            let owned = Bomb {
+                why: "owned",
+                dropped: &dropped,
+            };
+            move || -> () {
+                let _owned = &owned;
+                fail("part")
+            }
+        };
+        let run = || {
+            let part = part();
+            scope(|s| s.spawn_broadcast(move |_, _| part()))
+        };
+        assert_eq!(caught(|| pool.install(run)), "part");
+        assert_eq!(dropped.load(SeqCst), 1);
+        let part = part();
+        assert_eq!(caught(|| pool.broadcast(move |_| part())), "part");
+        assert_eq!(dropped.into_inner(), 2);
+    });
+}
+
+/// Nobody waits for the parts: the pool's handler hears of each panic.
+#[test]
+fn in_the_drop_of_a_detached_broadcast_closure_that_has_panicked() {
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+    watched(|| {
+        let (told, hears) = mpsc::channel();
+        let builder = Pool::builder().workers(1);
+        let builder = builder.panic_handler(move |payload| told.send(reason(&*payload)).unwrap());
+        let pool = builder.build().unwrap();
+        let owned = Bomb {
+            why: "owned",
+            dropped: &DROPPED,
+        };
+        pool.install(|| {
+            Target::of(&pool).spawn_broadcast(move |_| {
+                let _owned = &owned;
+                fail("part")
+            });
+        });
+        let mut heard = [hears.recv().unwrap(), hears.recv().unwrap()];
+        heard.sort_unstable();
+        assert_eq!(heard, ["owned", "part"]);
+        assert_eq!(DROPPED.load(SeqCst), 1);
+        works(&pool);
     });
 }
 

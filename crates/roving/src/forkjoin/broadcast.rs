@@ -77,16 +77,16 @@ where
         here = Worker::with_current(|worker| Some(worker.expect(IN_PLACE).framed(run)));
     };
     let results = match registry.kind.broadcast(registry, &mut run) {
-        true => all_or_first_panic(here.into_iter().collect()),
+        true => here.into_iter().collect(),
         false => broadcast_to_threads(registry, &f),
     };
-    // While the results are a variable still: should `f` panic in its drop, they are dropped, and
-    // not leaked as what is being returned would be.
-    drop(f);
-    results
+    // What `f` owns may panic in its drop: not beside a panic that goes on.
+    let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(f)));
+    all_or_first_panic(results, dropped)
 }
 
-fn broadcast_to_threads<F, R>(registry: &Arc<Registry>, f: &F) -> Vec<R>
+/// The outcome of each worker that has a thread.
+fn broadcast_to_threads<F, R>(registry: &Arc<Registry>, f: &F) -> Vec<thread::Result<R>>
 where
     F: Fn(usize) -> R + Sync,
     R: Send,
@@ -101,10 +101,8 @@ where
     };
     let mut run_on_all = || with_frame_lent(|| run_on_all(registry, workers, &run));
     registry.kind.visit(&mut run_on_all);
-    // Of each worker that has a thread.
     let results = results.into_iter();
-    let results = results.filter_map(|r| r.into_inner());
-    all_or_first_panic(results.collect())
+    results.filter_map(|r| r.into_inner()).collect()
 }
 
 /// Counts down its latch when a job has run, or is dropped because nobody is there to run it.
@@ -182,16 +180,32 @@ where
     let shared = Arc::new(f);
     post_to_all(registry, JobKind::Detached, |index| {
         let shared = Arc::clone(&shared);
-        detached(registry, move || {
-            shared(index);
-            drop(shared);
-        })
+        detached(registry, move || run_detached(shared, index))
     });
 }
 
-/// All results, or the first panic goes on; then nothing else that panics in its drop may.
-fn all_or_first_panic<R>(results: Vec<thread::Result<R>>) -> Vec<R> {
-    if results.iter().all(Result::is_ok) {
+/// Calls `f` for one worker, and drops it: the last one drops what it owns. A panic of that does
+/// not meet the one of the call. Who calls this hears of the first, and the pool's handler of both.
+fn run_detached(f: Arc<impl Fn(usize)>, index: usize) {
+    let called = panic::catch_unwind(AssertUnwindSafe(|| f(index)));
+    let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(f)));
+    match (called, dropped) {
+        (Ok(()), Ok(())) => {}
+        (Ok(()), Err(payload)) | (Err(payload), Ok(())) => panic::resume_unwind(payload),
+        (Err(payload), Err(other)) => {
+            Worker::with_current(|worker| match worker {
+                Some(worker) => worker.registry().settings.handle_panic(other),
+                None => drop_quietly(other),
+            });
+            panic::resume_unwind(payload)
+        }
+    }
+}
+
+/// All results, or the first panic goes on, which may be that of the closure's drop; then nothing
+/// else that panics in its drop may.
+fn all_or_first_panic<R>(results: Vec<thread::Result<R>>, dropped: thread::Result<()>) -> Vec<R> {
+    if dropped.is_ok() && results.iter().all(Result::is_ok) {
         return results.into_iter().flatten().collect();
     }
     let mut first = None;
@@ -201,5 +215,12 @@ fn all_or_first_panic<R>(results: Vec<thread::Result<R>>) -> Vec<R> {
             other => drop_quietly(other),
         }
     }
-    panic::resume_unwind(first.expect("not all are well"))
+    match (first, dropped) {
+        (Some(payload), dropped) => {
+            drop_quietly(dropped);
+            panic::resume_unwind(payload)
+        }
+        (None, Err(payload)) => panic::resume_unwind(payload),
+        (None, Ok(())) => unreachable!("not all are well"),
+    }
 }

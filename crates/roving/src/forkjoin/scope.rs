@@ -555,13 +555,16 @@ where
 {
     // SAFETY: the caller says so.
     let scope = unsafe { &*shared.0.scope };
-    let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+    let call = || {
         if !(scope.may_drop() && scope.drops_task()) {
             (shared.0.f)(scope, index);
         }
-        drop(shared);
-    }));
-    if let Err(payload) = outcome {
+    };
+    if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(call)) {
+        scope.panicked(payload);
+    }
+    // Apart: the last share drops what the task owns, which may panic as well.
+    if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| drop(shared))) {
         scope.panicked(payload);
     }
 }
