@@ -5,8 +5,10 @@ mod caught;
 mod common;
 
 use std::panic;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 
 use caught::{caught, fail, on_pools, reason, works};
@@ -266,6 +268,32 @@ fn in_the_drop_of_a_detached_broadcast_closure_that_has_panicked() {
         assert_eq!(DROPPED.load(SeqCst), 1);
         works(&pool);
     });
+}
+
+/// Of the waker of another executor, which whoever waits for a token has left there and takes back
+/// while it unwinds.
+#[test]
+fn in_the_drop_of_a_waker_that_was_left_with_a_token() {
+    struct Wakes(Bomb<'static>);
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {}
+    }
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+    let outer = Cancel::new();
+    let run = || {
+        let mut waits = pin!(outer.child().cancelled());
+        let waker = Waker::from(Arc::new(Wakes(Bomb {
+            why: "waker",
+            dropped: &DROPPED,
+        })));
+        let poll = waits.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(poll.is_pending());
+        drop(waker);
+        fail("who waits")
+    };
+    assert_eq!(caught(run), "who waits");
+    assert_eq!(DROPPED.load(SeqCst), 1);
+    let _ = |wakes: Wakes| wakes.0;
 }
 
 /// Of an async task that is dropped instead of begun: whoever awaits it hears of it, or the root.

@@ -433,3 +433,32 @@ fn a_socket_at_which_another_process_answers_is_left_to_it() {
     drop(listener);
     fs::remove_file(&socket).unwrap();
 }
+
+/// Its own socket was removed: at its end the program neither waits for an answer there nor removes
+/// what is not its own.
+#[cfg(unix)]
+#[test]
+#[cfg_attr(miri, ignore = "it starts another process")]
+fn a_socket_in_the_place_of_its_own_is_left_alone() {
+    use std::os::unix::net::UnixListener;
+
+    if std::env::var_os("ROVING_TEST_REPLACED").is_some() {
+        let pool = Pool::new(1).unwrap();
+        assert_eq!(pool.install(|| fib(10)), 55);
+        let socket = std::env::var("ROVING_TOP").unwrap();
+        fs::remove_file(&socket).unwrap();
+        // Until the process has ended.
+        std::mem::forget(UnixListener::bind(&socket).unwrap());
+        return;
+    }
+    let socket = std::env::temp_dir().join(format!("roving-test-{}-3.sock", std::process::id()));
+    let mut command = this_program();
+    command.args(["--exact", "a_socket_in_the_place_of_its_own_is_left_alone"]);
+    command
+        .env("ROVING_TEST_REPLACED", "1")
+        .env("ROVING_TOP", &socket);
+    let status = watched(|| command.status().unwrap());
+    assert!(status.success());
+    assert!(socket.exists(), "it is another's");
+    fs::remove_file(&socket).unwrap();
+}

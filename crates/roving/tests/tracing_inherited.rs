@@ -2,10 +2,10 @@
 
 mod common;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
 
-use common::{join_stolen, pool, tries, watched};
+use common::{join_stolen, pool, tries, wait_until, watched};
 use roving::context::in_current_span;
 use roving::task::{fork, spawn};
 use roving::{join, scope};
@@ -67,8 +67,17 @@ fn spans_are_inherited() {
     });
 }
 
-/// In one span, with a subscriber that panics when a thread enters or leaves it.
-struct Panics(&'static Metadata<'static>, Arc<AtomicUsize>);
+/// In one span, with a subscriber that panics when a thread enters or leaves it; and when it is
+/// dropped, if the last says so.
+struct Panics(&'static Metadata<'static>, Arc<AtomicUsize>, bool);
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        if self.2 {
+            self.panic();
+        }
+    }
+}
 
 impl Panics {
     fn panic(&self) {
@@ -110,14 +119,17 @@ impl Subscriber for Panics {
     }
 }
 
+fn known() -> &'static Metadata<'static> {
+    let known = || tracing::info_span!("known").metadata().unwrap();
+    tracing::subscriber::with_default(tracing_subscriber::registry(), known)
+}
+
 /// Neither a task in a span nor the worker that runs it is ended by the subscriber.
 #[test]
 fn a_subscriber_that_panics_ends_nothing() {
     watched(|| {
         let (pool, panics) = (pool(1), Arc::new(AtomicUsize::new(0)));
-        let known = || tracing::info_span!("known").metadata().unwrap();
-        let known = tracing::subscriber::with_default(tracing_subscriber::registry(), known);
-        let subscriber = Dispatch::new(Panics(known, Arc::clone(&panics)));
+        let subscriber = Dispatch::new(Panics(known(), Arc::clone(&panics), false));
         let subscriber = tracing::dispatcher::set_default(&subscriber);
         in_current_span(|| {
             assert_eq!(pool.spawn(|| 1).join().unwrap(), 1);
@@ -130,6 +142,23 @@ fn a_subscriber_that_panics_ends_nothing() {
         assert!(here.contains("empty: true"), "{here}");
         assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
         assert!(panics.load(SeqCst) > 8, "{panics:?}");
+    });
+}
+
+/// A task is the last to have it: the close of the span panics, and so does the drop.
+#[test]
+fn a_subscriber_that_panics_when_it_is_dropped_ends_nothing() {
+    watched(|| {
+        let (pool, panics) = (pool(1), Arc::new(AtomicUsize::new(0)));
+        let (go, goes) = mpsc::channel::<()>();
+        let subscriber = Panics(known(), Arc::clone(&panics), true);
+        let handle = tracing::subscriber::with_default(subscriber, || {
+            in_current_span(|| pool.spawn(move || goes.recv().is_err()))
+        });
+        drop(go);
+        assert!(handle.join().unwrap());
+        wait_until(|| Arc::strong_count(&panics) == 1);
+        assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
     });
 }
 

@@ -276,6 +276,38 @@ impl Drop for SetsAnother {
     }
 }
 
+/// Two pools stand still one after the other; the first report panics.
+#[test]
+fn child_panics_with_a_report() {
+    if !is_child("child_panics_with_a_report") {
+        return;
+    }
+    let (told, tells) = mpsc::channel();
+    let is_first = AtomicBool::new(true);
+    watch::on_report(move |_| {
+        told.send(()).unwrap();
+        assert!(!is_first.swap(false, SeqCst), "the first report");
+    });
+    let builder = || Pool::builder().workers(2).watch_waits(PATIENCE);
+    for pool in [builder().build().unwrap(), builder().build().unwrap()] {
+        thread::spawn(move || pool.install(|| hold_across_a_join(&Mutex::new(0))));
+        tells.recv_timeout(Duration::from_secs(60)).unwrap();
+    }
+    println!("both");
+    let _ = io::stdout().flush();
+    process::exit(0);
+}
+
+#[test]
+fn a_report_that_panics_is_not_the_last_one() {
+    let output = watched(|| child("child_panics_with_a_report").output().unwrap());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("both"),
+        "{output:?}"
+    );
+}
+
 #[test]
 fn child_replaces_who_gets_reports() {
     if !is_child("child_replaces_who_gets_reports") {

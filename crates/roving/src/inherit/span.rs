@@ -5,7 +5,7 @@ use std::mem;
 use tracing_core::dispatcher::{self, DefaultGuard, Dispatch};
 use tracing_core::span::Id;
 
-use crate::machine::unwind::run_quietly;
+use crate::machine::unwind::{drop_quietly, run_quietly};
 
 /// A span, with the subscriber that it belongs to.
 pub(crate) struct InSpan {
@@ -30,9 +30,11 @@ impl Drop for InSpan {
     fn drop(&mut self) {
         let subscriber = mem::replace(&mut self.subscriber, Dispatch::none());
         let id = self.id.clone();
-        run_quietly(move || {
+        run_quietly(|| {
             subscriber.try_close(id);
         });
+        // Apart: this may be the last to have it.
+        drop_quietly(subscriber);
     }
 }
 

@@ -181,7 +181,8 @@ impl Token {
             false => None,
         };
         drop(waiters);
-        drop(waker);
+        // It may be another executor's, and who waits may be unwinding.
+        run_quietly(|| drop(waker));
         if let Some(entry) = timed {
             timer::leave(entry);
         }

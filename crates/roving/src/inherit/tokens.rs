@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::token::Token;
 
 use crate::machine::prim::{mutant, thread};
+use crate::machine::unwind::run_quietly;
 
 /// How long who waits for a deadline sleeps between two looks when there is no thread for that.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
@@ -63,7 +64,8 @@ impl Tokens {
 
     #[inline]
     fn forget(&mut self) {
-        self.waker = None;
+        let waker = self.waker.take();
+        run_quietly(|| drop(waker));
         for (token, id) in &mut self.all {
             if let Some(id) = id.take() {
                 token.forget(id);

@@ -16,24 +16,33 @@ pub(super) fn stop() {}
 #[cfg(unix)]
 mod unix {
     use crate::machine::prim::thread::{self, JoinHandle};
+    use std::fs;
     use std::io::{self, Read as _, Write as _};
     use std::net::Shutdown;
+    use std::os::unix::fs::MetadataExt as _;
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
+    use std::time::Duration;
 
     use crate::machine::faults::{self, Point};
     use crate::machine::os;
     use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, process_wide};
+    use crate::machine::service;
     use crate::observe::diagnostics::live::{end, refuse, snapshot};
 
     struct Server {
         path: PathBuf,
+        /// The socket's own, which another one at that path does not have.
+        identity: Option<(u64, u64)>,
         thread: JoinHandle<()>,
         shared: Arc<Shared>,
         /// [`os::forks`] when it was started: its threads are the parent's in a child.
         forks: usize,
     }
+
+    /// How long the thread that listens rests when the system gives it nobody.
+    const REFUSED_PAUSE: Duration = Duration::from_millis(10);
 
     #[derive(Default)]
     struct Shared {
@@ -78,10 +87,17 @@ mod unix {
         let here = Arc::clone(&shared);
         Ok(Server {
             path: path.to_owned(),
+            identity: identity(path),
             thread: faults::start(builder(), move || here.listen(&listener))?,
             shared,
             forks: os::forks(),
         })
+    }
+
+    /// The number of the file at that path, with the device that it is on.
+    fn identity(path: &Path) -> Option<(u64, u64)> {
+        let file = fs::symlink_metadata(path).ok()?;
+        Some((file.dev(), file.ino()))
     }
 
     fn builder() -> thread::Builder {
@@ -96,6 +112,8 @@ mod unix {
         fn listen(&self, listener: &UnixListener) {
             loop {
                 let Ok((stream, _)) = listener.accept() else {
+                    // Who asks is still there: more files may be open than this process may have.
+                    thread::sleep(REFUSED_PAUSE);
                     continue;
                 };
                 // Ordering: Relaxed; who sets it connects afterwards, which the system orders.
@@ -144,14 +162,18 @@ mod unix {
         }
         // Ordering: Relaxed, as in `listen`.
         server.shared.ends.store(true, Ordering::Relaxed);
-        // Wakes the thread that listens. If somebody has removed the socket, it cannot be woken.
-        if UnixStream::connect(server.path.as_path()).is_ok() {
-            let _ = server.thread.join();
+        let is_there = server.identity.is_some() && identity(&server.path) == server.identity;
+        // Wakes the thread that listens. If somebody has removed the socket, or has put another one
+        // in its place, it cannot be woken.
+        if is_there && UnixStream::connect(server.path.as_path()).is_ok() {
+            service::join(server.thread);
         }
         for client in std::mem::take(&mut *server.shared.clients()) {
             let _ = client.stream.shutdown(Shutdown::Both);
-            let _ = client.thread.join();
+            service::join(client.thread);
         }
-        end(&server.path);
+        if is_there {
+            end(&server.path);
+        }
     }
 }

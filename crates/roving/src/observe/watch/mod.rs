@@ -44,6 +44,7 @@ use std::io::{self, Write as _};
 use std::sync::Arc;
 
 use crate::machine::prim::{Mutex, process_wide};
+use crate::machine::unwind::{drop_quietly, run_quietly};
 
 /// Gets each report.
 type Reporter = Arc<dyn Fn(&str) + Send + Sync>;
@@ -53,8 +54,8 @@ process_wide! {
 }
 
 /// Sends reports to `report` instead of standard error from now on. It is called on the watching
-/// thread, and must not use a pool. Only the last one that was set gets them; for tests and
-/// loggers.
+/// thread, and must not use a pool; a panic of it ends there. Only the last one that was set gets
+/// them; for tests and loggers.
 ///
 /// ```
 /// roving::watch::on_report(|text| eprintln!("{text}"));
@@ -72,7 +73,11 @@ fn reporter() -> Option<Reporter> {
 /// Gives a report to who wants it, or to standard error.
 pub(crate) fn tell(text: &str) {
     match reporter() {
-        Some(report) => report(text),
+        Some(report) => {
+            run_quietly(|| report(text));
+            // Another may have been set meanwhile.
+            drop_quietly(report);
+        }
         // Nobody is left to hear that standard error is closed.
         None => drop(io::stderr().write_all(text.as_bytes())),
     }
