@@ -45,7 +45,7 @@ numbers! {
     omp_get_level = |thread| thread.team().region().level as c_int;
     omp_get_active_level = |thread| thread.team().region().active as c_int;
     omp_in_final = |thread| thread.task().heritage().is_final.into();
-    omp_in_explicit_task = |thread| (!thread.task().is_implicit).into();
+    omp_in_explicit_task = |thread| (!thread.task().is_implicit()).into();
     omp_get_cancellation = |_| settings().cancellation.into();
     omp_get_proc_bind = |thread| thread.controls().bind as c_int;
     omp_get_num_places = |_| settings().places.len() as c_int;

@@ -24,7 +24,18 @@ use roving::raw::hosted::{self, Frame};
 pub(crate) use self::body::Code;
 use self::depend::Children;
 pub(crate) use self::heritage::Heritage;
+use self::node::LinkedTask;
 use crate::sync::count::OpenCount;
+
+/// How a task has begun; and where an implicit one is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskKind {
+    Explicit,
+    Implicit,
+    /// An implicit task that waits for all: whatever its thread runs meanwhile need not descend
+    /// from it.
+    AtBarrier,
+}
 
 /// A task that runs. It stands on the stack of the thread that runs it.
 pub(crate) struct RunningTask {
@@ -35,7 +46,7 @@ pub(crate) struct RunningTask {
     /// Groups that it has begun and not ended.
     pub(crate) groups: Cell<u32>,
     heritage: Cell<*const Heritage>,
-    pub(crate) is_implicit: bool,
+    pub(crate) kind: Cell<TaskKind>,
     /// Children that others depend on, if there are some.
     pub(crate) children: RefCell<Option<Box<Children>>>,
 }
@@ -48,7 +59,7 @@ impl RunningTask {
             frame: Cell::new(frame),
             groups: Cell::new(0),
             heritage: Cell::new(heritage),
-            is_implicit: true,
+            kind: Cell::new(TaskKind::Implicit),
             children: RefCell::new(None),
         }
     }
@@ -61,9 +72,14 @@ impl RunningTask {
             frame: Cell::new(frame),
             groups: Cell::new(0),
             heritage: Cell::new(heritage),
-            is_implicit: false,
+            kind: Cell::new(TaskKind::Explicit),
             children: RefCell::new(None),
         }
+    }
+
+    #[inline]
+    pub(crate) fn is_implicit(&self) -> bool {
+        self.kind.get() != TaskKind::Explicit
     }
 
     #[inline]
@@ -104,6 +120,24 @@ impl RunningTask {
         if self.groups.get() > 0 {
             self.lower_groups();
         }
+    }
+
+    /// Whether that counted task may run on top of it while it waits.
+    pub(crate) fn may_run(&self, node: &LinkedTask) -> bool {
+        let children = self.children.borrow();
+        let is_own = children
+            .as_ref()
+            .is_some_and(|own| node.is_of(&own.counted));
+        is_own || self.kind.get() == TaskKind::AtBarrier
+    }
+
+    /// Runs the newest task that it has spawned and nobody has begun. False if there is none.
+    pub(crate) fn run_newest(&self) -> bool {
+        let has_run = hosted::run_newest(self.base);
+        if self.groups.get() > 0 {
+            self.lower_groups();
+        }
+        has_run
     }
 
     /// The tasks of its groups may stand from now on where its older children stood.

@@ -237,8 +237,10 @@ impl LinkedTask {
         // SAFETY: they are there now, see `Send`, and stay meanwhile by the caller's promise.
         let (mail, meeting) = unsafe { (&*self.mail, &*self.meeting) };
         mail.post(self);
-        meeting.wake_sleepers(&meeting.barrier);
-        meeting.wake_sleepers(&meeting.end);
+        meeting.barrier.rounds.ring();
+        meeting.end.rounds.ring();
+        // Those that sleep at a barrier as workers; and those that wait for a stolen task.
+        meeting.wake_parked();
     }
 }
 

@@ -21,16 +21,20 @@ use super::thread::Thread;
 use super::{Team, tasks};
 use crate::sync::barrier::Barrier;
 use crate::sync::patience::WaitPatience;
+use crate::task::TaskKind;
 
 impl Team {
     /// Waits for all threads, and all tasks. True if the region was cancelled, which only barriers
     /// that can be asks.
     pub(crate) fn wait_for_all(&self, thread: &Thread, barrier: &Barrier, cancels: bool) -> bool {
         let threads = self.threads();
-        if threads > 1 && !thread.task().is_implicit {
-            self.tell_of_task(thread);
+        let (task, kind) = (thread.task(), thread.task().kind.get());
+        match kind {
+            TaskKind::Explicit if threads > 1 => self.tell_of_task(thread),
+            TaskKind::Explicit => {}
+            _ => task.kind.set(TaskKind::AtBarrier),
         }
-        thread.task().drain();
+        task.drain();
         if threads == 1 {
             tasks::wait_for_loose(self, thread);
         } else if let Some(round) = barrier.arrive(threads) {
@@ -39,6 +43,7 @@ impl Team {
             tasks::wait_for_loose(self, thread);
             barrier.open(|| self.meeting.wake_parked());
         }
+        task.kind.set(kind);
         cancels && self.is_cancelled()
     }
 

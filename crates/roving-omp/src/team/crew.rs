@@ -11,8 +11,7 @@ use std::thread::{self, JoinHandle};
 use roving::Pool;
 use roving::raw::hosted::{self, Hosted};
 
-use super::part;
-use super::{Region, Team};
+use super::{Region, Team, part, tasks};
 use crate::env::{Environment, warn};
 use crate::sync::dock::Dock;
 use crate::task::Heritage;
@@ -61,7 +60,8 @@ impl Crew {
     /// Starts a crew of so many threads, or of as many as the system gives.
     pub(crate) fn new(threads: usize, region: Region) -> Crew {
         let pool = Hosted::build(Pool::builder().workers(threads).name("openmp"))
-            .unwrap_or_else(|error| crate::env::stop(&error.to_string()));
+            .unwrap_or_else(|error| crate::env::stop(&error.to_string()))
+            .serving(tasks::has_mail, tasks::serve_mail);
         let shared = Arc::new(CrewState {
             team: Team::of_crew(region, pool),
             docks: (0..threads).map(|_| Dock::default()).collect(),

@@ -112,8 +112,22 @@ pub(super) fn serve(team: &Team, thread: &Thread, wanted: impl Fn(&LinkedTask) -
     is_one
 }
 
-/// Waits, and runs meanwhile what can run of the tasks that were left in the team and is
-/// `wanted`: on top of a task may run only what that waits for.
+/// Whether a task was left in the team that may run on top of what the calling thread waits in.
+pub(super) fn has_mail() -> bool {
+    let thread = Thread::of_any();
+    let may_run = |node: &Arc<LinkedTask>| thread.task().may_run(node);
+    !thread.is_new() && thread.team().loose.mail.has(may_run)
+}
+
+/// Runs one such task.
+pub(super) fn serve_mail() {
+    let thread = Thread::of_any();
+    serve(thread.team(), thread, |node| thread.task().may_run(node));
+}
+
+/// Waits, and runs meanwhile what can run of the task's own children that nobody has begun, and of
+/// the tasks that were left in the team and are `wanted`: on top of a task may run only what that
+/// waits for.
 pub(crate) fn wait_until(
     team: &Team,
     thread: &Thread,
@@ -122,8 +136,10 @@ pub(crate) fn wait_until(
 ) {
     let mut watched = None;
     while !done() {
-        if !serve(team, thread, &wanted) {
+        if !serve(team, thread, &wanted) && !thread.task().run_newest() {
             watched = watched.or_else(events::watch);
+            // The thread answers nobody while it sleeps: tasks of those further out are for others.
+            hosted::show();
             let mail = &team.loose.mail;
             let has_mail = || mail.has(|node| wanted(node));
             mail.wait(|| done() || has_mail());

@@ -165,7 +165,7 @@ impl Thread {
         change(&mut heritage.controls);
         // Where no task can have inherited it that has not ended, the last one is written anew:
         // outside of regions the kept ones would only become more.
-        let is_alone = task.is_implicit && task.groups.get() == 0 && team.threads() == 1;
+        let is_alone = task.is_implicit() && task.groups.get() == 0 && team.threads() == 1;
         if !(is_alone && team.loose.keep_instead(task.heritage_at(), heritage)) {
             task.inherit(team.loose.keep(heritage));
         }

@@ -1,6 +1,7 @@
 //! Runs each program in `programs/` with the compiler's own library, and again with ours, preloaded
 //! and by the name of the other: the output is the same.
 
+mod ours;
 mod running;
 mod settings;
 

@@ -14,14 +14,19 @@ use crate::stack::line::current_line;
 use crate::stack::slot::{Further, Slot, fits};
 use crate::stats::Activity;
 use crate::workers::Worker;
+use crate::workers::own_tasks::Own;
 use crate::workers::sleep::Parts;
 use crate::workers::sleep::sleep_loop;
 use crate::workers::sleep::spares::StandIn;
 use crate::workers::steal::Thief;
+use crate::workers::wait::host_calls::HostCalls;
 
 /// A pool whose workers are whatever threads of the caller's come to its seats.
 #[derive(Debug)]
-pub struct Hosted(Pool);
+pub struct Hosted {
+    pool: Pool,
+    calls: Option<HostCalls>,
+}
 
 impl Hosted {
     /// Builds such a pool. It starts no thread, and expects none.
@@ -32,18 +37,31 @@ impl Hosted {
     pub fn build(builder: PoolBuilder) -> Result<Hosted, BuildError> {
         // Threads that it may not start cannot stand in for those that wait.
         let builder = builder.with_stand_in(StandIn::Nobody);
-        builder.build_hosted().map(Hosted)
+        builder
+            .build_hosted()
+            .map(|pool| Hosted { pool, calls: None })
+    }
+
+    /// Has its workers run something of the caller's runtime where they wait for a task that
+    /// another one has: `has_some` says whether there is something that may run on top of what the
+    /// calling thread waits in, and `run` runs one such thing, if it is still there, with all that
+    /// it spawns. Neither panics. Whoever brings something [`wake`](Hosted::wake)s the workers
+    /// afterwards.
+    #[must_use]
+    pub fn serving(self, has_some: fn() -> bool, run: fn()) -> Hosted {
+        let calls = Some(HostCalls { has_some, run });
+        Hosted { calls, ..self }
     }
 
     /// How many seats there are.
     pub fn seats(&self) -> usize {
-        self.0.registry().workers()
+        self.pool.registry().workers()
     }
 
     /// Has the calling thread come to the seat with that index for as long as it lives: others wake
     /// it by this.
     pub fn enlist(&self, index: usize) {
-        self.0.registry().enlist(index);
+        self.pool.registry().enlist(index);
     }
 
     /// Calls `f`, in which the calling thread is the worker at that seat. What it spawns there and
@@ -56,7 +74,8 @@ impl Hosted {
     pub unsafe fn be<R>(&self, index: usize, f: impl FnOnce() -> R) -> R {
         // SAFETY: one thread is enlisted for each seat, by the caller's promise.
         unsafe {
-            Worker::be(self.0.registry().clone(), index, |worker| {
+            Worker::be(self.pool.registry().clone(), index, |worker| {
+                worker.host_calls.set(self.calls);
                 worker.owner().attach();
                 worker.clock().enter(Activity::Busy);
                 let result = worker.framed(f);
@@ -66,9 +85,10 @@ impl Hosted {
         }
     }
 
-    /// Wakes the thread at that seat from [`sleep_until`].
+    /// Wakes the thread at that seat from [`sleep_until`], and to look for what it is
+    /// [`serving`](Hosted::serving).
     pub fn wake(&self, index: usize) {
-        self.0.registry().unpark(index);
+        self.pool.registry().unpark(index);
     }
 }
 
@@ -145,6 +165,13 @@ fn drain_slowly(frame: Frame) {
             }
         }
     });
+}
+
+/// Runs the newest task that was spawned in the frame, the calling worker's innermost, unless
+/// another worker has it; waits for nobody. Returns whether it has. What the task has spawned
+/// belongs to the frame.
+pub fn run_newest(frame: Frame) -> bool {
+    Worker::with_current(|worker| worker.is_some_and(|worker| Own(worker).run_newest(frame.base)))
 }
 
 /// So few tasks are drained without a look at whether more should be shown: those below them are

@@ -2,6 +2,7 @@
 
 use crate::stack::owner::Popped;
 use crate::stack::slot::{Further, Slot};
+use crate::stack::slot_state::Phase;
 use crate::workers::Worker;
 use crate::workers::frames::Level;
 use crate::workers::wait::{Taken, Wait};
@@ -92,6 +93,45 @@ impl Own<'_> {
         let index = self.0.owner().top() - 1;
         let is_here = self.0.take(index) == Taken::Here;
         is_here.then(|| self.0.owner().stack().at(index))
+    }
+
+    /// Runs the newest task above `base` on this worker's stack. False if there is none that nobody
+    /// has begun: thieves take the oldest first, so those below one that is away are away as well.
+    pub(crate) fn run_newest(self, base: *const Slot) -> bool {
+        let Some(slot) = self.take_at_once(base) else {
+            return false;
+        };
+        // SAFETY: a slot of this worker's stack, whose task was taken off it, and is run once.
+        let further = unsafe { (*slot).run() };
+        if !matches!(further, Further::Nothing) {
+            self.0.run_left(further);
+        }
+        true
+    }
+
+    /// Takes the newest task above `base` off the stack that nobody has begun, without a wait.
+    fn take_at_once(self, base: *const Slot) -> Option<*const Slot> {
+        let owner = self.0.owner();
+        while owner.line().top.get() > base {
+            owner.answer_alarm();
+            let index = owner.top() - 1;
+            let slot = owner.stack().at(index);
+            let (popped, wake) = owner.pop(index);
+            self.0.wake_if(wake);
+            if popped == Popped::Here {
+                return Some(slot);
+            }
+            let word = owner.stack().slot(index);
+            match word.state().phase() {
+                Phase::Done => owner.retire(index),
+                Phase::Offered if word.take_back() => {
+                    owner.release(index);
+                    return Some(slot);
+                }
+                _ => return None,
+            }
+        }
+        None
     }
 
     /// Takes the task in `slot`, the newest that was not left unjoined, off the stack.

@@ -23,6 +23,7 @@ use crate::workers::steal::patience::Patience;
 use crate::workers::steal::restraint::Restraint;
 use crate::workers::steal::victim::Victims;
 use crate::workers::wait::followed::Followed;
+use crate::workers::wait::host_calls::HostCalls;
 use crate::workers::wake_calls::Calls;
 
 /// Ends the time of a worker whose thread was adopted, if it is to end.
@@ -51,6 +52,8 @@ pub(crate) struct Worker {
     pub(crate) nesting: Cell<usize>,
     /// The class of the job that it runs.
     pub(crate) class: Cell<Priority>,
+    /// Of the runtime that hosts it.
+    pub(crate) host_calls: Cell<Option<HostCalls>>,
     /// On a thread that was adopted.
     leaves: Cell<Option<Leave>>,
     /// The worker that this thread already was when it entered the pool: only a caller-runs pool
@@ -132,6 +135,7 @@ impl Worker {
             is_blocked: Cell::new(false),
             nesting: Cell::new(nesting),
             class: Cell::new(Priority::Low),
+            host_calls: Cell::new(None),
             leaves: Cell::new(None),
             outer,
         }

@@ -1,6 +1,7 @@
 //! Waiting for a task that a thief has: the loop, and the worker's side of it.
 
 pub(crate) mod followed;
+pub(crate) mod host_calls;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod wait_loop;

@@ -26,9 +26,9 @@ use crate::workers::steal::restraint::Theft;
 use crate::workers::watched_parks::ParkReason;
 use crate::workers::worker::claimed::Claimed;
 
-/// How many tasks that were stolen back may stand on each other. Where each task of a chain spawns
-/// the next and ends, two workers steal it back from each other for as long as it is, and each
-/// steal adds a few frames to a native stack.
+/// How many tasks may stand on each other that were stolen back, or are a host's. Where each task
+/// of a chain spawns the next and ends, two workers steal it back from each other for as long as it
+/// is, and each steal adds a few frames to a native stack.
 const STOLEN_BACK_MAX: u32 = 256;
 
 impl Waiter<'static> for Worker {
@@ -276,13 +276,29 @@ impl Wait<'_> {
         // No second look without the index: somebody may have it who runs. Who posts something
         // unparks this thread, which comes here again.
         if self.0.seat().mailbox.is_hint_empty() {
-            return false;
+            return self.serve_host();
         }
         let (lending, shown) = (&self.0.registry().lending, &self.0.shown_index);
         shown.on_top(lending, || {
             turn_away(self.0);
             Jobs(self.0).serve_mailbox()
         })
+    }
+
+    /// Runs one thing of the runtime that hosts the worker. False if there is none, or no more is
+    /// to stand on its native stack.
+    fn serve_host(self) -> bool {
+        let host = self.0.host_calls.get().filter(|_| !self.0.is_deep());
+        let Some(host) = host.filter(|host| (host.has_some)()) else {
+            return false;
+        };
+        turn_away(self.0);
+        let doing = self.0.clock().enter(Activity::Busy);
+        self.0.stolen_back.set(self.0.stolen_back.get() + 1);
+        Jobs(self.0).on_top(host.run);
+        self.0.stolen_back.set(self.0.stolen_back.get() - 1);
+        self.0.clock().enter(doing);
+        true
     }
 
     /// Runs one job that is addressed to a seat which the calling thread has further out, beneath
