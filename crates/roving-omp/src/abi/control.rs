@@ -346,6 +346,10 @@ pub(super) fn shown(said: &str) -> String {
     }
 }
 
+/// A field is filled up to so many characters: more are a mistake, and may be more than there is
+/// memory for.
+const WIDEST: usize = 1 << 16;
+
 /// The values of the fields of a format.
 fn fill(format: &str, thread: &Thread) -> String {
     let region = thread.team().region();
@@ -380,7 +384,7 @@ fn fill(format: &str, thread: &Thread) -> String {
         };
         let fill = if options.starts_with('0') { '0' } else { ' ' };
         let digits: String = options.chars().filter(char::is_ascii_digit).collect();
-        let width = digits.parse().unwrap_or(0);
+        let width = digits.parse().map_or(0, |width: usize| width.min(WIDEST));
         let missing = fill
             .to_string()
             .repeat(usize::saturating_sub(width, value.len()));

@@ -2,6 +2,8 @@
 
 use std::ffi::{c_int, c_long, c_uint, c_ulong};
 
+use roving::raw::hosted;
+
 use crate::constructs::spawn::{self, TaskRequest, flag};
 use crate::constructs::{reduction, taskgroup, taskloop};
 use crate::loops::plan::Range;
@@ -89,9 +91,11 @@ unsafe extern "C" fn GOMP_taskwait_depend(list: *const *const usize) {
 }
 
 /// A task is never moved to another thread, and what may run on top of it is what it waits for:
-/// there is nothing to yield to.
+/// there is nothing to yield to. Who calls it in a loop may wait for tasks that others could run.
 #[unsafe(no_mangle)]
-extern "C" fn GOMP_taskyield() {}
+extern "C" fn GOMP_taskyield() {
+    hosted::show();
+}
 
 #[unsafe(no_mangle)]
 extern "C" fn GOMP_taskgroup_start() {

@@ -1,6 +1,6 @@
 //! Programs that the other library need not run to their end, or in whose memory it keeps more.
 
-use super::running::{build, gcc, knows};
+use super::running::{build, build_named, gcc, knows};
 use super::says;
 
 /// Each of them ends: what brings the event can run on one of the two threads.
@@ -15,4 +15,23 @@ fn waits_end_by_what_their_own_thread_can_run() {
         says(&program, Some(part), &settings, "it has ended\n");
     }
     says(&program, Some("5"), &settings, "0 wrong\nit has ended\n");
+}
+
+#[test]
+fn who_yields_lets_others_have_its_tasks() {
+    let Some(gcc) = gcc() else { return };
+    let program = build(gcc, &["-O1"], "yields.c");
+    says(&program, None, &[], "left: 0\n");
+}
+
+#[test]
+fn a_field_may_be_asked_for_that_is_wider_than_memory() {
+    let Some(gcc) = gcc() else { return };
+    let program = build_named(gcc, &["-O1"], "yields.c", "widths");
+    says(
+        &program,
+        Some("widths"),
+        &[],
+        "1 0      \n1 0      \n1 0|\n1 000|\n",
+    );
 }
