@@ -85,9 +85,10 @@ pub(crate) fn part(thread: &Thread, cancelled: bool) {
     // SAFETY: the description is this thread's, which has not left its construct.
     let copies = unsafe { copies(description) };
     taskgroup::end(thread);
-    // Where some may still use them, they stay for good.
-    if !cancelled {
-        let team = thread.team();
+    let team = thread.team();
+    if cancelled {
+        team.copies.leave(copies);
+    } else {
         team.wait_for_all(thread, &team.meeting.barrier, false);
         if thread.num() == 0 {
             // SAFETY: made by `make`, and all threads are past their use.

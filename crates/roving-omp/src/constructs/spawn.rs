@@ -293,12 +293,23 @@ pub(crate) fn wait() {
     let thread = Thread::current();
     let task = thread.task();
     task.drain();
-    let is_over = |children: &Option<Box<Children>>| {
+    if task.children.borrow().is_some() {
+        wait_for_counted(thread);
+    }
+}
+
+/// The calling task waits for the rest of its children, and keeps nothing of them.
+#[cold]
+fn wait_for_counted(thread: &Thread) {
+    let children = &thread.task().children;
+    let are_over = |children: &Option<Box<Children>>| {
         children.as_ref().is_none_or(|children| children.are_over())
     };
-    if !is_over(&task.children.borrow()) {
-        let done = || is_over(&task.children.borrow());
-        wait_for_children(thread, done);
+    if !are_over(&children.borrow()) {
+        wait_for_children(thread, || are_over(&children.borrow()));
+    }
+    if let Some(children) = &mut *children.borrow_mut() {
+        children.forget();
     }
 }
 

@@ -41,11 +41,13 @@ pub(crate) fn end(thread: &Thread) {
     hosted::leave(group.frame());
     task.set_frame(group.outer_frame());
     task.groups.set(task.groups.get() - 1);
-    let is_changed = !ptr::eq(task.heritage_at(), group.heritage_at());
+    let changed = task.heritage_at();
     let controls = task.heritage().controls;
     task.inherit(group.outer);
-    if is_changed {
+    if !ptr::eq(changed, group.heritage_at()) {
         thread.change(|own| *own = controls);
+        // The tasks that have inherited it were of the group.
+        thread.team().loose.drop_kept(changed);
     }
     // SAFETY: all of its tasks have ended, and it came from a box.
     drop(unsafe { Box::from_raw(at.cast_mut()) });

@@ -84,16 +84,29 @@ struct LastUsers {
     readers: Vec<Arc<LinkedTask>>,
 }
 
+/// Adds a node. Where there is no room, those that are over go first; so there are never more than
+/// two times as many as were not over at some time.
+fn add(list: &mut Vec<Arc<LinkedTask>>, node: &Arc<LinkedTask>) {
+    if list.len() == list.capacity() {
+        list.retain(|other| !other.is_over());
+        list.reserve(list.len().max(LEAST));
+    }
+    list.push(Arc::clone(node));
+}
+
+/// So few are kept without a look at whether they are over.
+const LEAST: usize = 4;
+
 impl LastUsers {
     fn enter(&mut self, node: &Arc<LinkedTask>, kind: DependenceKind) {
         match kind {
             DependenceKind::In => {
                 self.writers.iter().for_each(|writer| node.follow(writer));
-                self.readers.push(Arc::clone(node));
+                add(&mut self.readers, node);
             }
             DependenceKind::Set if self.is_set && self.readers.is_empty() => {
                 self.before.iter().for_each(|other| node.follow(other));
-                self.writers.push(Arc::clone(node));
+                add(&mut self.writers, node);
             }
             DependenceKind::Out | DependenceKind::Set => {
                 let mut before = std::mem::take(&mut self.readers);
@@ -108,6 +121,12 @@ impl LastUsers {
 }
 
 impl LastUsers {
+    /// Whether all of them are over.
+    fn are_over(&self) -> bool {
+        let mut all = self.writers.iter().chain(&self.before).chain(&self.readers);
+        all.all(|node| node.is_over())
+    }
+
     /// One that is named first after those tasks that depend on all places.
     fn after(all: &[Arc<LinkedTask>]) -> LastUsers {
         LastUsers {
@@ -124,6 +143,8 @@ const ALL_MEMORY: usize = 0;
 #[derive(Default)]
 pub(crate) struct Children {
     places: HashMap<usize, LastUsers>,
+    /// With so many places, those go whose users are over.
+    most_places: usize,
     /// The last that depends on all memory, if there is one.
     all: Vec<Arc<LinkedTask>>,
     /// Counted children that have not ended.
@@ -146,11 +167,21 @@ impl Children {
         // A place that is named twice counts as written if it is in one of them.
         list.sort_by_key(|&(place, kind)| (place, kind == DependenceKind::In));
         list.dedup_by_key(|&mut (place, _)| place);
+        if self.places.len() >= self.most_places {
+            self.places.retain(|_, users| !users.are_over());
+            self.most_places = 2 * self.places.len().max(LEAST);
+        }
         for (place, kind) in list {
             let first = || LastUsers::after(&self.all);
             let place = self.places.entry(place).or_insert_with(first);
             place.enter(node, kind);
         }
+    }
+
+    /// All of them have ended: nothing is to come after one of them.
+    pub(crate) fn forget(&mut self) {
+        self.places.clear();
+        self.all.clear();
     }
 
     /// Whether all that were counted have ended.
@@ -162,6 +193,10 @@ impl Children {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sync::mail::Mail;
+    use crate::sync::rendezvous::Rendezvous;
+    use crate::task::Heritage;
+    use crate::task::node::Awaited;
 
     #[test]
     fn both_forms_of_lists_are_read() {
@@ -198,5 +233,39 @@ mod tests {
             (99, DependenceKind::Set),
         ];
         assert_eq!(read_new, expected);
+    }
+
+    /// Enters so many nodes that depend on these places, each of which ends before the next one
+    /// comes; returns for how many users and for how many places there is room.
+    fn kept_after(nodes: usize, list: impl Fn(usize) -> (usize, DependenceKind)) -> (usize, usize) {
+        let (mail, meeting) = (Mail::default(), Rendezvous::new(None));
+        let heritage = Heritage::initial();
+        let (family, mut children) = (Arc::default(), Children::default());
+        for index in 0..nodes {
+            // SAFETY: all of them stay until the end of the test.
+            let node = unsafe { LinkedTask::new(&heritage, &family, (&mail, &meeting), false) };
+            children.enter(&node, &[list(index)]);
+            assert!(node.is_free() && node.come(Awaited::Code).is_some());
+        }
+        let users = children.places.values();
+        let room = |users: &LastUsers| {
+            let lists = [&users.writers, &users.before, &users.readers];
+            lists.map(Vec::capacity).iter().sum()
+        };
+        let most = users.map(room).max().unwrap_or(0);
+        let places = children.places.len();
+        children.forget();
+        assert!(children.places.is_empty());
+        (most, places)
+    }
+
+    #[test]
+    fn those_that_are_over_are_not_kept() {
+        for kind in [DependenceKind::In, DependenceKind::Out, DependenceKind::Set] {
+            let (users, places) = kept_after(1000, |_| (80, kind));
+            assert!(users <= 16 && places == 1, "{kind:?}: {users}");
+            let (users, places) = kept_after(1000, |index| (80 + index, kind));
+            assert!(users <= 16 && places <= 16, "{kind:?}: {users}, {places}");
+        }
     }
 }

@@ -19,9 +19,9 @@ pub(crate) struct Loose {
     has_kept: AtomicBool,
 }
 
-// SAFETY: heritages are read only, and groups in them stay longer than those.
+// SAFETY: a heritage that several tasks have is read only, and groups in it stay longer.
 unsafe impl Sync for Loose {}
-// SAFETY: heritages are read only, by whichever thread runs the task.
+// SAFETY: a heritage that several tasks have is read only, by whichever threads run them.
 unsafe impl Send for Loose {}
 
 impl Loose {
@@ -36,16 +36,23 @@ impl Loose {
         at
     }
 
-    /// Keeps it in the place of that one, if that is the last which is kept. False: it is not, or
-    /// a task that waits for an event may have inherited it.
+    /// Keeps it in the place of that one, which no other task has. False if that one is not kept.
     pub(crate) fn keep_instead(&self, last: *const Heritage, heritage: Heritage) -> bool {
-        // The team has one thread, which has said so.
-        if self.mail.has_been_used() {
-            return false;
-        }
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = all.last_mut().filter(|kept| std::ptr::eq(&***kept, last));
+        let is_last = |kept: &&mut Box<Heritage>| std::ptr::eq(&raw const ***kept, last);
+        let found = all.iter_mut().rev().find(is_last);
         found.map(|kept| **kept = heritage).is_some()
+    }
+
+    /// Keeps that one no longer, which no task has.
+    pub(crate) fn drop_kept(&self, last: *const Heritage) {
+        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = all
+            .iter()
+            .rposition(|kept| std::ptr::eq(&raw const **kept, last))
+        {
+            all.swap_remove(at);
+        }
     }
 
     /// The region has ended.

@@ -27,10 +27,12 @@ pub(crate) use self::heritage::Heritage;
 use self::node::LinkedTask;
 use crate::sync::count::OpenCount;
 
-/// How a task has begun; and where an implicit one is.
+/// How a task has begun, and what it has come to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskKind {
     Explicit,
+    /// An explicit task that has changed its heritage, which is kept for it.
+    Changed,
     Implicit,
     /// An implicit task that waits for all: whatever its thread runs meanwhile need not descend
     /// from it.
@@ -79,7 +81,7 @@ impl RunningTask {
 
     #[inline]
     pub(crate) fn is_implicit(&self) -> bool {
-        self.kind.get() != TaskKind::Explicit
+        !matches!(self.kind.get(), TaskKind::Explicit | TaskKind::Changed)
     }
 
     #[inline]
@@ -120,6 +122,11 @@ impl RunningTask {
         if self.groups.get() > 0 {
             self.lower_groups();
         }
+    }
+
+    /// Whether none of its children stands on the stack of its thread.
+    pub(crate) fn is_drained(&self) -> bool {
+        hosted::is_drained(self.base)
     }
 
     /// Whether that counted task may run on top of it while it waits.

@@ -29,10 +29,10 @@ impl Team {
     pub(crate) fn wait_for_all(&self, thread: &Thread, barrier: &Barrier, cancels: bool) -> bool {
         let threads = self.threads();
         let (task, kind) = (thread.task(), thread.task().kind.get());
-        match kind {
-            TaskKind::Explicit if threads > 1 => self.tell_of_task(thread),
-            TaskKind::Explicit => {}
-            _ => task.kind.set(TaskKind::AtBarrier),
+        match task.is_implicit() {
+            true => task.kind.set(TaskKind::AtBarrier),
+            false if threads > 1 => self.tell_of_task(thread),
+            false => {}
         }
         task.drain();
         if threads == 1 {

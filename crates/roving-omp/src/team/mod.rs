@@ -2,6 +2,7 @@
 //! for each other.
 
 pub(crate) mod barrier;
+mod copies;
 mod crew;
 mod part;
 pub(crate) mod region;
@@ -17,6 +18,7 @@ use std::sync::{Mutex, PoisonError};
 
 use roving::raw::hosted::Hosted;
 
+use self::copies::LeftCopies;
 use self::site::Site;
 use crate::env::Bind;
 use crate::loops::share::{RING, SharedConstruct};
@@ -91,6 +93,8 @@ pub(crate) struct Team {
     /// The data that a `single` with `copyprivate` hands to the others.
     pub(crate) copied: AtomicPtr<()>,
     pub(crate) loose: Loose,
+    /// Of loops that were left because the region was cancelled.
+    pub(crate) copies: LeftCopies,
     /// Constructs of single threads, which the region has left behind when it was cancelled.
     #[expect(clippy::vec_box, reason = "threads point to what is in the boxes")]
     missed: Mutex<Vec<Box<SharedConstruct>>>,
@@ -121,6 +125,7 @@ impl Team {
             cancelled: AtomicBool::new(false),
             copied: AtomicPtr::new(ptr::null_mut()),
             loose: Loose::default(),
+            copies: LeftCopies::default(),
             missed: Mutex::default(),
         }
     }
@@ -149,6 +154,8 @@ impl Team {
         unsafe { *self.region.get() = region };
         self.meeting.reset();
         self.loose.forget();
+        // SAFETY: no thread is in a region.
+        unsafe { self.copies.free() };
         for (index, share) in self.ring.iter().enumerate() {
             share.reset(index);
         }

@@ -1,7 +1,8 @@
 //! The threads of the program itself: each is the initial thread of a team of one, outside of all
 //! regions.
 
-use std::cell::RefCell;
+use std::ffi::c_void;
+use std::sync::OnceLock;
 
 use roving::raw::hosted::Frame;
 
@@ -30,9 +31,9 @@ impl Root {
     }
 }
 
-/// The thread's values are dropped, and what runs on it after that may use OpenMP: destructors of
-/// `pthread_key_create`, and on the main thread what `atexit` and C++ have for the program's end.
-/// They find the main thread as it was, and another one in no team, so that it begins anew.
+/// The thread ends, and what runs on it after that may use OpenMP: other destructors of
+/// `pthread_key_create`. They find the thread in no team, so that it begins anew; or, if the main
+/// thread ends before the program, as it was.
 impl Drop for Root {
     fn drop(&mut self) {
         let thread = Thread::of_any();
@@ -56,10 +57,6 @@ impl Drop for Root {
     }
 }
 
-thread_local! {
-    static ROOT: RefCell<Option<Root>> = const { RefCell::new(None) };
-}
-
 impl Thread {
     /// The calling thread. If it has not been one of OpenMP's before, it is an initial one now.
     #[inline]
@@ -77,10 +74,7 @@ impl Thread {
 fn begin(thread: &Thread) {
     let root = Root::new();
     let (team, task) = (root.team, root.task);
-    let mut root = Some(root);
-    let _ = ROOT.try_with(|at| *at.borrow_mut() = root.take());
-    // When the thread's values are being dropped, it is there for the rest of its life.
-    std::mem::forget(root);
+    leave_to_system(root);
     thread.go(Position {
         team,
         num: 0,
@@ -90,6 +84,27 @@ fn begin(thread: &Thread) {
     thread.site.set(Site::initial());
     if let Some(site) = thread.site.get().filter(|_| is_main()) {
         site.bind();
+    }
+}
+
+/// Has the system drop the state at the thread's end. A thread-local value of Rust's would not do:
+/// where a thread first uses OpenMP when those are being dropped, they are dropped no more.
+fn leave_to_system(root: Root) {
+    static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+    unsafe extern "C" fn end(root: *mut c_void) {
+        // SAFETY: it comes from the box below, once.
+        drop(unsafe { Box::from_raw(root.cast::<Root>()) });
+    }
+    let key = KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: there is room for the key. A library that is closed stays in memory, with `end`.
+        let failed = unsafe { libc::pthread_key_create(&mut key, Some(end)) } != 0;
+        (!failed).then_some(key)
+    });
+    let root = Box::into_raw(Box::new(root));
+    if let Some(key) = *key {
+        // SAFETY: the key is there. Where it fails, the state stays for good.
+        unsafe { libc::pthread_setspecific(key, root.cast()) };
     }
 }
 

@@ -7,7 +7,7 @@ use super::site::Site;
 use super::{League, Team};
 use crate::env::Controls;
 use crate::loops::share::SharedConstruct;
-use crate::task::RunningTask;
+use crate::task::{RunningTask, TaskKind};
 
 /// Where a thread is among the constructs of its team.
 #[derive(Clone, Copy)]
@@ -163,11 +163,15 @@ impl Thread {
         let (task, team) = (self.task(), self.team());
         let mut heritage = *task.heritage();
         change(&mut heritage.controls);
-        // Where no task can have inherited it that has not ended, the last one is written anew:
-        // outside of regions the kept ones would only become more.
-        let is_alone = task.is_implicit() && task.groups.get() == 0 && team.threads() == 1;
+        // Where no task can have inherited it that has not ended, what the task has changed last is
+        // written anew: the kept ones would only become more.
+        let is_own = task.is_implicit() || task.kind.get() == TaskKind::Changed;
+        let is_alone = is_own && task.is_drained() && team.loose.mail.is_over();
         if !(is_alone && team.loose.keep_instead(task.heritage_at(), heritage)) {
             task.inherit(team.loose.keep(heritage));
+            if !task.is_implicit() {
+                task.kind.set(TaskKind::Changed);
+            }
         }
     }
 }

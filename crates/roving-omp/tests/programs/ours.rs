@@ -1,6 +1,6 @@
 //! Programs that the other library need not run to their end, or in whose memory it keeps more.
 
-use super::running::{build, build_named, gcc, knows};
+use super::running::{Setting, build, build_named, gcc, knows};
 use super::says;
 
 /// Each of them ends: what brings the event can run on one of the two threads.
@@ -15,6 +15,46 @@ fn waits_end_by_what_their_own_thread_can_run() {
         says(&program, Some(part), &settings, "it has ended\n");
     }
     says(&program, Some("5"), &settings, "0 wrong\nit has ended\n");
+}
+
+/// Where nothing is kept for good, memory does not grow with the turns of a loop.
+fn stays(part: &str, settings: &[Setting], parts: &[&str]) {
+    let Some(gcc) = gcc().filter(|_| knows(11)) else {
+        return;
+    };
+    // Each test has one of its own: it builds it.
+    let program = build_named(
+        gcc,
+        &["-O1", "-pthread"],
+        "growth.c",
+        &format!("growth-{part}"),
+    );
+    let told: String = parts
+        .iter()
+        .map(|part| format!("{part}: stays\n"))
+        .collect();
+    says(&program, Some(part), settings, &told);
+}
+
+#[test]
+fn dependences_on_tasks_that_are_over_take_no_memory() {
+    stays("depend", &[], &["readers", "places", "waited"]);
+}
+
+#[test]
+fn settings_that_are_set_again_and_again_take_no_memory() {
+    let parts = ["of threads", "in a region", "in a group", "in a task"];
+    stays("settings", &[], &parts);
+}
+
+#[test]
+fn reductions_of_tasks_in_cancelled_regions_take_no_memory() {
+    stays("cancelled", &[("OMP_CANCELLATION", "true")], &["cancelled"]);
+}
+
+#[test]
+fn threads_that_use_openmp_at_their_end_alone_take_no_memory() {
+    stays("threads", &[], &["threads"]);
 }
 
 #[test]

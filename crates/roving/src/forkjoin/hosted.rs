@@ -167,6 +167,13 @@ fn drain_slowly(frame: Frame) {
     });
 }
 
+/// Returns whether all that was spawned in the frame, the calling worker's innermost, has been run
+/// and waited for. A thread that is no worker has spawned nothing.
+pub fn is_drained(frame: Frame) -> bool {
+    let is_empty = |worker: &Worker| worker.owner().line().top.get() <= frame.base;
+    Worker::with_current(|worker| worker.is_none_or(is_empty))
+}
+
 /// Runs the newest task that was spawned in the frame, the calling worker's innermost, unless
 /// another worker has it; waits for nobody. Returns whether it has. What the task has spawned
 /// belongs to the frame.

@@ -23,6 +23,7 @@
 //!     hosted::show();
 //!     assert!(!hosted::steal(0), "there is nobody to steal from");
 //!     hosted::drain(frame);
+//!     assert!(hosted::is_drained(frame));
 //!     hosted.wake(0);
 //!     hosted::sleep_until(|| true);
 //!     hosted::leave(frame);
@@ -35,5 +36,6 @@
 //! ```
 
 pub use crate::forkjoin::hosted::{
-    Frame, Hosted, add, drain, is_worker, leave, open, run_newest, show, sleep_until, steal,
+    Frame, Hosted, add, drain, is_drained, is_worker, leave, open, run_newest, show, sleep_until,
+    steal,
 };
