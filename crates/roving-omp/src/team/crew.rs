@@ -3,6 +3,7 @@
 //! at its *dock*, looks around for a while, and sleeps.
 
 use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Once};
@@ -11,6 +12,7 @@ use std::thread::{self, JoinHandle};
 use roving::Pool;
 use roving::raw::hosted::{self, Hosted};
 
+use super::at_end::AtEnd;
 use super::{Region, Team, part, tasks};
 use crate::env::{Environment, warn};
 use crate::sync::dock::Dock;
@@ -160,6 +162,14 @@ thread_local! {
     static CREWS: RefCell<Vec<Box<Crew>>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Ends crews that were begun when the thread's values had been dropped.
+static END: AtEnd = AtEnd::new(end);
+
+unsafe extern "C" fn end(_: *mut c_void) {
+    let left = CREWS.try_with(RefCell::take);
+    drop(left);
+}
+
 /// Calls `f` with a crew of the calling thread's that is in no region, of at least `threads`
 /// threads if the system gives so many. `None`: the thread is about to end, and can have none any
 /// more.
@@ -184,6 +194,7 @@ pub(super) fn with_crew<R>(threads: usize, f: impl FnOnce(&Crew) -> R) -> Option
             crews.truncate(depth);
             let region = Region::outermost(Heritage::initial());
             crews.push(Box::new(Crew::new(threads, region)));
+            END.set(ptr::from_ref(&END).cast_mut().cast());
         }
         ptr::from_ref(&*crews[depth])
     });

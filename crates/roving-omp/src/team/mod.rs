@@ -1,6 +1,7 @@
 //! Teams: the threads of a region, the tasks that they begin with, and how they run tasks and wait
 //! for each other.
 
+mod at_end;
 pub(crate) mod barrier;
 mod copies;
 mod crew;

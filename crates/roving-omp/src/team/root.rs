@@ -2,10 +2,10 @@
 //! regions.
 
 use std::ffi::c_void;
-use std::sync::OnceLock;
 
 use roving::raw::hosted::Frame;
 
+use super::at_end::AtEnd;
 use super::site::Site;
 use super::thread::{Position, Progress, Thread};
 use super::{Region, Team};
@@ -74,7 +74,7 @@ impl Thread {
 fn begin(thread: &Thread) {
     let root = Root::new();
     let (team, task) = (root.team, root.task);
-    leave_to_system(root);
+    END.set(Box::into_raw(Box::new(root)).cast());
     thread.go(Position {
         team,
         num: 0,
@@ -87,25 +87,12 @@ fn begin(thread: &Thread) {
     }
 }
 
-/// Has the system drop the state at the thread's end. A thread-local value of Rust's would not do:
-/// where a thread first uses OpenMP when those are being dropped, they are dropped no more.
-fn leave_to_system(root: Root) {
-    static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
-    unsafe extern "C" fn end(root: *mut c_void) {
-        // SAFETY: it comes from the box below, once.
-        drop(unsafe { Box::from_raw(root.cast::<Root>()) });
-    }
-    let key = KEY.get_or_init(|| {
-        let mut key = 0;
-        // SAFETY: there is room for the key. A library that is closed stays in memory, with `end`.
-        let failed = unsafe { libc::pthread_key_create(&mut key, Some(end)) } != 0;
-        (!failed).then_some(key)
-    });
-    let root = Box::into_raw(Box::new(root));
-    if let Some(key) = *key {
-        // SAFETY: the key is there. Where it fails, the state stays for good.
-        unsafe { libc::pthread_setspecific(key, root.cast()) };
-    }
+/// Drops the state at the thread's end.
+static END: AtEnd = AtEnd::new(end);
+
+unsafe extern "C" fn end(root: *mut c_void) {
+    // SAFETY: it comes from a box, and is dropped once.
+    drop(unsafe { Box::from_raw(root.cast::<Root>()) });
 }
 
 /// Whether the calling thread is the one that the process began with.
