@@ -8,6 +8,8 @@ use std::pin::pin;
 use std::task::Poll;
 use std::thread;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use roving::{Pool, task};
 use roving_flow::{Error, In, Network, Out};
 use watched::watched;
@@ -66,6 +68,115 @@ fn a_port_that_was_looked_at_and_given_away_in_one_turn_wakes_who_has_it() {
     });
 }
 
+/// The second process waits in a root of its own, on top of the only worker.
+#[test]
+fn a_port_that_was_looked_at_and_given_away_wakes_who_waits_in_a_root_of_its_own() {
+    watched(|| {
+        for workers in 1..=2 {
+            let pool = Pool::new(workers).unwrap();
+            let mut network = Network::new();
+            let (seven, port) = network.bounded("sevens", 1);
+            let (hand_over, ports) = network.bounded("ports", 1);
+            let (waits, told) = network.bounded("waits", 1);
+            type First = (In<u32>, Out<In<u32>>, In<()>, Out<u32>);
+            network.process(
+                "first",
+                (port, hand_over, told, seven),
+                async |(mut port, mut hand_over, mut told, mut seven): First| {
+                    look(&mut port).await;
+                    hand_over.send(port).await.unwrap();
+                    assert_eq!(told.recv().await, Some(()));
+                    seven.send(7).await.unwrap();
+                    seven.send(8).await.unwrap();
+                },
+            );
+            network.process(
+                "second",
+                (ports, waits),
+                async |(mut ports, mut waits): (In<In<u32>>, Out<()>)| {
+                    let mut port = ports.recv().await.unwrap();
+                    waits.send(()).await.unwrap();
+                    task::block_on(async {
+                        assert_eq!(port.recv().await, Some(7));
+                        assert_eq!(port.recv().await, Some(8));
+                    });
+                },
+            );
+            network.run(&pool).unwrap();
+        }
+    });
+}
+
+/// A process looks at a port, and gives it in the same turn to a future of its own with a waker of
+/// its own.
+#[test]
+fn a_port_that_was_looked_at_and_given_to_a_future_of_ones_own_wakes_that() {
+    watched(|| {
+        let pool = Pool::new(1).unwrap();
+        let mut network = Network::new();
+        let (mut out, input) = network.bounded("sevens", 1);
+        network.process("waits", input, async |mut port: In<u32>| {
+            look(&mut port).await;
+            let mut all = FuturesUnordered::new();
+            all.push(async move { port.recv().await });
+            assert_eq!(all.next().await, Some(Some(7)));
+        });
+        network.process("sends", (), async move |()| {
+            let mut is_first = true;
+            poll_fn(|context| {
+                context.waker().wake_by_ref();
+                match std::mem::take(&mut is_first) {
+                    true => Poll::Pending,
+                    false => Poll::Ready(()),
+                }
+            })
+            .await;
+            out.send(7).await.unwrap();
+        });
+        network.run(&pool).unwrap();
+    });
+}
+
+/// A task waits there, which is no process, and gives the port back: who waits for the process is
+/// known to wait for it still, and what is full grows.
+#[test]
+fn a_port_that_a_task_has_used_and_given_back_is_its_processs_again() {
+    watched(|| {
+        let mut network = Network::new();
+        let (many, numbers) = network.bounded("numbers", 1);
+        let (few, others) = network.bounded("others", 1);
+        network.process(
+            "sends",
+            (many, few),
+            async |(mut many, mut few): (Out<u32>, Out<u32>)| {
+                let sends = task::fork(async move {
+                    for number in 0..100 {
+                        many.send(number).await.unwrap();
+                    }
+                    many
+                });
+                let mut many = sends.await.await;
+                few.send(1).await.unwrap();
+                few.send(2).await.unwrap();
+                many.send(100).await.unwrap();
+            },
+        );
+        network.process(
+            "receives",
+            (numbers, others),
+            async |(mut numbers, mut others): (In<u32>, In<u32>)| {
+                for number in 0..=100 {
+                    assert_eq!(numbers.recv().await, Some(number));
+                }
+                assert_eq!(others.recv().await, Some(1));
+                assert_eq!(others.recv().await, Some(2));
+            },
+        );
+        let report = network.run(&Pool::new(2).unwrap()).unwrap();
+        assert_eq!(report.channel(0).producer, Some(0));
+    });
+}
+
 /// Else the process would wait for ever, and with it the network for its end.
 #[test]
 fn a_process_that_waits_within_its_turn_ends_with_a_network_that_fails() {
@@ -78,8 +189,7 @@ fn a_process_that_waits_within_its_turn_ends_with_a_network_that_fails() {
             network.process("waits", (), async move |()| {
                 task::block_on(async {
                     waits.send(()).await.unwrap();
-                    let got = input.recv().await;
-                    panic!("{got:?} is taken for the end of the stream");
+                    assert_eq!(input.recv().await, None);
                 });
             });
             network.process("fails", (out, waiting), async |(_out, mut waiting)| {
@@ -112,5 +222,29 @@ fn a_process_that_panics_when_it_is_dropped_unbegun_keeps_no_other_from_it() {
         let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(network)));
         assert_eq!(*dropped.unwrap_err().downcast::<&str>().unwrap(), "dropped");
         assert_eq!(outside.join().unwrap(), None);
+    });
+}
+
+#[test]
+fn a_process_that_waits_within_its_turn_ends_with_a_network_that_is_cancelled() {
+    watched(|| {
+        let mut network = Network::new();
+        let (out, mut input) = network.bounded::<u32>("never", 1);
+        let (mut waits, mut waiting) = network.bounded("waits", 1);
+        network.process("waits", (), async move |()| {
+            task::block_on(async {
+                waits.send(()).await.unwrap();
+                assert_eq!(input.recv().await, None);
+            });
+        });
+        network.process("holds", out, async |_out| std::future::pending().await);
+        let canceller = network.canceller();
+        let cancels = thread::spawn(move || {
+            waiting.recv_blocking();
+            canceller.cancel();
+        });
+        let outcome = network.run(&Pool::new(2).unwrap());
+        assert!(matches!(outcome, Err(Error::Cancelled)), "{outcome:?}");
+        cancels.join().unwrap();
     });
 }

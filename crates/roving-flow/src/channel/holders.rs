@@ -220,10 +220,10 @@ impl Words {
         }
     }
 
-    /// Has that waker woken when the end is ready, for the caller, who has its port, and is that
-    /// process or [`OUTSIDE`]. False when it is ready already.
+    /// Has that waker woken when the end is ready, for who has its port. False when it is ready
+    /// already.
     #[must_use]
-    pub(crate) fn put_waker(&self, end: ChannelEnd, holder: u32, waker: &Waker) -> bool {
+    pub(crate) fn put_waker(&self, end: ChannelEnd, waker: &Waker) -> bool {
         let slot = &self.elsewhere(end).waker;
         let is_known = |old: &ForeignWaker| old.0.as_ref().is_some_and(|old| old.will_wake(waker));
         if !is_known(&lock(slot)) {
@@ -232,7 +232,7 @@ impl Words {
             let old = lock(slot).0.replace(waker);
             drop_quietly(old);
         }
-        self.wait_elsewhere(end, holder).unwrap_or_else(|| {
+        self.wait_elsewhere(end).unwrap_or_else(|| {
             waker.wake_by_ref();
             true
         })

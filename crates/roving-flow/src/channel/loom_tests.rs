@@ -263,7 +263,7 @@ fn loom_who_claims_a_waker_sees_it() {
         let thread = thread::spawn(move || {
             // SAFETY: not read before this thread says that it waits.
             written.with_mut(|slot| unsafe { *slot = 7 });
-            receiver.words.wait_elsewhere(ChannelEnd::Reader, HOLDER) == Some(true)
+            receiver.words.wait_elsewhere(ChannelEnd::Reader) == Some(true)
         });
         if channel.words.claim(ChannelEnd::Reader, 0) == Claim::Elsewhere {
             // SAFETY: the waiter has written it before it said that it waits.
@@ -291,8 +291,8 @@ fn loom_no_reader_of_another_executor_sleeps_on_a_message() {
         for _ in 0..2 {
             let woken = std::sync::Arc::new(Woken::default());
             let waker = Waker::from(std::sync::Arc::clone(&woken));
-            let is_pending = pop(&channel).is_err()
-                && channel.words.put_waker(ChannelEnd::Reader, HOLDER, &waker);
+            let is_pending =
+                pop(&channel).is_err() && channel.words.put_waker(ChannelEnd::Reader, &waker);
             waits = is_pending.then_some(woken);
             if waits.as_ref().is_none_or(|woken| !woken.is_so()) {
                 break;

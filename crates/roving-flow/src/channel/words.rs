@@ -1,9 +1,8 @@
 //! The words that the two ends of a channel share.
 
 use super::holders::{Elsewhere, Meta, OUTSIDE};
-use crate::machine::prim::{
-    AtomicU64, Cell, OnceLock, Ordering, exchange_and_fence, fence, ord, thread,
-};
+use crate::machine::prim::{AtomicU64, Cell, OnceLock, Ordering, exchange_and_fence, fence, ord};
+use crate::machine::runtime::let_others_run;
 
 /// Capacity of a channel without a bound.
 pub(crate) const UNBOUNDED: u32 = u32::MAX;
@@ -36,22 +35,22 @@ pub(crate) enum ChannelEnd {
 /// | `writer` | the same for the producer | the same for the producer |
 /// | `capacity` | whoever has found a deadlock | how many messages may lie in the channel |
 ///
-/// A waiting word is the process that has the port of this end, its *holder*, or
-/// [`OUTSIDE`]; and a phase. Each step into a waiting phase and out of it is a compare-and-swap, so
-/// that one side alone has the right, and the duty, to wake.
+/// A waiting word is the process that has the port of this end, or had it last, its *holder*; and a
+/// phase. Each step into a waiting phase and out of it is a compare-and-swap, so that one side
+/// alone has the right, and the duty, to wake.
 ///
 /// | phase | meaning | next, and by whom |
 /// |---|---|---|
-/// | `NOBODY` | nobody waits here | `WAITS` by the holder when it is suspended, `ELSEWHERE` by any other future; another holder, by that one |
+/// | `NOBODY` | nobody waits here | `WAITS` by the holder when it is suspended, `ELSEWHERE` by any other future |
 /// | `WAITS` | the holder has been suspended here | `CLAIMED` by who wakes it; `NOBODY` by itself when something else woke it |
-/// | `ELSEWHERE` | a waker lies in the channel | `NOBODY` by who wakes it; as `NOBODY`, by who has the port |
+/// | `ELSEWHERE` | a waker lies in the channel | `NOBODY` by who wakes it |
 /// | `HOOKED` | this end is no process's: a function is called each time | none |
 /// | `CLAIMED` + line | woken from the thread with that line, and not yet polled | `NOBODY` by the holder |
 ///
 /// A process says that it waits at the end of its turn, and may have given the port away by then:
-/// to another process, or to a thread outside, which has become the holder. Then its
-/// compare-and-swap fails, and it waits here no more. If it was faster, the new holder wakes it,
-/// and does not wait itself until that process has left: see [`Words::hold`].
+/// to another process, which becomes the holder when it waits for the first time, or to another
+/// future. Then its compare-and-swap fails, and it looks again. If it was faster, who has the port
+/// takes its wait away, unless that is claimed: then it is about to be polled, which is waited for.
 ///
 /// No wake-up is lost, because each side first writes its word, then is a fence, then reads the
 /// other's: who sends publishes the message and looks for a reader; who waits says so and looks for
@@ -196,7 +195,7 @@ impl Words {
         }
     }
 
-    /// The process that has that end, or [`OUTSIDE`].
+    /// The process that has that end or had it last, or [`OUTSIDE`].
     pub(crate) fn process(&self, end: ChannelEnd) -> u32 {
         // Ordering: Relaxed; where it matters, what it belongs to is acquired with [wait].
         WaitState(self.waiting(end).load(Ordering::Relaxed)).holder()
@@ -319,30 +318,29 @@ impl Words {
         }
     }
 
-    /// The caller has the port of that end, and is that process or [`OUTSIDE`]: so it becomes the
-    /// holder. False when a process that has given the port away waits here still: that one is
-    /// woken, and the caller is to ask again later.
+    /// Whether that process is the holder of that end, and nobody waits there.
+    #[inline(always)]
+    pub(crate) fn is_held_by(&self, end: ChannelEnd, process: u32) -> bool {
+        // Ordering: Relaxed; written by who had the port before, or a hint.
+        let now = WaitState(self.waiting(end).load(Ordering::Relaxed));
+        now == WaitState::new(process, NOBODY)
+    }
+
+    /// That process has the port of that end: so it becomes the holder, and whatever has waited
+    /// with the port waits no more. False when the last holder has been woken here and not polled
+    /// yet: then the caller asks again later.
     #[must_use]
     #[cold]
-    #[inline(never)]
-    pub(crate) fn hold(&self, end: ChannelEnd, holder: u32) -> bool {
+    pub(crate) fn hold(&self, end: ChannelEnd, process: u32) -> bool {
         let word = self.waiting(end);
+        let new = WaitState::new(process, NOBODY);
         loop {
             // Ordering: Relaxed; the compare-and-swap decides.
             let now = WaitState(word.load(Ordering::Relaxed));
-            let phase = match now.phase() {
-                _ if now.holder() == holder => return true,
-                // What waits for a waker waits with the port, which has come here.
-                NOBODY | ELSEWHERE => NOBODY,
-                HOOKED => HOOKED,
-                _ => {
-                    let _has_been_woken_before = self.wake_now(end);
-                    // The caller asks until that one has been polled.
-                    thread::yield_now();
-                    return false;
-                }
-            };
-            let new = WaitState::new(holder, phase);
+            if now.phase() >= CLAIMED {
+                let_others_run();
+                return false;
+            }
             // Ordering: Relaxed, both; nothing is handed over: the port came here in another way.
             let swapped = word.compare_exchange(now.0, new.0, Ordering::Relaxed, Ordering::Relaxed);
             if swapped.is_ok() {
@@ -352,32 +350,28 @@ impl Words {
     }
 
     /// That process is about to be suspended, and had the port of that end when it last looked
-    /// here. False when it need not: then it does not wait.
+    /// here. False when it need not, or has given the port away: then it does not wait.
     ///
     /// The caller has written down for whom to look beforehand.
     #[must_use]
     #[inline(always)]
     pub(crate) fn wait(&self, end: ChannelEnd, process: u32) -> bool {
+        let from = WaitState::new(process, NOBODY);
         // Ordering: Edge [wait]: Release hands to the one who claims it what the process has
         // written down about itself.
         let order = ord("wait", Ordering::SeqCst);
-        let from = WaitState::new(process, NOBODY);
-        let exchanged = exchange_and_fence(self.waiting(end), from.0, from.at(WAITS).0, order);
-        exchanged.is_err() && !self.set_phase(end, process, WAITS, order) || !self.is_ready(end)
+        let waits = exchange_and_fence(self.waiting(end), from.0, from.at(WAITS).0, order);
+        waits.is_ok() && !self.is_ready(end)
     }
 
-    /// A waker has been put into the channel for that end, by who has its port, and is that process
-    /// or [`OUTSIDE`]. False when there is no need to wait; none as with [`Self::hold`].
+    /// A waker has been put into the channel for that end, by who has its port. False when there is
+    /// no need to wait; none as with [`Self::hold`].
     #[must_use]
-    pub(crate) fn wait_elsewhere(&self, end: ChannelEnd, holder: u32) -> Option<bool> {
+    pub(crate) fn wait_elsewhere(&self, end: ChannelEnd) -> Option<bool> {
         // Ordering: as above; Edge [wait] carries the waker.
         let order = ord("wait_elsewhere", Ordering::SeqCst);
-        while !self.set_phase(end, holder, ELSEWHERE, order) {
-            if !self.hold(end, holder) {
-                return None;
-            }
-        }
-        Some(!self.is_ready(end))
+        let waits = self.set_phase(end, ELSEWHERE, order);
+        waits.then(|| !self.is_ready(end))
     }
 
     /// A function has been put into the channel for that end, where no process ever waits. What
@@ -386,23 +380,20 @@ impl Words {
         // Ordering: Edge [hook]: in the manner of Dekker, the caller looks at what was done before,
         // or who did it finds the function; and Release, for what that keeps.
         let order = ord("hook", Ordering::SeqCst);
-        let mut holder = OUTSIDE;
-        while !self.set_phase(end, holder, HOOKED, order) {
-            holder = self.process(end);
-        }
+        while !self.set_phase(end, HOOKED, order) {}
     }
 
-    /// Whether the end is that holder's, which is in that phase then; and this is a fence.
-    #[cold]
-    #[inline(never)]
-    fn set_phase(&self, end: ChannelEnd, holder: u32, phase: u32, order: Ordering) -> bool {
-        let mut from = WaitState::new(holder, NOBODY);
+    /// By who has the port of that end, and is not polled as its holder. Whatever has waited there
+    /// waits no more; and this is a fence. False as with [`Self::hold`].
+    fn set_phase(&self, end: ChannelEnd, phase: u32, order: Ordering) -> bool {
+        let mut from = WaitState::new(OUTSIDE, NOBODY);
         loop {
             match exchange_and_fence(self.waiting(end), from.0, from.at(phase).0, order) {
                 Ok(_) => return true,
                 Err(now) => from = WaitState(now),
             }
-            if from.holder() != holder {
+            if from.phase() >= CLAIMED {
+                let_others_run();
                 return false;
             }
         }

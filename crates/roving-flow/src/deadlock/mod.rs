@@ -70,9 +70,10 @@ pub(crate) fn after_waking(shared: &Shared, line: &Line) {
 
 /// As [`after_waking`], by who may hold such a lock: whoever is told of rest looks at the network
 /// when it takes long.
-pub(crate) fn after_closing(shared: &Shared, line: &Line) {
+#[cold]
+pub(crate) fn after_act(shared: &Shared) {
     if shared.rest.get().is_none() {
-        after_waking(shared, line);
+        after_waking(shared, shared.lines.mine());
     }
 }
 

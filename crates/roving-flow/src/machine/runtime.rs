@@ -10,10 +10,14 @@ pub(crate) use roving::{
 #[cfg(loom)]
 pub(crate) use nothing::{Anywhere as Place, CancelledError, is_cancelled, is_polling};
 
-/// Unwinds, without a message, as what is cancelled does.
-pub(crate) fn unwind_as_cancelled() {
+/// Lets a process be polled that has been woken: by whoever can, also where the caller is on top of
+/// the only worker.
+#[cold]
+pub(crate) fn let_others_run() {
     #[cfg(not(loom))]
-    std::panic::resume_unwind(Box::new(CancelledError));
+    roving::blocking(|| std::thread::sleep(std::time::Duration::from_micros(50)));
+    #[cfg(loom)]
+    loom::thread::yield_now();
 }
 
 #[cfg(loom)]

@@ -10,7 +10,7 @@ use futures_core::Stream;
 
 use super::error::{SendError, TryRecvError, TrySendError};
 use crate::channel::words::{ChannelEnd, Words};
-use crate::channel::{self, Channel, Empty, Full, OUTSIDE};
+use crate::channel::{self, Channel, Empty, Full};
 use crate::deadlock;
 use crate::machine::unwind::{go_on, to_the_end};
 use crate::process::poll::ProcessTurn;
@@ -157,11 +157,7 @@ impl<T> In<T> {
     /// ```
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         self.words().shared().is_no_kahn_network();
-        let taken = self.take();
-        if !ProcessTurn::is_current() {
-            has_acted(self.words());
-        }
-        taken.map_err(|empty| match empty {
+        self.take().map_err(|empty| match empty {
             Empty::Yet => TryRecvError::Empty,
             Empty::Ended => TryRecvError::Closed,
         })
@@ -294,11 +290,7 @@ impl<T> Out<T> {
     /// ```
     pub fn try_send(&mut self, message: T) -> Result<(), TrySendError<T>> {
         self.words().shared().is_no_kahn_network();
-        let put = self.put(message);
-        if !ProcessTurn::is_current() {
-            has_acted(self.words());
-        }
-        put.map_err(|(full, message)| match full {
+        self.put(message).map_err(|(full, message)| match full {
             Full::Yet => TrySendError::Full(message),
             Full::Ended => TrySendError::Closed(message),
         })
@@ -348,27 +340,27 @@ impl<T> Out<T> {
 
 /// Ready, with false, when it is worth another look.
 fn wait(words: &Words, end: ChannelEnd, context: &mut Context<'_>) -> Poll<bool> {
-    if ProcessTurn::note(words, end, context) || wait_elsewhere(words, end, context) {
-        Poll::Pending
-    } else {
-        Poll::Ready(false)
+    match ProcessTurn::note(words, end, context) {
+        true => Poll::Pending,
+        false => wait_elsewhere(words, end, context),
     }
 }
 
 /// As any future does that is no process: by its waker.
 #[inline(never)]
-fn wait_elsewhere(words: &Words, end: ChannelEnd, context: &Context<'_>) -> bool {
+fn wait_elsewhere(words: &Words, end: ChannelEnd, context: &Context<'_>) -> Poll<bool> {
     ProcessTurn::pay_here();
-    let holder = ProcessTurn::process_of(words.shared());
-    words.put_waker(end, holder, context.waker())
+    match words.put_waker(end, context.waker()) {
+        true => Poll::Pending,
+        false => Poll::Ready(false),
+    }
 }
 
 /// The other end is gone. A network that fails closes its ports, too, and none of its processes is
-/// to take that for the end of a stream: they are about to be dropped. A process of another network
-/// is not. Unwinds in a root of its own within such a process, since nothing else ends that one.
+/// to take that for the end of a stream: they are about to be dropped. Whoever else waits here is
+/// not, and neither is a root of its own in which a process waits: nothing else would end that.
 fn is_over(words: &Words) -> Poll<bool> {
-    if words.shared().is_stopped() && ProcessTurn::process_of(words.shared()) != OUTSIDE {
-        ProcessTurn::leave_root_within();
+    if words.shared().is_stopped() && ProcessTurn::is_of(words.shared()) {
         Poll::Pending
     } else {
         Poll::Ready(true)
@@ -383,8 +375,7 @@ pub(super) fn has_acted(words: &Words) {
 
 /// As [`has_acted`], by who may hold any lock.
 fn has_closed(words: &Words) {
-    let shared = words.shared();
-    deadlock::after_closing(shared, shared.lines.mine());
+    deadlock::after_act(words.shared());
 }
 
 impl<T> Drop for In<T> {

@@ -8,7 +8,8 @@ use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
 use crate::channel::shared::{NetworkFailure, Shared};
 use crate::channel::words::{ChannelEnd, Words};
-use crate::channel::{OUTSIDE, Op, Waits, drop_port};
+use crate::channel::{Op, Waits, drop_port};
+use crate::deadlock;
 use crate::machine::prim::{Arc, AtomicBool, OnceLock, Ordering, fence, ord, per_thread};
 use crate::machine::runtime;
 
@@ -150,24 +151,13 @@ impl<'p> ProcessTurn<'p> {
         CURRENT.with(|current| !current.get().is_null())
     }
 
-    /// The process of that network which the calling thread polls, or [`OUTSIDE`].
-    pub(crate) fn process_of(shared: &Arc<Shared>) -> u32 {
+    /// Whether the calling thread polls a process of that network, and nothing on top of that: no
+    /// root of its own, a `block_on` say, which the process waits for in its poll.
+    pub(crate) fn is_of(shared: &Arc<Shared>) -> bool {
         ProcessTurn::with_current(|turn| {
-            let own = turn.filter(|turn| Arc::ptr_eq(turn.shared, shared));
-            own.map_or(OUTSIDE, |turn| turn.process)
+            let of = turn.filter(|turn| Arc::ptr_eq(turn.shared, shared));
+            of.is_some_and(|turn| runtime::is_polling(turn.task))
         })
-    }
-
-    /// Unwinds if the calling thread is in a root of its own, a `block_on` say, within the poll of
-    /// its process: the network has ended, and that root would wait for ever.
-    pub(crate) fn leave_root_within() {
-        let is_within = ProcessTurn::with_current(|turn| {
-            turn.is_some_and(|turn| !runtime::is_polling(turn.task))
-        });
-        // Not on top of another panic: that one ends the root.
-        if is_within && !std::thread::panicking() {
-            runtime::unwind_as_cancelled();
-        }
     }
 
     /// An operation at that end of a channel has to wait. True when the process sees to it at the
@@ -183,7 +173,7 @@ impl<'p> ProcessTurn<'p> {
             if !is_own || !Arc::ptr_eq(turn.shared, words.shared()) {
                 return false;
             }
-            if words.process(end) != turn.process && !turn.holds(words, end) {
+            if !words.is_held_by(end, turn.process) && !turn.holds(words, end) {
                 return true;
             }
             let waits = turn.waits.replace(Waits::NOWHERE);
@@ -362,6 +352,9 @@ impl<'p> ProcessTurn<'p> {
 fn wake_seen(words: &Words, end: ChannelEnd) {
     if !words.wake_now(end) {
         look_again(words, end);
+    } else if !ProcessTurn::is_current() {
+        // A process asks at the end of its turn.
+        deadlock::after_act(words.shared());
     }
 }
 
@@ -376,6 +369,7 @@ fn look_again(words: &Words, end: ChannelEnd) {
 fn pay(words: &Words, end: ChannelEnd) {
     if words.is_waiting_after_all(end) {
         words.wake(end);
+        deadlock::after_act(words.shared());
     }
 }
 

@@ -46,13 +46,15 @@ use crate::workers::frames::{local::Local, waker::frame_of};
 /// use roving::raw::tasks::is_polling;
 ///
 /// roving::task::block_on(std::future::poll_fn(|context| {
-///     assert!(is_polling(context.waker()));
-///     roving::task::block_on(async { assert!(!is_polling(context.waker())) });
+///     let waker = context.waker().clone();
+///     assert!(is_polling(&waker));
+///     roving::context::with("a context", || assert!(is_polling(&waker)));
+///     roving::task::block_on(async { assert!(!is_polling(&waker)) });
 ///     Poll::Ready(())
 /// }));
 /// ```
 #[must_use]
 pub fn is_polling(waker: &Waker) -> bool {
     let of_waker = frame_of(waker);
-    Local::with(|local| of_waker.is_some_and(|frame| ptr::eq(frame.as_ptr(), local.current.get())))
+    Local::with(|local| of_waker.is_some_and(|frame| ptr::eq(frame.as_ptr(), local.polled())))
 }

@@ -394,6 +394,17 @@ impl Local {
         }
     }
 
+    /// The task that is polled here, also where it has entered another context; null for none.
+    pub(crate) fn polled(&self) -> *const Header {
+        let current = self.current.get();
+        // SAFETY: it stands in a frame of `beneath`, further out.
+        let beneath = unsafe { self.beneath.get().as_ref() };
+        match beneath {
+            Some(beneath) if current.is_null() => beneath.task,
+            _ => current,
+        }
+    }
+
     /// Whether a task is polled here, or has entered the context that the thread is in.
     pub(crate) fn is_in_a_task(&self) -> bool {
         !self.current.get().is_null() || !self.beneath.get().is_null()
