@@ -5,7 +5,7 @@ mod common;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, mpsc};
 use std::thread;
@@ -345,9 +345,35 @@ fn no_checkpoint_is_kept_of_a_network_with_a_token_that_was_not_written() {
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
+/// How often the sum has been recorded in this run: once in each checkpoint.
+static RECORDS: AtomicU64 = AtomicU64::new(0);
+
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Sum(u64);
+
+impl Serialize for Sum {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        RECORDS.fetch_add(1, SeqCst);
+        to.serialize_u64(self.0)
+    }
+}
+
+/// Whether the part of rank 0 of the run's checkpoint of that number is on the disk.
+fn is_begun(directory: &Path, number: u64) -> bool {
+    let cut = format!("cut-{number}-");
+    let is_begun = |path: PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(&cut) && path.join("rank-0").exists()
+    };
+    let mut entries = std::fs::read_dir(directory).unwrap().flatten();
+    entries.any(|entry| is_begun(entry.path()))
+}
+
 /// Sums numbers by a task of each step's own. At the tenth the run is cancelled, on the rank of
 /// that process alone, while it is about to be recorded.
 fn sums(directory: &Path, tokens: u64, is_cancelled: bool) -> Vec<Result<u64, NetworkError>> {
+    RECORDS.store(0, SeqCst);
     World::threads(2, |world| {
         let sum = AtomicU64::new(0);
         let cancel = roving::Cancel::new();
@@ -364,24 +390,26 @@ fn sums(directory: &Path, tokens: u64, is_cancelled: bool) -> Vec<Result<u64, Ne
             Some((number + u64::from(number < tokens), out))
         });
         let (result, ends) = (&sum, &cancel);
-        let is_there = move || checkpoints.is_there();
-        network.movable("sum", input, 0_u64, move |sum, mut input: In<u64>| {
-            let is_there = is_cancelled && is_there();
+        network.movable("sum", input, Sum(0), move |Sum(sum), mut input: In<u64>| {
+            let waits = is_cancelled && sum == (0..10).sum() && !checkpoints.is_there();
             async move {
+                if waits {
+                    pause().await;
+                    return Some((Sum(sum), input));
+                }
                 let number = input.recv().await?;
                 if number == 10 && is_cancelled {
-                    assert!(is_there);
-                    // Others are recorded meanwhile.
-                    thread::sleep(Duration::from_millis(300));
+                    // This process alone is missing in the next one.
+                    while !is_begun(directory, RECORDS.load(SeqCst) + 1) {
+                        thread::sleep(Duration::from_millis(1));
+                    }
                     ends.cancel();
-                } else if is_cancelled {
-                    thread::sleep(Duration::from_millis(10));
                 }
                 let add = AtomicU64::new(0);
                 roving::scope(|scope| scope.spawn(|_| add.store(number, SeqCst)));
                 let sum = sum + add.into_inner();
                 result.store(sum, SeqCst);
-                Some((sum, input))
+                Some((Sum(sum), input))
             }
         });
         network.pin("source", 0);
