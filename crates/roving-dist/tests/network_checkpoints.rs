@@ -5,10 +5,10 @@ mod common;
 
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-use common::{Moment, directory, hash, pause, plan, watched_telling};
+use common::{Moment, Shown, directory, hash, pause, plan, watched_telling};
 use roving::Pool;
 use roving_dist::{Checkpoints, Mover, Network, NetworkError, World};
 use roving_flow::{In, Out};
@@ -536,5 +536,65 @@ fn networks_that_cannot_be_checkpointed_say_why() {
             "{}",
             races[0]
         );
+    });
+}
+
+/// A process is recorded, and its rank's part is on the disk, when it asks who is faster. Another
+/// one learns the answer by a token or by the end of the stream, in a step that its record waits
+/// for. The run's error.
+fn raced(directory: &Path, ends: bool) -> String {
+    let latest = || std::fs::read(directory.join("latest")).unwrap_or_default();
+    let (learns, before) = (AtomicBool::new(false), Mutex::new(None));
+    let errors = World::threads(2, |world| {
+        let (learns, before) = (&learns, &before);
+        let mut network = Network::new(&world);
+        network.checkpoints(checkpoints(directory, Duration::from_millis(1)));
+        let (out, input) = network.channel::<u64>("numbers");
+        let (answers_out, answers) = network.channel("answers");
+        network.movable("silent", out, (), async |(), out: Out<u64>| {
+            pause().await;
+            Some(((), out))
+        });
+        let ports = (input, Some(answers_out));
+        network.movable("races", ports, (), async |(), (mut input, mut out)| {
+            if out.is_some() && learns.load(SeqCst) && Shown::is_next_begun(directory) {
+                *before.lock().unwrap() = Some(latest());
+                let is_fast = input.try_recv().is_ok();
+                match &mut out {
+                    Some(out) if !ends => Out::send(out, is_fast).await.ok()?,
+                    _ => out = None,
+                }
+            }
+            pause().await;
+            Some(((), (input, out)))
+        });
+        let state = Shown::new(0);
+        network.movable(
+            "learns",
+            answers,
+            state,
+            async |Shown(count), mut answers| {
+                learns.store(true, SeqCst);
+                let _answer_or_end: Option<bool> = answers.recv().await;
+                pause().await;
+                Some((Shown(count + 1), answers))
+            },
+        );
+        network.pin("races", 0);
+        network.pin("learns", 1);
+        network.run(&pool()).unwrap_err().to_string()
+    });
+    let before = before.into_inner().unwrap();
+    assert_eq!(before, Some(latest()), "the checkpoint counts");
+    errors[0].clone()
+}
+
+#[test]
+fn an_answer_that_follows_from_who_is_faster_is_in_no_checkpoint() {
+    watched(|| {
+        for ends in [false, true] {
+            let error = raced(&directory("network-faster"), ends);
+            assert!(error.contains("asks which of two was faster"), "{error}");
+        }
     });
 }

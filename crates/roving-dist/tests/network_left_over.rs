@@ -5,13 +5,13 @@ mod common;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{directory, pause, watched};
+use common::{Shown, directory, pause, watched};
 use roving::Pool;
 use roving_dist::{Checkpoints, Network, NetworkError, World};
 use roving_flow::{In, Out};
@@ -345,35 +345,9 @@ fn no_checkpoint_is_kept_of_a_network_with_a_token_that_was_not_written() {
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
-/// How often the sum has been recorded in this run: once in each checkpoint.
-static RECORDS: AtomicU64 = AtomicU64::new(0);
-
-#[derive(Deserialize)]
-#[serde(transparent)]
-struct Sum(u64);
-
-impl Serialize for Sum {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        RECORDS.fetch_add(1, SeqCst);
-        to.serialize_u64(self.0)
-    }
-}
-
-/// Whether the part of rank 0 of the run's checkpoint of that number is on the disk.
-fn is_begun(directory: &Path, number: u64) -> bool {
-    let cut = format!("cut-{number}-");
-    let is_begun = |path: PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with(&cut) && path.join("rank-0").exists()
-    };
-    let mut entries = std::fs::read_dir(directory).unwrap().flatten();
-    entries.any(|entry| is_begun(entry.path()))
-}
-
 /// Sums numbers by a task of each step's own. At the tenth the run is cancelled, on the rank of
 /// that process alone, while it is about to be recorded.
 fn sums(directory: &Path, tokens: u64, is_cancelled: bool) -> Vec<Result<u64, NetworkError>> {
-    RECORDS.store(0, SeqCst);
     World::threads(2, |world| {
         let sum = AtomicU64::new(0);
         let cancel = roving::Cancel::new();
@@ -390,28 +364,33 @@ fn sums(directory: &Path, tokens: u64, is_cancelled: bool) -> Vec<Result<u64, Ne
             Some((number + u64::from(number < tokens), out))
         });
         let (result, ends) = (&sum, &cancel);
-        network.movable("sum", input, Sum(0), move |Sum(sum), mut input: In<u64>| {
-            let waits = is_cancelled && sum == (0..10).sum() && !checkpoints.is_there();
-            async move {
-                if waits {
-                    pause().await;
-                    return Some((Sum(sum), input));
-                }
-                let number = input.recv().await?;
-                if number == 10 && is_cancelled {
-                    // This process alone is missing in the next one.
-                    while !is_begun(directory, RECORDS.load(SeqCst) + 1) {
-                        thread::sleep(Duration::from_millis(1));
+        network.movable(
+            "sum",
+            input,
+            Shown::new(0),
+            move |Shown(sum), mut input: In<u64>| {
+                let waits = is_cancelled && sum == (0..10).sum() && !checkpoints.is_there();
+                async move {
+                    if waits {
+                        pause().await;
+                        return Some((Shown(sum), input));
                     }
-                    ends.cancel();
+                    let number = input.recv().await?;
+                    if number == 10 && is_cancelled {
+                        // This process alone is missing in the next one.
+                        while !Shown::is_next_begun(directory) {
+                            thread::sleep(Duration::from_millis(1));
+                        }
+                        ends.cancel();
+                    }
+                    let add = AtomicU64::new(0);
+                    roving::scope(|scope| scope.spawn(|_| add.store(number, SeqCst)));
+                    let sum = sum + add.into_inner();
+                    result.store(sum, SeqCst);
+                    Some((Shown(sum), input))
                 }
-                let add = AtomicU64::new(0);
-                roving::scope(|scope| scope.spawn(|_| add.store(number, SeqCst)));
-                let sum = sum + add.into_inner();
-                result.store(sum, SeqCst);
-                Some((Sum(sum), input))
-            }
-        });
+            },
+        );
         network.pin("source", 0);
         network.pin("sum", 1);
         let pool = Pool::new(2).unwrap();

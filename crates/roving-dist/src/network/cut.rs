@@ -11,6 +11,7 @@
 //! | `Mark` | producer's rank → consumer's rank | the producer has been recorded, and had sent `s` tokens, all of which have left before this |
 //! | `Left` | a rank → itself | a consumer has dropped its port between its record and the mark, or was sent more there than is kept; the cut will be left |
 //! | `Loose` | a rank → all → all | a producer has learned since `Begin` that its consumer is gone |
+//! | `Race` | a rank → all → all | a process has asked who is faster |
 //! | `Saved` | all → 0 | all processes here are recorded, all marks for them are here, and the part is on the disk |
 //! | `Over` | 0 → 0 | the cut is whole and committed; or it was left |
 //!
@@ -28,7 +29,10 @@
 //! does the same with the same tokens, which every network with checkpoints has to do (Kahn): then
 //! the history of each process up to its own record is the beginning of the one history that it
 //! can have, whatever the others' moments are. A run that finds that somebody has asked who is
-//! faster ends with an error.
+//! faster ends with an error. Who asks may have been recorded before, and its rank's part may be on
+//! the disk. So its rank says `Race` to all before anything leaves that may follow from the answer,
+//! and each rank that hears it for the first time says it to all at once: hence whoever is recorded
+//! with that has it on a rank that knows.
 //!
 //! A producer may also learn that its consumer is gone, and that at any time. Where that is open
 //! for some channel, a cut is left in which any consumer is ahead of its producer: a run that
@@ -118,6 +122,7 @@ impl NetworkPart {
                     self.loosen(&mut lock(&cuts.state), number);
                 }
             }
+            CutMessage::Race => self.post.pass_race_on(),
             CutMessage::Saved(findings) => self.saved(findings),
             CutMessage::Over => {
                 debug_assert_eq!(from, 0, "it is for rank 0 to say so");
@@ -284,7 +289,7 @@ impl NetworkPart {
         }
         let (number, share, mut findings) = (state.number, open.share, open.findings);
         findings.is_loose |= state.loose == number;
-        findings.is_no_kahn_network |= !self.inside.is_kahn_network();
+        findings.is_no_kahn_network |= self.post.has_raced();
         let post = Arc::clone(&self.post);
         let plan = lock(&cuts.plan);
         let files = Arc::clone(&plan.files);

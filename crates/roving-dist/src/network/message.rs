@@ -135,6 +135,8 @@ pub(super) enum CutMessage {
     Left(u32),
     /// A producer has learned, since that cut has begun, that its consumer is gone.
     Loose(u32),
+    /// Somebody has asked who is faster.
+    Race,
     Saved(Findings),
     Over,
 }

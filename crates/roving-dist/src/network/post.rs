@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
 use roving_flow::Canceller;
+use roving_flow::raw::Inside;
 
 use super::error::Ended;
-use super::message::{Control, Head};
+use super::message::{Control, CutMessage, Head};
 use crate::bell::Bell;
 use crate::tray::Tray;
 use crate::unwind::{contain, lock};
@@ -30,6 +31,15 @@ pub(super) struct Post {
     ended: Mutex<Option<Ended>>,
     canceller: Canceller,
     channels: Arc<[String]>,
+    /// Where the network has checkpoints.
+    races: Option<Races>,
+}
+
+/// The questions which process is faster, that nobody may ask in a network with checkpoints.
+struct Races {
+    inside: Inside,
+    /// All ranks have been told, by this one, that somebody has asked.
+    is_told: Mutex<bool>,
 }
 
 impl Post {
@@ -48,7 +58,16 @@ impl Post {
             ended: Mutex::default(),
             canceller,
             channels,
+            races: None,
         }
+    }
+
+    /// Watches, in a network with checkpoints, whether a process here asks who is faster.
+    pub(super) fn watch_races(&mut self, inside: Inside) {
+        self.races = Some(Races {
+            inside,
+            is_told: Mutex::default(),
+        });
     }
 
     pub(super) fn link(&self) -> &Arc<Link> {
@@ -64,8 +83,13 @@ impl Post {
     }
 
     /// Soon: the pump is woken for it, if it sleeps. Many bytes are taken out of the vector, few
-    /// are left there.
+    /// are left there. All by which a process lets others know something goes this way.
     pub(super) fn send(&self, to: usize, bytes: &mut Vec<u8>) {
+        if let Some(races) = &self.races {
+            if !races.inside.is_kahn_network() {
+                self.pass_race_on();
+            }
+        }
         if to == self.rank() {
             return self.send_own(std::mem::take(bytes));
         }
@@ -119,6 +143,25 @@ impl Post {
         for to in others.chain([self.rank()]) {
             self.send_control(to, control);
         }
+    }
+
+    /// Somebody has asked who is faster: this rank says it to all once, before anything that may
+    /// follow from the answer.
+    pub(super) fn pass_race_on(&self) {
+        let Some(races) = &self.races else { return };
+        // Locked until all are told: others who have something to send wait for that.
+        let mut is_told = lock(&races.is_told);
+        if !*is_told {
+            *is_told = true;
+            self.send_to_all(&Control::Cut(CutMessage::Race));
+        }
+    }
+
+    /// Whether somebody has asked who is faster, in a network with checkpoints, and what is here
+    /// may follow from the answer.
+    pub(super) fn has_raced(&self) -> bool {
+        let has_raced = |races: &Races| !races.inside.is_kahn_network() || *lock(&races.is_told);
+        self.races.as_ref().is_some_and(has_raced)
     }
 
     /// That channel has something to tell its producer.

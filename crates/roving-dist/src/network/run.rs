@@ -175,7 +175,10 @@ impl<'env> Network<'env> {
             }
         }
         let names = shape.channels().iter().map(|channel| channel.name.clone());
-        let post = Post::new(link, link.tags(1), flow.canceller(), names.collect());
+        let mut post = Post::new(link, link.tags(1), flow.canceller(), names.collect());
+        if cuts.is_some() {
+            post.watch_races(raw::inside(&flow));
+        }
         let post = Arc::new(post);
         let crossings = Crossings::new(&mut joints, &shape, &post);
         let part = Arc::new(NetworkPart {

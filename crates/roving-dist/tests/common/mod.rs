@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use roving_dist::{Local, Plan};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// A number that looks random.
 pub(crate) fn hash(number: u64) -> u64 {
@@ -182,6 +183,41 @@ pub(crate) fn directory(name: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&directory);
     directory
+}
+
+/// The state of one process of a test, which shows whether that is recorded.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Shown(pub(crate) u64);
+
+/// How often it was recorded in this run: once in each checkpoint.
+static RECORDS: AtomicU64 = AtomicU64::new(0);
+
+impl Serialize for Shown {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        RECORDS.fetch_add(1, Ordering::SeqCst);
+        to.serialize_u64(self.0)
+    }
+}
+
+impl Shown {
+    /// Before a network runs.
+    pub(crate) fn new(number: u64) -> Shown {
+        RECORDS.store(0, Ordering::SeqCst);
+        Shown(number)
+    }
+
+    /// Whether rank 0's part of the next checkpoint is on the disk, in the first run with that
+    /// directory. While the process is in a step, it is missing there.
+    pub(crate) fn is_next_begun(directory: &Path) -> bool {
+        let cut = format!("cut-{}-", RECORDS.load(Ordering::SeqCst) + 1);
+        let is_begun = |path: PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(&cut) && path.join("rank-0").exists()
+        };
+        let entries = std::fs::read_dir(directory).into_iter().flatten();
+        entries.flatten().any(|entry| is_begun(entry.path()))
+    }
 }
 
 /// `mpirun` for so many ranks of a program. Several at once must not share the place of their
