@@ -45,6 +45,7 @@ fn driver() -> MutexGuard<'static, Driver> {
             bytes: number("BYTES", usual.bytes),
             newest: number("NVRTC", usual.newest),
             load_ms: number("LOAD_MS", usual.load_ms),
+            short: number("SHORT", usual.short),
         }))
     });
     // It panics nowhere half-way but in what then ends the process.

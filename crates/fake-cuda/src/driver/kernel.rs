@@ -6,11 +6,17 @@ use std::time::Duration;
 
 use super::{Blas, Driver, Handle, Module, StreamOperation, StreamStep, Use, not_live};
 use crate::compiler::{Library, ParameterKind, SHARED_MAX};
-use crate::refusal::{Answer, INVALID_PTX, INVALID_VALUE, NOT_FOUND, Refusal, mistake};
+use crate::refusal::{
+    Answer, INVALID_PTX, INVALID_VALUE, NOT_FOUND, OUT_OF_MEMORY, Refusal, mistake,
+};
 
 impl Driver {
     pub(crate) fn load(&mut self, module: &std::ffi::CStr) -> Answer<Handle> {
         let context = self.bound()?;
+        if self.settings.short > 0 {
+            self.settings.short -= 1;
+            return Err(Refusal::Code(OUT_OF_MEMORY));
+        }
         let library = Library::load(module).ok_or(Refusal::Code(INVALID_PTX))?;
         let handle = self.make("module");
         self.modules.insert(handle, Module { context, library });

@@ -45,6 +45,8 @@ pub(crate) struct PretendedMachine {
     /// The first launch of a function takes so many milliseconds of the host's, as where the driver
     /// loads it then.
     pub(crate) load_ms: u64,
+    /// For so many modules, which come first, there is no memory.
+    pub(crate) short: u64,
 }
 
 impl Default for PretendedMachine {
@@ -56,6 +58,7 @@ impl Default for PretendedMachine {
             bytes: 1 << 30,
             newest: 90,
             load_ms: 0,
+            short: 0,
         }
     }
 }

@@ -175,6 +175,8 @@ macro_rules! two {
     };
 }
 
+#[cfg(any(test, feature = "cuda", feature = "wgpu"))]
+pub(crate) mod built;
 pub(crate) mod device_thread;
 pub(crate) mod error;
 mod operation;

@@ -15,6 +15,7 @@ use super::harness::{On, buffer};
 use super::tests::device;
 use super::tests::peer_tests::sum_of_both;
 use crate::backend::Backend;
+use crate::backend::error::Cause;
 use crate::{Arg, Buffer, Choice, Devices, Dual, Kernel, Kind};
 
 /// Says in which of our processes a test runs.
@@ -204,6 +205,33 @@ fn loading_a_kernel_is_none_of_its_time() {
     }
     let name = "cuda::fake_tests::loaded_kernels_are_as_fast_as_they_are";
     passes(name, &[("ROVING_FAKE_CUDA_LOAD_MS", "200")]);
+}
+
+/// Others may have let go of some memory by the next launch.
+#[test]
+fn a_kernel_for_which_there_was_no_memory_is_built_later() {
+    if is_here() || !has_compiler() {
+        return;
+    }
+    let name = "cuda::fake_tests::short_of_memory_for_a_kernel";
+    passes(name, &[("ROVING_FAKE_CUDA_SHORT", "2")]);
+}
+
+#[test]
+#[ignore = "needs the fake driver: see `a_kernel_for_which_there_was_no_memory_is_built_later`"]
+fn short_of_memory_for_a_kernel() {
+    let (device, _turn) = device().unwrap();
+    let on = On(&device, 0);
+    let memory = device.alloc(4).unwrap();
+    let up = on.upload(&1_u32.to_ne_bytes(), &memory);
+    up.right();
+    let launch = || on.launch(&NEXT, 1, vec![buffer(&memory, 4, true)]);
+    for _ in 0..2 {
+        let (outcome, _) = launch().wait();
+        assert_eq!(outcome.unwrap_err().cause(), Cause::OutOfMemory);
+    }
+    launch().right();
+    assert_eq!(on.download(&memory, 4).right(), after(1).to_ne_bytes());
 }
 
 #[test]

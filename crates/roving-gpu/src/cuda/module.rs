@@ -1,7 +1,6 @@
 //! Kernels, built for one device by NVRTC.
 #![allow(unsafe_code)] // launches functions that were compiled from text
 
-use std::collections::HashMap;
 use std::env;
 use std::ffi::{CString, OsString, c_int, c_void};
 use std::path::Path;
@@ -15,6 +14,7 @@ use cudarc::nvrtc::{CompileError, Ptx, sys};
 
 use super::fault;
 use super::memory::Room;
+use crate::backend::built::BuiltKernels;
 use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Launch, LaunchArg};
 use crate::kernel::{Cuda, Kernel};
@@ -26,10 +26,8 @@ pub(super) struct Modules {
     generation: c_int,
     /// So many bytes the threads of a block can share.
     shared_max: usize,
-    built: Mutex<HashMap<usize, Arc<Slot>>>,
+    built: BuiltKernels<usize, Built>,
 }
-
-type Slot = OnceLock<Result<Built, DeviceError>>;
 
 /// A function, and how many bytes each of its parameters has.
 #[derive(Clone)]
@@ -55,7 +53,7 @@ impl Modules {
             shared_max: usize::try_from(shared_max).unwrap_or(0).max(SHARED),
             context: Arc::clone(context),
             generation: 10 * major + minor,
-            built: Mutex::default(),
+            built: BuiltKernels::default(),
         })
     }
 
@@ -135,11 +133,8 @@ impl Modules {
             let text = format!("{what}it has no CUDA; give it some with `Kernel::cuda`");
             return Err(DeviceError::new(Cause::Kernel, text));
         };
-        let slot = {
-            let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(built.entry(ptr::from_ref(kernel).addr()).or_default())
-        };
-        let built = slot.get_or_init(|| self.build(cuda, &what)).clone()?;
+        let key = ptr::from_ref(kernel).addr();
+        let built = self.built.get(key, || self.build(cuda, &what))?;
         Ok((cuda, built))
     }
 

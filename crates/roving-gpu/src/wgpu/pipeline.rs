@@ -1,8 +1,7 @@
 //! Kernels, built for one device.
 
-use std::collections::HashMap;
 use std::ptr;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::wgpu::{
     BindGroupLayout, BindGroupLayoutDescriptor, BindGroupLayoutEntry, BindingType,
@@ -13,16 +12,16 @@ use ::wgpu::{
 
 use super::fault;
 use crate::backend::LaunchArg;
+use crate::backend::built::BuiltKernels;
 use crate::backend::error::{Cause, DeviceError};
 use crate::kernel::{Kernel, Wgsl};
 
 /// The pipelines that were built, by kernel and by the types of its arguments.
 #[derive(Default)]
-pub(super) struct Pipelines(Mutex<HashMap<Key, Arc<Slot>>>);
+pub(super) struct Pipelines(BuiltKernels<Key, Arc<Pipeline>>);
 
 /// A kernel is a static: it is where it is. 0: read, 1: update, 2: a value.
 type Key = (usize, Vec<u8>);
-type Slot = OnceLock<Result<Arc<Pipeline>, DeviceError>>;
 
 /// A kernel that can be launched.
 pub(super) struct Pipeline {
@@ -67,13 +66,8 @@ impl Pipelines {
     ) -> Result<Arc<Pipeline>, DeviceError> {
         let kinds = arguments.iter().map(kind).collect();
         let key = (ptr::from_ref(kernel).addr(), kinds);
-        // Others wait for the one that builds this kernel, and not for those that build others.
-        let slot = {
-            let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(slots.entry(key).or_default())
-        };
-        let built = slot.get_or_init(|| build(device, kernel, arguments).map(Arc::new));
-        built.clone()
+        self.0
+            .get(key, || build(device, kernel, arguments).map(Arc::new))
     }
 }
 
