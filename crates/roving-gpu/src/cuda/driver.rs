@@ -5,6 +5,7 @@
 //! those that are called.
 #![allow(unsafe_code)] // loads a library, and calls a function of it by name
 
+use std::ptr;
 use std::sync::OnceLock;
 
 use cudarc::driver::sys::{
@@ -80,4 +81,44 @@ pub(super) fn let_in(
     let pool = unsafe { result::device::get_default_mem_pool(owner) }?;
     // SAFETY: the pool is the device's own; the one description is read before the call returns.
     unsafe { sys::cuMemPoolSetAccess(pool, &raw const all, 1) }.result()
+}
+
+/// The context that was current on this thread, which it gets back when this is dropped: a program
+/// that uses CUDA itself there goes on with its own. As the last field of an object that takes it
+/// when it is dropped, it comes after what the others do.
+#[derive(Default)]
+pub(super) struct CallersContext(Option<Option<usize>>);
+
+impl CallersContext {
+    pub(super) fn here() -> Self {
+        CallersContext(current().ok())
+    }
+
+    /// Makes another one current until then. The bindings do not do so once an operation has
+    /// failed, and what they destroy needs it all the same.
+    pub(super) fn replaced_by(context: &CudaContext) -> Self {
+        let callers = CallersContext::here();
+        // SAFETY: the context is alive.
+        let _ = unsafe { result::ctx::set_current(context.cu_ctx()) };
+        callers
+    }
+}
+
+impl Drop for CallersContext {
+    fn drop(&mut self) {
+        // One of our own threads has its device's, which may be gone by now.
+        let was = self.0.take();
+        if let Some(was) = was.filter(|was| current() != Ok(*was)) {
+            let was = ptr::with_exposed_provenance_mut(was.unwrap_or(0));
+            // SAFETY: the driver gave the handle out as that of this thread, or it is null: none.
+            // A context that the program has destroyed meanwhile is refused.
+            let _ = unsafe { result::ctx::set_current(was) };
+        }
+    }
+}
+
+/// The address of the handle that is current here.
+fn current() -> Result<Option<usize>, DriverError> {
+    let current = result::ctx::get_current()?;
+    Ok(current.map(|context| context.expose_provenance()))
 }

@@ -2,12 +2,13 @@
 //! CUDA driver; how often that was called; and mistakes, which that driver has to find.
 #![allow(unsafe_code)] // asks the driver; mistakes that cannot be made without
 
+use std::any::Any;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{env, fs, mem, process};
+use std::{env, fs, mem, process, ptr};
 
 use cudarc::driver::{CudaContext, result};
 
@@ -251,6 +252,49 @@ fn loaded_kernels_are_as_fast_as_they_are() {
     let samples = described.split("chain:").nth(1).unwrap();
     assert!(samples.contains("fake (cuda): 0.00"), "{described}");
     assert!(!samples.contains("(20 samples)"), "{described}");
+}
+
+/// A program that uses CUDA itself finds the context that it has made current, or none.
+#[test]
+fn the_context_of_a_caller_stays_current() {
+    if is_here() {
+        return;
+    }
+    let two = ("ROVING_FAKE_CUDA_DEVICES", "2");
+    for pools in ["0", "1"] {
+        let settings = [two, ("ROVING_FAKE_CUDA_POOLS", pools)];
+        passes("cuda::fake_tests::current_is_the_callers", &settings);
+    }
+}
+
+#[test]
+#[ignore = "needs the fake driver: see `the_context_of_a_caller_stays_current`"]
+fn current_is_the_callers() {
+    let own = CudaContext::new(1).unwrap();
+    let both = [ptr::null_mut(), own.cu_ctx()];
+    for (wanted, is_memory_last) in both.into_iter().flat_map(|one| [(one, false), (one, true)]) {
+        // SAFETY: the context is alive, or none.
+        unsafe { result::ctx::set_current(wanted) }.unwrap();
+        let check = |when: &str| {
+            let current = result::ctx::get_current().unwrap();
+            assert_eq!(current.unwrap_or(ptr::null_mut()), wanted, "{when}");
+        };
+        let (device, turn) = device().unwrap();
+        check("opened");
+        let memory = device.alloc(100).unwrap();
+        check("allocated");
+        drop(device.alloc(100).unwrap());
+        check("freed");
+        let (first, last): (Box<dyn Any>, Box<dyn Any>) = match is_memory_last {
+            true => (Box::new(device), Box::new(memory)),
+            false => (Box::new(memory), Box::new(device)),
+        };
+        drop(first);
+        check("one is gone");
+        drop(last);
+        check("all is gone");
+        drop(turn);
+    }
 }
 
 /// Also where the two cannot look at each other's memory, and where that is not of pools.

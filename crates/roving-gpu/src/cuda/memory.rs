@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cudarc::driver::sys::{CUdeviceptr, CUevent_flags, CUmemPool_attribute};
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError, result};
 
-use super::{driver, fault};
+use super::driver::{self, CallersContext};
+use super::fault;
 use crate::backend::Memory;
 use crate::backend::error::{Cause, DeviceError};
 
@@ -55,6 +56,7 @@ impl Store {
     }
 
     fn alloc(&self, bytes: usize) -> Result<CUdeviceptr, DriverError> {
+        let _callers = CallersContext::here();
         self.stream.context().bind_to_thread()?;
         if !self.pooled {
             // SAFETY: the context is bound. What is in the memory is of no type yet.
@@ -114,6 +116,8 @@ pub(super) struct Room {
     address: CUdeviceptr,
     bytes: usize,
     store: Arc<Store>,
+    /// While it is dropped. Behind the store: who drops the last handle of that ends the context.
+    callers: CallersContext,
 }
 
 impl Room {
@@ -135,6 +139,7 @@ impl Room {
             address: 0,
             bytes,
             store: Arc::clone(store),
+            callers: CallersContext::default(),
         };
         room.address = store.alloc(bytes).map_err(|error| fault::of(error, ""))?;
         Ok(room)
@@ -251,6 +256,7 @@ impl Store {
 
 impl Drop for Room {
     fn drop(&mut self) {
+        self.callers = CallersContext::replaced_by(self.store.stream.context());
         let store = &self.store;
         // Errors are those of a device that is lost, with its memory.
         if self.address != 0 && store.stream.context().bind_to_thread().is_ok() {

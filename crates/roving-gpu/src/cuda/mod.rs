@@ -57,6 +57,7 @@ use cudarc::driver::CudaContext;
 use crate::backend::device_thread::DeviceThread;
 use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Backend, Download, Launch, Memory, PeerCopy, Upload};
+use driver::CallersContext;
 use lane::{Common, Inbox, Job};
 use memory::{Room, Store};
 use module::Modules;
@@ -83,6 +84,8 @@ pub struct Nvidia {
     common: Arc<Common>,
     store: Arc<Store>,
     lanes: Vec<Entrance>,
+    /// While it is dropped. Behind what ends the context.
+    callers: CallersContext,
 }
 
 /// The orders for a lane, and its threads, until they are joined.
@@ -139,6 +142,7 @@ fn count() -> Result<usize, DeviceError> {
 
 impl Nvidia {
     fn open(ordinal: usize) -> Result<Self, DeviceError> {
+        let _callers = CallersContext::here();
         let failed = |error| fault::of(error, "");
         let context = CudaContext::new(ordinal).map_err(failed)?;
         let name = context.name().map_err(failed)?;
@@ -150,6 +154,7 @@ impl Nvidia {
             store,
             common,
             lanes: Vec::new(),
+            callers: CallersContext::default(),
         };
         for index in 0..STREAMS {
             let (inbox, threads) = lane::start(&device.common, index)?;
@@ -241,6 +246,7 @@ impl Backend for Nvidia {
 /// Waits for what is in flight.
 impl Drop for Nvidia {
     fn drop(&mut self) {
+        self.callers = CallersContext::replaced_by(&self.common.context);
         self.lanes.iter().for_each(|(inbox, _)| inbox.close());
         let lanes = self.lanes.iter_mut();
         for thread in lanes.flat_map(|(_, threads)| threads) {
