@@ -4,15 +4,19 @@
 
 mod common;
 
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::Gate;
 use common::numbers::{ADD_ONE, LEN, OTHER, STEP, add, added_on, buffer, devices, told};
 use roving::Pool;
-use roving_gpu::{Choice, Devices, Dual, Failure, HostCall, Kernel, Simulated};
+use roving_gpu::{Arg, Cause, Choice, Devices, Dual, Failure, HostCall, Kernel, Simulated};
 
 /// One test at a time: what a thread of another one has locked at the fork stays locked in the
 /// child, as when it builds a pool.
@@ -132,6 +136,79 @@ fn a_buffer_that_was_held_is_waited_for_by_nobody() {
         drop(closed);
         assert!(ended);
     });
+}
+
+fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// In its first poll, and once it is on the device.
+#[test]
+fn a_gpu_side_that_forks_is_told_by_its_launches() {
+    let _alone = alone();
+    for is_aboard in [false, true] {
+        let (devices, numbers) = (devices(Simulated::new()), buffer());
+        let task = Dual::new(&OTHER, &[LEN]).updates(&numbers);
+        let task = task.gpu(async |gpu| {
+            let launch = || gpu.launch(&ADD_ONE, [1, 1, 1], &[Arg::update(&numbers)]);
+            if is_aboard {
+                launch().await?;
+            }
+            let mut before = launch();
+            let ended = ends_in_child(|| {
+                // One that was begun may have ended before the fork, and gone well.
+                let begun = (!is_aboard).then_some(&mut before);
+                for one in begun.into_iter().chain([&mut launch()]) {
+                    let Poll::Ready(Err(error)) = poll(Pin::new(one)) else {
+                        panic!("it has not failed");
+                    };
+                    assert_eq!(error.cause(), Cause::NoDevice);
+                    assert!(is_refusal(error.text()));
+                }
+            });
+            assert!(ended, "aboard: {is_aboard}");
+            before.await
+        });
+        task.run(&devices).unwrap();
+        assert_eq!(*numbers.read(), [2 + u32::from(is_aboard); LEN]);
+    }
+}
+
+/// Whatever its GPU side says.
+#[test]
+fn a_task_on_a_device_has_failed_in_the_child() {
+    let _alone = alone();
+    for launches in [false, true] {
+        let (devices, numbers) = (devices(Simulated::new()), buffer());
+        let goes_on = AtomicBool::new(false);
+        let task = Dual::new(&OTHER, &[LEN]).updates(&numbers);
+        let task = task.gpu(async |gpu| {
+            if launches {
+                drop(gpu.launch(&ADD_ONE, [1, 1, 1], &[Arg::update(&numbers)]));
+            }
+            // Ordering: Relaxed, all: one thread.
+            poll_fn(|_| match goes_on.load(Ordering::Relaxed) {
+                true => Poll::Ready(Ok(())),
+                false => Poll::Pending,
+            })
+            .await
+        });
+        let mut task = pin!(task.on(&devices));
+        assert!(poll(task.as_mut()).is_pending());
+        let ended = ends_in_child(|| {
+            // Ordering: Relaxed, as above.
+            goes_on.store(true, Ordering::Relaxed);
+            let Poll::Ready(Err(failed)) = poll(task.as_mut()) else {
+                panic!("it has not failed");
+            };
+            assert_eq!(failed.cause(), Cause::NoDevice);
+            assert!(is_refusal(&failed.to_string()));
+        });
+        assert!(ended, "launches: {launches}");
+        // Ordering: Relaxed, as above.
+        goes_on.store(true, Ordering::Relaxed);
+        roving::task::block_on(task).unwrap();
+    }
 }
 
 #[test]

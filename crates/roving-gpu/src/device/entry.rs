@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Instant;
 
+use roving::raw::forks::ProcessMark;
+
 use super::load::{Cost, Load};
 use super::queue::Queueable;
 use super::{Actions, Device, DeviceState};
@@ -15,6 +17,7 @@ use crate::backend::{Memory, Target};
 use crate::buffer::content::Content;
 use crate::buffer::hold::{HeldBuffers, Use};
 use crate::buffer::lent::Down;
+use crate::common::LEFT_BEHIND;
 use crate::kernel::Kernel;
 use crate::profile::Why;
 
@@ -25,6 +28,8 @@ pub(crate) struct DeviceEntry {
     pub(crate) uses: Vec<Use>,
     /// A worker may take it out of the queue.
     pub(crate) may_leave: bool,
+    /// Its device's threads are there.
+    process: ProcessMark,
     cost: Mutex<Cost>,
     state: Mutex<EntryState>,
 }
@@ -181,6 +186,7 @@ impl DeviceEntry {
             uses: task.uses.clone(),
             // Nobody is to be sooner where something is to be measured.
             may_leave: task.has_cpu && why != Why::Sample,
+            process: device.common.process,
             cost: Mutex::new(cost),
             state: Mutex::new(EntryState {
                 device,
@@ -225,6 +231,12 @@ impl DeviceEntry {
 
     pub(crate) fn device(&self) -> Arc<Device> {
         Arc::clone(&self.lock().device)
+    }
+
+    /// Why nothing comes of the task in a forked child: it was given to a device of the parent.
+    pub(crate) fn left_behind(&self) -> Option<DeviceError> {
+        let is_left = !self.process.is_here();
+        is_left.then(|| DeviceError::new(Cause::NoDevice, LEFT_BEHIND))
     }
 
     /// The device, which the task stays with from now on.

@@ -175,6 +175,11 @@ impl<R> Pilot<'_, '_, R> {
             Some(Poll::Pending) => Device::still_open(self.entry),
             None => {}
         }
+        // Its side may have forked, or who polls it.
+        if let Some(error) = self.entry.left_behind() {
+            let device = self.entry.device().name.clone();
+            return Poll::Ready(Flight::Failed(device, error));
+        }
         // A task that was called in the poll that put it into the queue waits for the next one,
         // which the call has asked for: others that were called before it were only woken, too.
         let taken = if mem::replace(&mut self.is_queued, true) {

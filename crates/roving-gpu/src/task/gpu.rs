@@ -62,7 +62,8 @@ impl Gpu {
     /// Launches so many groups of a kernel. It is under way from this call on, whether or not the
     /// result is awaited, and the launches of a task run one after the other; so a task with
     /// several of them needs to await none but the last. A task ends when all its launches have
-    /// ended.
+    /// ended. In a forked child of the process in which the devices were built, all of them fail
+    /// with [`Cause::NoDevice`](crate::Cause::NoDevice), and so does the task.
     ///
     /// # Panics
     /// If an argument is a buffer that the task did not declare, or one that it declared as read
@@ -144,7 +145,10 @@ impl Gpu {
             work,
             number,
         };
-        Device::launch(entry, recorded);
+        // In a forked child there is nobody to do it: that is told when it is awaited.
+        if entry.left_behind().is_none() {
+            Device::launch(entry, recorded);
+        }
         Launching {
             entry: Arc::clone(entry),
             number,
@@ -211,7 +215,7 @@ impl Future for Launching {
         if let Some(outcome) = &launched.outcome {
             return Poll::Ready(outcome.clone());
         }
-        if let Some(end) = end {
+        if let Some(end) = end.or_else(|| self.entry.left_behind()) {
             return Poll::Ready(Err(end));
         }
         mem::swap(&mut launched.waker, &mut waker);
