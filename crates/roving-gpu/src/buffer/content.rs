@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Poll, Waker};
 
 use roving::raw::forks::ProcessMark;
+use roving::raw::panics::contain;
 
 use super::element::Element;
 use super::lent::{Lent, Way};
@@ -40,7 +41,9 @@ pub(crate) trait Content: Send + Sync {
     fn versions(&self) -> (u64, u64);
     /// Holds it, together with others that read or alone. If that cannot be done now, wakes when it
     /// may be worth another try.
-    fn try_hold(&self, exclusive: bool, waker: &Waker) -> bool;
+    fn try_hold(&self, exclusive: bool, waiter: &mut BufferWaiter, waker: &Waker) -> bool;
+    /// That one waits no more.
+    fn leave(&self, waiter: &BufferWaiter);
     fn release(&self, exclusive: bool);
     /// The copy on the host. The caller holds the buffer.
     fn source(&self) -> Source;
@@ -92,7 +95,22 @@ pub(crate) enum Missing {
 /// It is told why a later one has failed, whoever has begun that. The failure of an earlier one is
 /// not its own: it has another one made.
 #[derive(Default)]
-pub(crate) struct Need(Option<u64>);
+pub(crate) struct Need {
+    begun_before: Option<u64>,
+    pub(super) waiter: BufferWaiter,
+}
+
+/// Somebody who may have to wait for buffers, with a number once that is so: each poll may come
+/// with another waker.
+#[derive(Default)]
+pub(crate) struct BufferWaiter(Option<u64>);
+
+/// Returns a number for a buffer, or for who waits for some.
+fn fresh_number() -> u64 {
+    static IDS: AtomicU64 = AtomicU64::new(0);
+    // Ordering: Relaxed: only that all are different matters.
+    IDS.fetch_add(1, Ordering::Relaxed)
+}
 
 /// The copy on the host.
 pub(super) struct Host<T>(pub(super) Vec<T>);
@@ -145,7 +163,8 @@ struct ContentState<T> {
     is_coming: bool,
     /// So many copies to the host have been begun.
     begun: u64,
-    waiters: Vec<Waker>,
+    /// With the number of each.
+    waiters: Vec<(u64, Waker)>,
     version: u64,
     host_version: u64,
     places: Vec<Weak<dyn CopyPlace>>,
@@ -165,7 +184,7 @@ impl<T> ContentState<T> {
 
     /// Why the host has no copy, if whoever needs it is to be told.
     fn why_missing(&self, need: &mut Need) -> Option<String> {
-        let begun_before = *need.0.get_or_insert(self.begun);
+        let begun_before = *need.begun_before.get_or_insert(self.begun);
         let is_missing = self.version != self.host_version;
         let failed = self.failed.as_ref().filter(|_| is_missing);
         let own = failed.filter(|(number, _)| *number > begun_before);
@@ -188,20 +207,28 @@ impl<T> ContentState<T> {
         }
     }
 
-    /// The waker was cloned before the lock was taken, and is dropped after it if it is not wanted:
-    /// to do so is code of others.
+    /// The waker was cloned before the lock was taken; the one that it replaces comes back in its
+    /// place, and is dropped after it: to do so is code of others.
     ///
     /// # Panics
     /// In a forked child, if who holds it is in the parent: nobody here ever releases it.
-    fn wait(&mut self, waker: &mut Option<Waker>) {
+    fn wait(&mut self, waiter: &mut BufferWaiter, waker: &mut Option<Waker>) {
         let is_left = self.held_in.is_some_and(|process| !process.is_here());
         assert!(
             self.free_for(true) || !is_left,
             "a task or guard of the parent process holds the buffer, and nobody releases it in this \
              process, which was forked meanwhile: use a buffer of the child's own"
         );
-        let known = |one: &mut Waker| self.waiters.iter().any(|known| known.will_wake(one));
-        self.waiters.extend(waker.take_if(|one| !known(one)));
+        let Some(new) = waker.take() else { return };
+        let number = *waiter.0.get_or_insert_with(fresh_number);
+        match self.waiters.iter_mut().find(|known| known.0 == number) {
+            Some(known) => *waker = Some(mem::replace(&mut known.1, new)),
+            None => self.waiters.push((number, new)),
+        }
+    }
+
+    fn take_waiters(&mut self) -> Vec<Waker> {
+        self.waiters.drain(..).map(|(_, waker)| waker).collect()
     }
 }
 
@@ -214,10 +241,8 @@ pub(super) enum Granted<T> {
 
 impl<T: Element> BufferContent<T> {
     pub(super) fn new(host: Vec<T>) -> Self {
-        static IDS: AtomicU64 = AtomicU64::new(0);
         BufferContent {
-            // Ordering: Relaxed: only that all are different matters.
-            id: IDS.fetch_add(1, Ordering::Relaxed),
+            id: fresh_number(),
             len: host.len(),
             away: AtomicBool::new(false),
             state: Mutex::new(ContentState {
@@ -272,11 +297,11 @@ impl<T: Element> BufferContent<T> {
             return Granted::Lost(reason);
         }
         if state.version != state.host_version {
-            self.fetch(state, &mut waker);
+            self.fetch(state, &mut need.waiter, &mut waker);
             return Granted::Later;
         }
         if !state.free_for(exclusive) {
-            state.wait(&mut waker);
+            state.wait(&mut need.waiter, &mut waker);
             return Granted::Later;
         }
         state.hold(exclusive);
@@ -299,7 +324,7 @@ impl<T: Element> BufferContent<T> {
     pub(super) fn begin_fetch(self: &Arc<Self>) {
         let state = self.lock();
         if state.version != state.host_version && state.lost.is_none() {
-            self.fetch(state, &mut None);
+            self.fetch(state, &mut BufferWaiter::default(), &mut None);
         }
     }
 
@@ -309,9 +334,10 @@ impl<T: Element> BufferContent<T> {
     fn fetch(
         self: &Arc<Self>,
         mut state: MutexGuard<'_, ContentState<T>>,
+        waiter: &mut BufferWaiter,
         waker: &mut Option<Waker>,
     ) {
-        state.wait(waker);
+        state.wait(waiter, waker);
         if state.is_coming || !state.free_for(false) {
             return;
         }
@@ -333,7 +359,7 @@ impl<T: Element> BufferContent<T> {
             }
             None => {
                 state.lost = Some(String::from("its device is gone"));
-                let waiters = mem::take(&mut state.waiters);
+                let waiters = state.take_waiters();
                 drop(state);
                 wake_all(waiters);
             }
@@ -375,16 +401,27 @@ impl<T: Element> Content for BufferContent<T> {
         (state.version, state.host_version)
     }
 
-    fn try_hold(&self, exclusive: bool, waker: &Waker) -> bool {
+    fn try_hold(&self, exclusive: bool, waiter: &mut BufferWaiter, waker: &Waker) -> bool {
         let mut waker = Some(waker.clone());
         let mut state = self.lock();
         let free = state.free_for(exclusive);
         if free {
             state.hold(exclusive);
         } else {
-            state.wait(&mut waker);
+            state.wait(waiter, &mut waker);
         }
         free
+    }
+
+    fn leave(&self, waiter: &BufferWaiter) {
+        let Some(number) = waiter.0 else { return };
+        let left = {
+            let mut state = self.lock();
+            let place = state.waiters.iter().position(|one| one.0 == number);
+            place.map(|place| state.waiters.remove(place))
+        };
+        // It may be a program's own, and panic; whoever leaves may be unwinding.
+        let _ = contain(|| drop(left));
     }
 
     fn release(&self, exclusive: bool) {
@@ -398,7 +435,7 @@ impl<T: Element> Content for BufferContent<T> {
             if state.readers > 0 {
                 return;
             }
-            mem::take(&mut state.waiters)
+            state.take_waiters()
         };
         wake_all(waiters);
     }
@@ -466,7 +503,7 @@ impl<T: Element> Content for BufferContent<T> {
             state.is_coming = false;
             state.readers -= 1;
             // Whoever waits for the copy goes on beside others that read.
-            mem::take(&mut state.waiters)
+            state.take_waiters()
         };
         wake_all(waiters);
     }
@@ -481,7 +518,7 @@ impl<T: Element> Content for BufferContent<T> {
             // The device may have been lost since the copy ended.
             state.lost = None;
             self.tell(&state);
-            mem::take(&mut state.waiters)
+            state.take_waiters()
         };
         wake_all(waiters);
     }
@@ -495,7 +532,7 @@ impl<T: Element> Content for BufferContent<T> {
         if state.version == state.host_version {
             return Poll::Ready(Ok(()));
         }
-        self.fetch(state, &mut waker);
+        self.fetch(state, &mut need.waiter, &mut waker);
         Poll::Pending
     }
 
@@ -518,7 +555,7 @@ impl<T: Element> Content for BufferContent<T> {
             return Vec::new();
         }
         state.lost.get_or_insert_with(|| reason.to_owned());
-        mem::take(&mut state.waiters)
+        state.take_waiters()
     }
 
     fn arrived(&self, version: u64) {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use super::content::Content;
+use super::content::{BufferWaiter, Content, Need};
 
 /// A task's access to a buffer: see [`Dual::uses`](crate::Dual::uses).
 ///
@@ -59,15 +59,54 @@ pub(crate) struct HeldBuffers(Vec<Use>);
 impl HeldBuffers {
     /// All or none, so that nobody who holds one waits for another. Wakes when it may be worth
     /// another try.
-    pub(crate) fn poll(uses: &[Use], waker: &Waker) -> Poll<HeldBuffers> {
+    pub(crate) fn poll(
+        uses: &[Use],
+        waiter: &mut BufferWaiter,
+        waker: &Waker,
+    ) -> Poll<HeldBuffers> {
         let mut held = HeldBuffers(Vec::with_capacity(uses.len()));
         for one in uses {
-            if !one.content.try_hold(one.access.writes(), waker) {
+            if !one.content.try_hold(one.access.writes(), waiter, waker) {
                 return Poll::Pending;
             }
             held.0.push(one.clone());
         }
         Poll::Ready(held)
+    }
+}
+
+/// A task that waits for buffers. It waits no more when this is dropped: its wakers would stay
+/// there for as long as somebody else holds them.
+pub(crate) struct WaitingTask<'a> {
+    uses: &'a [Use],
+    need: Need,
+}
+
+impl WaitingTask<'_> {
+    pub(crate) fn new(uses: &[Use]) -> WaitingTask<'_> {
+        let need = Need::default();
+        WaitingTask { uses, need }
+    }
+
+    /// [`HeldBuffers::poll`].
+    pub(crate) fn poll_held(&mut self, waker: &Waker) -> Poll<HeldBuffers> {
+        HeldBuffers::poll(self.uses, &mut self.need.waiter, waker)
+    }
+
+    /// [`Content::poll_host`] of its one buffer.
+    pub(crate) fn poll_host(&mut self, waker: &Waker) -> Poll<Result<(), String>> {
+        let [one] = self.uses else {
+            unreachable!("it asks for one at a time");
+        };
+        Arc::clone(&one.content).poll_host(&mut self.need, waker)
+    }
+}
+
+impl Drop for WaitingTask<'_> {
+    fn drop(&mut self) {
+        for one in self.uses {
+            one.content.leave(&self.need.waiter);
+        }
     }
 }
 

@@ -151,7 +151,7 @@ mod tests {
     use std::sync::Arc;
     use std::task::{Poll, Waker};
 
-    use crate::buffer::hold::HeldBuffers;
+    use crate::buffer::hold::WaitingTask;
     use crate::device::Device;
     use crate::device::entry::{DeviceEntry, TaskFacts};
     use crate::history::MeasuredSide;
@@ -166,7 +166,7 @@ mod tests {
             has_cpu: true,
             blocks: false,
         };
-        let Poll::Ready(held) = HeldBuffers::poll(&task.uses, Waker::noop()) else {
+        let Poll::Ready(held) = WaitingTask::new(&task.uses).poll_held(Waker::noop()) else {
             panic!("it has no buffers");
         };
         let cpu = device.common.history.known("kind", MeasuredSide::Cpu, 1.0);

@@ -96,7 +96,7 @@ mod tests {
     use super::super::load::{Cost, Load};
     use super::*;
     use crate::buffer::AnyBuffer;
-    use crate::buffer::hold::{Access, HeldBuffers, Use};
+    use crate::buffer::hold::{Access, Use, WaitingTask};
     use crate::common::{Fetching, Running};
     use crate::history::MeasuredSide;
     use crate::profile::Why;
@@ -182,7 +182,7 @@ mod tests {
                 has_cpu: true,
                 blocks: false,
             };
-            let Poll::Ready(held) = HeldBuffers::poll(&task.uses, Waker::noop()) else {
+            let Poll::Ready(held) = WaitingTask::new(&task.uses).poll_held(Waker::noop()) else {
                 panic!("nobody else holds it");
             };
             let (load, class) = (Load::default(), 0);

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::mem;
+use std::slice;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -9,8 +10,7 @@ use super::gpu::Gpu;
 use super::sides::sealed::Parts;
 use super::sides::{CpuBox, GpuBox, GpuFuture};
 use crate::backend::error::DeviceError;
-use crate::buffer::content::Need;
-use crate::buffer::hold::{HeldBuffers, Use};
+use crate::buffer::hold::{HeldBuffers, Use, WaitingTask};
 use crate::common::{Common, Fetching, Running, Sample};
 use crate::device::entry::{DeviceEntry, Phase, TaskFacts};
 use crate::device::{Device, Estimate, Queued, Taken};
@@ -221,7 +221,9 @@ impl Drop for AbandonOnDrop<'_> {
 /// on the host or on the device, or on another one that it can be copied from.
 async fn hold(device: &Device, task: &TaskFacts) -> HeldBuffers {
     loop {
-        let held = poll_fn(|context| HeldBuffers::poll(&task.uses, context.waker())).await;
+        let mut waiting = WaitingTask::new(&task.uses);
+        let held = poll_fn(|context| waiting.poll_held(context.waker())).await;
+        drop(waiting);
         let elsewhere = task.uses.iter().find(|one| {
             let (version, host) = one.content.versions();
             let is_near = || {
@@ -240,8 +242,8 @@ async fn hold(device: &Device, task: &TaskFacts) -> HeldBuffers {
 
 /// Waits until the buffer is valid on the host.
 async fn bring_home(task: &TaskFacts, one: &Use) {
-    let mut need = Need::default();
-    let home = poll_fn(|context| Arc::clone(&one.content).poll_host(&mut need, context.waker()));
+    let mut waiting = WaitingTask::new(slice::from_ref(one));
+    let home = poll_fn(|context| waiting.poll_host(context.waker()));
     if let Err(reason) = home.await {
         panic!(
             "task `{}`: the only valid copy of a buffer is lost: {reason}",
@@ -265,8 +267,9 @@ async fn on_host<R>(
         }
         let (version, host) = one.content.versions();
         if version != host {
-            let this = std::slice::from_ref(one);
-            let held = poll_fn(|context| HeldBuffers::poll(this, context.waker())).await;
+            let mut waiting = WaitingTask::new(slice::from_ref(one));
+            let held = poll_fn(|context| waiting.poll_held(context.waker())).await;
+            drop(waiting);
             one.content.overwritten();
             drop(held);
         }

@@ -8,7 +8,9 @@ use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use super::{Backend, BufferContent, Content, CopyPlace, Granted, Lent, Missing, Need, Way};
+use super::{
+    Backend, BufferContent, BufferWaiter, Content, CopyPlace, Granted, Lent, Missing, Need, Way,
+};
 use crate::buffer::wait::wake_all;
 use crate::common::Running;
 use crate::history::MeasuredSide;
@@ -97,20 +99,20 @@ fn a_copy_comes_to_the_host_beside_tasks_that_read() {
     let mock = Mock::new(|_, _| ());
     let (shared, mut need) = (only_at(&mock), Need::default());
     let waker = Waker::noop();
-    assert!(shared.try_hold(false, waker));
+    assert!(shared.try_hold(false, &mut BufferWaiter::default(), waker));
     // It is asked for once, and nobody changes it meanwhile.
     for _ in 0..2 {
         assert!(poll_host(&shared, &mut need).is_pending());
         assert_eq!(mock.asked(), 1);
     }
     shared.release(false);
-    assert!(!shared.try_hold(true, waker));
-    assert!(shared.try_hold(false, waker));
+    assert!(!shared.try_hold(true, &mut BufferWaiter::default(), waker));
+    assert!(shared.try_hold(false, &mut BufferWaiter::default(), waker));
     shared.fetched(Ok(shared.target()));
     assert_eq!(poll_host(&shared, &mut need), Poll::Ready(Ok(())));
-    assert!(!shared.try_hold(true, waker));
+    assert!(!shared.try_hold(true, &mut BufferWaiter::default(), waker));
     shared.release(false);
-    assert!(shared.try_hold(true, waker));
+    assert!(shared.try_hold(true, &mut BufferWaiter::default(), waker));
 }
 
 #[test]
@@ -156,7 +158,7 @@ fn all_who_wait_for_a_copy_are_told_why_it_failed_and_nobody_else_is() {
     let shared = only_at(&mock);
     let mut early = [(); 2].map(|()| Need::default());
     // They ask for nothing yet, and have come.
-    assert!(shared.try_hold(true, Waker::noop()));
+    assert!(shared.try_hold(true, &mut BufferWaiter::default(), Waker::noop()));
     for need in &mut early {
         assert!(poll_host(&shared, need).is_pending());
     }
@@ -225,16 +227,16 @@ fn a_waker_that_panics_keeps_no_other_from_being_woken() {
     }
     let content = BufferContent::new(vec![1_u32]);
     let counts = Arc::new(Counts(AtomicUsize::new(0)));
-    assert!(content.try_hold(true, Waker::noop()));
+    assert!(content.try_hold(true, &mut BufferWaiter::default(), Waker::noop()));
     for waker in [
         Waker::from(Arc::new(Panics)),
         Waker::from(Arc::clone(&counts)),
     ] {
-        assert!(!content.try_hold(true, &waker));
+        assert!(!content.try_hold(true, &mut BufferWaiter::default(), &waker));
     }
     content.release(true);
     assert_eq!(counts.0.load(Ordering::Relaxed), 1);
-    assert!(content.try_hold(true, Waker::noop()));
+    assert!(content.try_hold(true, &mut BufferWaiter::default(), Waker::noop()));
 }
 
 /// A waker that uses the buffer when it is cloned, as one may that logs.
@@ -250,8 +252,8 @@ fn a_waker_is_cloned_under_no_lock() {
     let content = Arc::new(BufferContent::new(vec![1_u32]));
     // SAFETY: the functions do what those of a waker that owns nothing are to do.
     let waker = unsafe { Waker::from_raw(RawWaker::new(Arc::as_ptr(&content).cast(), &VTABLE)) };
-    assert!(content.try_hold(false, Waker::noop()));
-    assert!(!content.try_hold(true, &waker));
+    assert!(content.try_hold(false, &mut BufferWaiter::default(), Waker::noop()));
+    assert!(!content.try_hold(true, &mut BufferWaiter::default(), &waker));
     let later = content.try_guard(true, &mut Need::default(), &waker);
     assert!(matches!(later, Granted::Later));
     content.release(false);
