@@ -302,6 +302,11 @@ pub trait Backend: Any + Send + Sync {
 
     /// Makes room for so many bytes. What is in it does not matter.
     ///
+    /// The device is locked meanwhile, for its room is shared out under that lock: the call must
+    /// not use the devices (run a task there, wait for one, ask for their profile), nor end an
+    /// operation, nor wait for a thread that does; that would hang. No other method is called so,
+    /// and a [`Memory`] may use the devices when it is dropped.
+    ///
     /// ```
     /// use roving_gpu::backend::Backend;
     /// use roving_gpu::{Cause, Simulated};
