@@ -4,6 +4,7 @@
 mod watched;
 
 use std::future::poll_fn;
+use std::ops::RangeInclusive;
 use std::pin::pin;
 use std::task::Poll;
 use std::thread;
@@ -23,29 +24,38 @@ async fn look(port: &mut In<u32>) {
     .await;
 }
 
-/// It waits for something else in the turn in which it gives the port to another process, which
-/// waits there when that comes.
+/// Adds a process that looks at a port and gives it away in the same turn, in which it waits for
+/// something else. When it is told to go on, it sends these numbers to who has the port.
+fn gives_away(
+    network: &mut Network<'_>,
+    hand_over: Out<In<u32>>,
+    told: In<()>,
+    numbers: RangeInclusive<u32>,
+) {
+    let (out, port) = network.bounded("numbers", 1);
+    type Ports = (In<u32>, Out<In<u32>>, In<()>, Out<u32>);
+    let body = async move |(mut port, mut hand_over, mut told, mut out): Ports| {
+        look(&mut port).await;
+        hand_over.send(port).await.unwrap();
+        assert_eq!(told.recv().await, Some(()));
+        for number in numbers {
+            out.send(number).await.unwrap();
+        }
+    };
+    network.process("first", (port, hand_over, told, out), body);
+}
+
+/// The second process waits at the port when that comes for which the first one waits.
 #[test]
 fn a_port_that_was_looked_at_and_given_away_in_one_turn_wakes_who_has_it() {
     watched(|| {
         for workers in 1..=2 {
             let pool = Pool::new(workers).unwrap();
             let mut network = Network::new();
-            let (seven, port) = network.bounded("sevens", 1);
             let (hand_over, ports) = network.bounded("ports", 1);
             let (go_on, told) = network.bounded("go on", 1);
             let (waits, waiting) = network.bounded("waits", 1);
-            type First = (In<u32>, Out<In<u32>>, In<()>, Out<u32>);
-            network.process(
-                "first",
-                (port, hand_over, told, seven),
-                async |(mut port, mut hand_over, mut told, mut seven): First| {
-                    look(&mut port).await;
-                    hand_over.send(port).await.unwrap();
-                    assert_eq!(told.recv().await, Some(()));
-                    seven.send(7).await.unwrap();
-                },
-            );
+            gives_away(&mut network, hand_over, told, 7..=7);
             network.process(
                 "second",
                 (ports, waits),
@@ -75,21 +85,9 @@ fn a_port_that_was_looked_at_and_given_away_wakes_who_waits_in_a_root_of_its_own
         for workers in 1..=2 {
             let pool = Pool::new(workers).unwrap();
             let mut network = Network::new();
-            let (seven, port) = network.bounded("sevens", 1);
             let (hand_over, ports) = network.bounded("ports", 1);
             let (waits, told) = network.bounded("waits", 1);
-            type First = (In<u32>, Out<In<u32>>, In<()>, Out<u32>);
-            network.process(
-                "first",
-                (port, hand_over, told, seven),
-                async |(mut port, mut hand_over, mut told, mut seven): First| {
-                    look(&mut port).await;
-                    hand_over.send(port).await.unwrap();
-                    assert_eq!(told.recv().await, Some(()));
-                    seven.send(7).await.unwrap();
-                    seven.send(8).await.unwrap();
-                },
-            );
+            gives_away(&mut network, hand_over, told, 7..=8);
             network.process(
                 "second",
                 (ports, waits),
