@@ -11,8 +11,9 @@ use std::thread;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use roving::raw::waits::run_one;
 use roving::{Pool, task};
-use roving_flow::{Error, In, Network, Out};
+use roving_flow::{Error, In, Network, Out, TryRecvError};
 use watched::watched;
 
 /// Polls for a message once, and gives the wait up, as a `select` does whose other arm is ready.
@@ -244,5 +245,26 @@ fn a_process_that_waits_within_its_turn_ends_with_a_network_that_is_cancelled() 
         let outcome = network.run(&Pool::new(2).unwrap());
         assert!(matches!(outcome, Err(Error::Cancelled)), "{outcome:?}");
         cancels.join().unwrap();
+    });
+}
+
+/// It is not the process that panics, and what it has sent is whole.
+#[test]
+fn a_port_that_a_job_on_top_of_a_process_drops_in_a_panic_is_closed_at_once() {
+    watched(|| {
+        let pool = Pool::new(1).unwrap();
+        let mut network = Network::new();
+        let (mut out, mut input) = network.bounded("numbers", 1);
+        network.process("first", (), async move |()| {
+            let job = roving::spawn(move || {
+                out.try_send(7).unwrap();
+                panic!("with the port");
+            });
+            assert_eq!(run_one(false), Some(true));
+            assert!(job.is_finished());
+            assert_eq!(input.try_recv(), Ok(7));
+            assert_eq!(input.try_recv(), Err(TryRecvError::Closed));
+        });
+        network.run(&pool).unwrap();
     });
 }

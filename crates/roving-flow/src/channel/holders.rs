@@ -62,6 +62,16 @@ pub(super) struct VTable {
     pub(super) message_bytes: usize,
 }
 
+/// Whoever waited was woken.
+struct Woken {
+    /// A waker that is somebody else's, which is left to the caller.
+    due: DueWaker,
+    /// The thread polls no process of the network, and has woken one: see [`Line::has_to_ask`].
+    ///
+    /// [`Line::has_to_ask`]: crate::state::thread_counts::Line::has_to_ask
+    asks: bool,
+}
+
 impl Meta {
     /// Of a channel with three references: its two ports and the network. Part of [`super::open`],
     /// which is built with the program that opens the channel.
@@ -260,27 +270,46 @@ impl Words {
         let _is_woken = self.wake_now(end);
     }
 
-    /// Whether there was somebody.
+    /// None when there is nobody; otherwise whether the thread has to ask if all is quiet now.
     #[inline(always)]
-    pub(crate) fn wake_now(&self, end: ChannelEnd) -> bool {
-        self.claim_and_wake(end).map(DueWaker::wake).is_some()
+    pub(crate) fn wake_now(&self, end: ChannelEnd) -> Option<bool> {
+        let woken = self.claim_and_wake(end)?;
+        woken.due.wake();
+        Some(woken.asks)
     }
 
-    /// None when there is nobody. A waker that is somebody else's is left to the caller.
+    /// None when there is nobody.
     #[inline(always)]
-    fn claim_and_wake(&self, end: ChannelEnd) -> Option<DueWaker> {
+    fn claim_and_wake(&self, end: ChannelEnd) -> Option<Woken> {
         let shared = self.shared();
         let line = shared.lines.mine();
-        match self.claim(end, line.index) {
+        let due = match self.claim(end, line.index) {
             Claim::Nobody => return None,
             Claim::Process(process) => {
-                line.woke();
+                if line.woke() {
+                    return Some(self.wake_beside(process));
+                }
                 shared.wake(process);
+                DueWaker::default()
             }
-            Claim::Elsewhere => return Some(self.take_waker(end)),
-            Claim::Hook => self.call_hook(end),
+            Claim::Elsewhere => self.take_waker(end),
+            Claim::Hook => {
+                self.call_hook(end);
+                DueWaker::default()
+            }
+        };
+        Some(Woken { due, asks: false })
+    }
+
+    /// By a thread that polls no process of the network, and has claimed that one.
+    #[cold]
+    #[inline(never)]
+    fn wake_beside(&self, process: u32) -> Woken {
+        self.shared().wake(process);
+        Woken {
+            due: DueWaker::default(),
+            asks: true,
         }
-        Some(DueWaker::default())
     }
 
     /// Something was done of which whoever waits at that end has to hear, by who may hold a lock: a
@@ -298,7 +327,7 @@ impl Words {
     /// caller. None when there is nobody.
     pub(crate) fn wake_or_owe(&self, end: ChannelEnd) -> Option<DueWaker> {
         match self.is_waiting(end) {
-            true => self.claim_and_wake(end),
+            true => self.claim_and_wake(end).map(|woken| woken.due),
             false => None,
         }
     }

@@ -2,13 +2,10 @@
 //! workers, and without this module.
 
 #[cfg(not(loom))]
-pub(crate) use roving::{
-    CancelledError, is_cancelled,
-    raw::tasks::{Place, is_polling},
-};
+pub(crate) use roving::{CancelledError, is_cancelled, raw::tasks::Place};
 
 #[cfg(loom)]
-pub(crate) use nothing::{Anywhere as Place, CancelledError, is_cancelled, is_polling};
+pub(crate) use nothing::{Anywhere as Place, CancelledError, is_cancelled};
 
 /// Lets a process be polled that has been woken: by whoever can, also where the caller is on top of
 /// the only worker.
@@ -36,10 +33,5 @@ mod nothing {
 
     pub(crate) fn is_cancelled() -> bool {
         false
-    }
-
-    /// No task polls another one.
-    pub(crate) fn is_polling(_: &std::task::Waker) -> bool {
-        true
     }
 }

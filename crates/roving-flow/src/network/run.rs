@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use roving::Pool;
-use roving::raw::tasks::OnCancel;
+use roving::raw::tasks::{AroundPolls, OnCancel, around_polls};
 
 use super::build::Network;
 use super::launch::Setting;
@@ -16,6 +16,12 @@ use crate::report::Report;
 use crate::report::accounting::Accounts;
 use crate::report::error::Error;
 use crate::state::meter::Meter;
+
+/// A worker that polls a process may wait meanwhile, or do something else.
+const AROUND_TURNS: AroundPolls = AroundPolls {
+    awaited: ProcessTurn::halted,
+    others: ProcessTurn::apart,
+};
 
 /// The network gives up its channels when its run is over: after the report has read them, and also
 /// when a task that a process has spawned panics out of the run. Else they and what is shared would
@@ -53,7 +59,7 @@ impl Network<'_> {
     /// ```
     pub fn run(self, pool: &Pool) -> Result<Report, Error> {
         self.check()?;
-        ProcessTurn::pay_here();
+        around_polls(AROUND_TURNS);
         let Network {
             shared,
             last,

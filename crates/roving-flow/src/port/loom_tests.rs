@@ -237,76 +237,6 @@ fn loom_a_deadlock_is_found_by_who_waits_or_ends_last() {
     });
 }
 
-/// A thread outside wakes a process, which goes on before the thread has counted that, and waits
-/// for itself. Either may be the last to act.
-#[test]
-fn loom_a_deadlock_is_found_by_a_thread_outside_that_has_woken_who_waits() {
-    explore_within(PREEMPTIONS, || {
-        let mut net = Net::new();
-        let (mut to_it, mut from_outside) = net.channel(1);
-        let (to_itself, mut from_itself) = net.channel::<u32>(1);
-        give_in(&from_outside, 0);
-        give_out(&to_itself, 0);
-        give_in(&from_itself, 0);
-        let shared = net.begin(1);
-        let thread = thread::spawn(move || {
-            to_it.send_blocking(7).unwrap();
-            to_it
-        });
-        let body = async move {
-            assert_eq!(from_outside.recv().await, Some(7));
-            drop((from_itself.recv().await, to_itself));
-        };
-        Worker::new(&shared, 0, body).work();
-        // Its end would wake as well.
-        drop(thread.join().unwrap());
-        assert!(matches!(end(&shared), Some(NetworkFailure::Deadlock(_))));
-    });
-}
-
-/// One process waits for itself. A thread outside does something that another one waits for, which
-/// may see that by itself, and end before the thread has counted it as woken.
-fn ends_beside_a_deadlock(outside: fn(Out<u32>) -> Option<Out<u32>>, got: Option<u32>) {
-    explore_within(Some(3), move || {
-        let mut net = Net::new();
-        let (to_it, mut from_outside) = net.channel(1);
-        let (to_itself, mut from_itself) = net.channel::<u32>(1);
-        give_in(&from_outside, 0);
-        give_out(&to_itself, 1);
-        give_in(&from_itself, 1);
-        let shared = net.begin(2);
-        let mut waits = Worker::new(&shared, 1, async move {
-            drop((from_itself.recv().await, to_itself));
-        });
-        assert!(waits.poll().is_pending());
-        let thread = thread::spawn(move || outside(to_it));
-        let body = async move { assert_eq!(from_outside.recv().await, got) };
-        Worker::new(&shared, 0, body).work();
-        waits.work();
-        // Its end would wake as well.
-        drop(thread.join().unwrap());
-        assert!(matches!(end(&shared), Some(NetworkFailure::Deadlock(_))));
-    });
-}
-
-#[test]
-fn loom_a_deadlock_is_found_by_a_thread_outside_that_has_closed_a_port() {
-    let closes = |out| {
-        drop(out);
-        None
-    };
-    ends_beside_a_deadlock(closes, None);
-}
-
-#[test]
-fn loom_a_deadlock_is_found_by_a_thread_outside_that_has_tried_to_send() {
-    let sends = |mut out: Out<u32>| {
-        let _it_may_have_ended = out.try_send(7);
-        Some(out)
-    };
-    ends_beside_a_deadlock(sends, Some(7));
-}
-
 /// A process has looked at a port, gives it away in the same turn to a thread that receives a seven
 /// there, and waits for something else.
 fn gives_away(processes: usize, receives: fn(&Arc<Shared>, In<u32>)) {
@@ -364,23 +294,56 @@ fn loom_a_port_that_was_given_outside_is_waited_at_there() {
     });
 }
 
-/// The process waits in a root of its own within its turn, which ends when who waits has gone on.
-#[test]
-fn loom_a_process_that_waits_within_its_turn_has_woken_who_waits() {
-    explore_within(PREEMPTIONS, || {
+/// The process sends, and waits by `wait` within its turn, which ends when who waits has gone on.
+fn wait_within_a_turn(wait: fn(Out<u32>, In<u32>, thread::JoinHandle<()>)) {
+    explore_within(PREEMPTIONS, move || {
         let mut net = Net::new();
-        let (mut out, mut input) = net.channel(1);
-        let (_silent, mut other) = net.channel::<u32>(1);
+        let (out, mut input) = net.channel(1);
+        let (_silent, other) = net.channel::<u32>(1);
         let shared = net.begin(1);
         let thread = thread::spawn(move || assert_eq!(input.recv_blocking(), Some(7)));
-        let body = async move {
-            out.send(7).await.unwrap();
-            let mut within = Context::from_waker(Waker::noop());
-            assert!(pin!(other.recv()).poll(&mut within).is_pending());
-            thread.join().unwrap();
-        };
+        let body = async move { wait(out, other, thread) };
         Worker::new(&shared, 0, body).work();
         assert!(end(&shared).is_none());
+    });
+}
+
+#[test]
+fn loom_a_process_that_polls_by_an_executor_of_its_own_has_woken_who_waits() {
+    wait_within_a_turn(|mut out, mut other, thread| {
+        out.try_send(7).unwrap();
+        let mut within = Context::from_waker(Waker::noop());
+        assert!(pin!(other.recv()).poll(&mut within).is_pending());
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_a_process_that_halts_has_woken_who_waits() {
+    wait_within_a_turn(|mut out, _other, thread| {
+        out.try_send(7).unwrap();
+        let mut thread = Some(thread);
+        ProcessTurn::halted(&mut || thread.take().unwrap().join().unwrap());
+    });
+}
+
+#[test]
+fn loom_a_halted_process_wakes_who_waits() {
+    wait_within_a_turn(|mut out, _other, thread| {
+        let mut thread = Some(thread);
+        ProcessTurn::halted(&mut || {
+            out.try_send(7).unwrap();
+            thread.take().unwrap().join().unwrap();
+        });
+    });
+}
+
+#[test]
+fn loom_a_process_beneath_the_work_of_others_has_woken_who_waits() {
+    wait_within_a_turn(|mut out, _other, thread| {
+        out.try_send(7).unwrap();
+        let mut thread = Some(thread);
+        ProcessTurn::apart(&mut || thread.take().unwrap().join().unwrap());
     });
 }
 

@@ -15,6 +15,8 @@ mod loom_net;
 #[cfg(all(test, loom))]
 #[allow(unsafe_code)]
 mod loom_tests;
+#[cfg(all(test, loom))]
+mod outside_loom_tests;
 
 pub(crate) use merge::ready;
 pub(crate) use ports::pair;

@@ -11,7 +11,6 @@ use crate::channel::words::{ChannelEnd, Words};
 use crate::channel::{Op, Waits, drop_port};
 use crate::deadlock;
 use crate::machine::prim::{Arc, AtomicBool, OnceLock, Ordering, fence, ord, per_thread};
-use crate::machine::runtime;
 
 /// Ends of channels.
 type Closing = Vec<(NonNull<Words>, ChannelEnd)>;
@@ -34,16 +33,20 @@ pub(crate) struct ProcessTurn<'p> {
 }
 
 /// Channels in which something was done without a fence after it: where something was taken, and
-/// where something was sent.
+/// where something was sent. Or [`HALTED`], both.
 #[must_use]
 pub(crate) struct Owed([Cell<*const Words>; 2]);
+
+/// The process waits within its turn: whatever it owes there is paid at once.
+const HALTED: *const Words = ptr::dangling();
 
 impl Owed {
     fn none() -> Owed {
         Owed([Cell::new(ptr::null()), Cell::new(ptr::null())])
     }
 
-    /// Wakes whoever began to wait just when something was done. After a fence.
+    /// Wakes whoever began to wait just when something was done. After a fence, and not while the
+    /// process waits within its turn.
     #[inline(always)]
     pub(crate) fn pay(&self) {
         for end in [ChannelEnd::Reader, ChannelEnd::Writer] {
@@ -53,6 +56,21 @@ impl Owed {
                 words.wake(end);
             }
         }
+    }
+
+    fn pay_at_once(&self) {
+        // Ordering: a fence between what was done and the look at who waits. Pairs with [wait].
+        fence(ord("done_fence", Ordering::SeqCst));
+        self.pay();
+    }
+
+    /// Each end's is that from now on. Returns what it was.
+    fn replace(&self, with: *const Words) -> Owed {
+        Owed([0, 1].map(|end| Cell::new(self.0[end].replace(with))))
+    }
+
+    fn is_halted(&self) -> bool {
+        ptr::eq(self.0[0].get(), HALTED)
     }
 }
 
@@ -96,8 +114,26 @@ impl Outside {
 }
 
 per_thread! {
-    /// The turn of the process that this thread polls; null where it polls none.
+    /// The turn of the process that this thread polls; null where it polls none, or does the work
+    /// of others meanwhile.
     static CURRENT: Cell<*const ProcessTurn<'static>> = Cell::new(ptr::null());
+}
+
+/// The turn that was current before another, or none, took its place, for as long as this lives.
+struct Outer(*const ProcessTurn<'static>);
+
+impl Outer {
+    #[inline(always)]
+    fn replace(with: *const ProcessTurn<'static>) -> Outer {
+        Outer(CURRENT.with(|current| current.replace(with)))
+    }
+}
+
+impl Drop for Outer {
+    #[inline(always)]
+    fn drop(&mut self) {
+        CURRENT.with(|current| current.set(self.0));
+    }
 }
 
 impl<'p> ProcessTurn<'p> {
@@ -123,14 +159,8 @@ impl<'p> ProcessTurn<'p> {
     /// Calls `f` with a context for the process's body, as part of this turn.
     #[inline(always)]
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
-        struct Restore(*const ProcessTurn<'static>);
-        impl Drop for Restore {
-            fn drop(&mut self) {
-                CURRENT.with(|current| current.set(self.0));
-            }
-        }
         let this: *const ProcessTurn<'p> = self;
-        let _restore = Restore(CURRENT.with(|current| current.replace(this.cast())));
+        let _outer = Outer::replace(this.cast());
         let raw = RawWaker::new(this.cast(), &LENT);
         // SAFETY: the functions keep the contract of wakers; the turn outlives the context, and
         // clones do not point to it.
@@ -151,12 +181,11 @@ impl<'p> ProcessTurn<'p> {
         CURRENT.with(|current| !current.get().is_null())
     }
 
-    /// Whether the calling thread polls a process of that network, and nothing on top of that: no
-    /// root of its own, a `block_on` say, which the process waits for in its poll.
+    /// Whether the calling thread polls a process of that network, which does not wait within its
+    /// turn, for a root of its own say.
     pub(crate) fn is_of(shared: &Arc<Shared>) -> bool {
         ProcessTurn::with_current(|turn| {
-            let of = turn.filter(|turn| Arc::ptr_eq(turn.shared, shared));
-            of.is_some_and(|turn| runtime::is_polling(turn.task))
+            turn.is_some_and(|turn| Arc::ptr_eq(turn.shared, shared) && !turn.owed.is_halted())
         })
     }
 
@@ -238,24 +267,63 @@ impl<'p> ProcessTurn<'p> {
 
     #[inline(never)]
     fn owe_another(&self, words: &Words, end: ChannelEnd) {
-        let before = self.owed.0[end as usize].replace(words);
+        let cell = &self.owed.0[end as usize];
+        let before = cell.replace(words);
+        if before.is_null() {
+            return;
+        }
+        if ptr::eq(before, HALTED) {
+            cell.set(HALTED);
+            pay(words, end);
+            return;
+        }
         // SAFETY: a channel of this network, which keeps it while this process is there.
-        if let Some(before) = unsafe { before.as_ref() } {
-            pay(before, end);
+        pay(unsafe { &*before }, end);
+    }
+
+    /// The process is about to wait within its turn, by an executor that the runtime does not know:
+    /// it pays before.
+    pub(crate) fn pay_here() {
+        ProcessTurn::with_current(|turn| turn.map(ProcessTurn::pay_within));
+    }
+
+    /// Pays what the process has left to the end of its turn, which is not now.
+    fn pay_within(&self) {
+        if !self.owed.is_halted() {
+            self.owed.pay_at_once();
         }
     }
 
-    /// The process is about to wait within its turn, in a root or a network of its own: it pays
-    /// before.
-    pub(crate) fn pay_here() {
-        ProcessTurn::with_current(|turn| turn.map(ProcessTurn::pay_at_once));
+    /// Calls `f`, in which the process waits within its turn, for a root or a task of its own say.
+    /// It pays before, and what it owes there at once.
+    pub(crate) fn halted(f: &mut dyn FnMut()) {
+        struct Halted<'t>(&'t Owed);
+        impl Drop for Halted<'_> {
+            fn drop(&mut self) {
+                let _halted = self.0.replace(ptr::null());
+            }
+        }
+        ProcessTurn::with_current(|turn| {
+            let _halted = turn.filter(|turn| !turn.owed.is_halted()).map(|turn| {
+                let owed = turn.owed.replace(HALTED);
+                let halted = Halted(&turn.owed);
+                owed.pay_at_once();
+                halted
+            });
+            f();
+        });
+    }
+
+    /// Calls `f`, which is the work of others, on top of the process's turn.
+    pub(crate) fn apart(f: &mut dyn FnMut()) {
+        ProcessTurn::pay_here();
+        let _outer = Outer::replace(ptr::null());
+        f();
     }
 
     /// Pays the turn's wake-ups where no wait, which would be a fence, follows.
     pub(crate) fn pay_at_once(&self) {
-        // Ordering: a fence between what was done and the look at who waits. Pairs with [wait].
-        fence(ord("done_fence", Ordering::SeqCst));
-        self.owed.pay();
+        self.owed.pay_at_once();
     }
 
     /// Calls `f`, which may end with the failure of its process: ports that it drops are closed at
@@ -350,11 +418,11 @@ impl<'p> ProcessTurn<'p> {
 /// published: so it is looked at again after one.
 #[inline(never)]
 fn wake_seen(words: &Words, end: ChannelEnd) {
-    if !words.wake_now(end) {
-        look_again(words, end);
-    } else if !ProcessTurn::is_current() {
-        // A process asks at the end of its turn.
-        deadlock::after_act(words.shared());
+    match words.wake_now(end) {
+        None => look_again(words, end),
+        Some(true) => deadlock::after_act(words.shared()),
+        // A process of that network asks at the end of its turn.
+        Some(false) => {}
     }
 }
 

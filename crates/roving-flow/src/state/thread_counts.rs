@@ -46,15 +46,18 @@ impl Line {
         }
     }
 
-    /// This thread has the right to wake a process, and is about to.
+    /// This thread has the right to wake a process, and is about to. Whether it has to ask
+    /// afterwards, because it polls none that will.
     #[inline(always)]
-    pub(crate) fn woke(&self) {
+    pub(crate) fn woke(&self) -> bool {
         self.add(1);
         // Ordering: Relaxed, both; of this thread. Threads that share a line need not tell them
         // apart.
-        if self.is_common || self.polls.load(Ordering::Relaxed) == 0 {
+        let has_to_ask = self.is_common || self.polls.load(Ordering::Relaxed) == 0;
+        if has_to_ask {
             self.unasked.store(1, Ordering::Relaxed);
         }
+        has_to_ask
     }
 
     /// Whether this thread, which polls no process, has woken one and has to ask whether all is

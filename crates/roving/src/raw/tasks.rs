@@ -29,32 +29,39 @@
 //! # Ok::<(), roving::BuildError>(())
 //! ```
 
-use std::ptr;
-use std::task::Waker;
-
 pub use crate::context::waiting::OnCancel;
 pub use crate::task::kept::spawn_kept;
 pub use crate::task::placed::spawn_placed;
+use crate::workers::frames::on_top;
+pub use crate::workers::frames::on_top::AroundPolls;
 pub use crate::workers::frames::place::Place;
 pub use crate::workers::frames::yielded::yield_to_woken;
-use crate::workers::frames::{local::Local, waker::frame_of};
 
-/// Returns whether the calling thread polls the task of this waker, and no other one on top of it.
+/// Names the calls by which a library, which keeps something for as long as a thread polls a task
+/// of its own, hears that the thread does something else meanwhile. They are called around that, in
+/// this process from now on, by workers that poll any task: nested, and on several threads at once.
+/// Those that were named first stay.
 ///
 /// ```
-/// use std::task::Poll;
-/// use roving::raw::tasks::is_polling;
+/// use std::cell::Cell;
+/// use roving::raw::tasks::{AroundPolls, around_polls};
 ///
-/// roving::task::block_on(std::future::poll_fn(|context| {
-///     let waker = context.waker().clone();
-///     assert!(is_polling(&waker));
-///     roving::context::with("a context", || assert!(is_polling(&waker)));
-///     roving::task::block_on(async { assert!(!is_polling(&waker)) });
-///     Poll::Ready(())
-/// }));
+/// thread_local! { static DEPTH: Cell<u32> = const { Cell::new(0) } }
+/// fn count(f: &mut dyn FnMut()) {
+///     DEPTH.set(DEPTH.get() + 1);
+///     f();
+///     DEPTH.set(DEPTH.get() - 1);
+/// }
+///
+/// around_polls(AroundPolls { awaited: count, others: count });
+/// let pool = roving::Pool::new(1)?;
+/// let depth = pool.run(async |_| {
+///     let own = DEPTH.get();
+///     (own, roving::task::block_on(async { DEPTH.get() }))
+/// });
+/// assert_eq!(depth, (0, 1));
+/// # Ok::<(), roving::BuildError>(())
 /// ```
-#[must_use]
-pub fn is_polling(waker: &Waker) -> bool {
-    let of_waker = frame_of(waker);
-    Local::with(|local| of_waker.is_some_and(|frame| ptr::eq(frame.as_ptr(), local.polled())))
+pub fn around_polls(calls: AroundPolls) {
+    on_top::set(calls);
 }

@@ -32,8 +32,10 @@ impl OnDemand<'_> {
         }
         let wake = self.0.owner().show_all();
         self.0.wake_if(wake);
-        // As a thief of its own stack: the task's join finds it begun and ended.
-        Thief(self.0).steal_from(self.0.index(), 0).is_got()
+        // As a thief of its own stack: the task's join finds it begun and ended. It may be one that
+        // lies below a task which is polled here.
+        let steal = || Thief(self.0).steal_from(self.0.index(), 0).is_got();
+        self.0.seat().tasks.apart(steal)
     }
 
     #[inline]

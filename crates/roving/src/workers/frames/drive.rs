@@ -14,6 +14,7 @@ use super::frame::{self, resume};
 use super::header::{COUNTED, Frame, Header, Link, NEW_WITH_TOKEN, NO_CHILD, Resume};
 use super::level::Level;
 use super::local::{Local, Next};
+use super::on_top::OnTop;
 use super::pushed::{PushedFrame, holds_frame, run_pushed};
 use super::root::Root;
 use super::waker_word::Suspension;
@@ -93,20 +94,28 @@ impl Frames<'_> {
             (root, (*root).has_token())
         };
         let local = &self.0.seat().tasks;
+        let is_on_top = local.is_in_a_task();
         let (base, outer_floor) = self.0.owner().open_frame();
         let outer = local.begin(resumes, has_token);
-        for &frame in older {
-            // SAFETY: the frames are the caller's, and their roots were opened.
-            unsafe {
-                if !ptr::eq(frame.as_ref().root.get(), root) || !self.push_frame(frame, COUNTED) {
-                    Root::make_ready(frame.as_ref().root.get(), frame);
+        let run = || {
+            for &frame in older {
+                // SAFETY: the frames are the caller's, and their roots were opened.
+                unsafe {
+                    if !ptr::eq(frame.as_ref().root.get(), root) || !self.push_frame(frame, COUNTED)
+                    {
+                        Root::make_ready(frame.as_ref().root.get(), frame);
+                    }
                 }
             }
-        }
-        // SAFETY: `newest` is the caller's to run, and its root was opened.
-        unsafe {
-            resume(newest);
-            self.drive(local, newest, base);
+            // SAFETY: `newest` is the caller's to run, and its root was opened.
+            unsafe {
+                resume(newest);
+                self.drive(local, newest, base);
+            }
+        };
+        match is_on_top {
+            true => OnTop::Awaited.call(run),
+            false => run(),
         }
         let counts = local.end(outer);
         self.0.owner().close_frame(outer_floor);
@@ -158,7 +167,7 @@ impl Frames<'_> {
     /// # Safety
     /// As [`Self::push_frame`].
     #[inline(always)]
-    unsafe fn leave_frame(self, local: &Local, frame: Frame, number: u64) -> bool {
+    pub(super) unsafe fn leave_frame(self, local: &Local, frame: Frame, number: u64) -> bool {
         let is_at_level = self.is_at_level(local);
         let pushed = PushedFrame { frame, number };
         let (done, wake) = match self.0.owner().push_unjoined(run_pushed, pushed) {
@@ -174,7 +183,7 @@ impl Frames<'_> {
 
     /// Whether nothing lies on the stack, above what was there when the current poll began, but
     /// frames that the poll has left there: no closure that a join is going to pop.
-    fn is_at_level(self, local: &Local) -> bool {
+    pub(super) fn is_at_level(self, local: &Local) -> bool {
         ptr::eq(local.level.get(), self.0.owner().line().top.get())
     }
 
@@ -424,30 +433,6 @@ impl Frames<'_> {
         };
         // SAFETY: this worker's now.
         Some(unsafe { placed.resume(local) })
-    }
-}
-
-impl Worker {
-    /// Puts a frame that this worker has woken in a poll onto its stack. False when the frame has
-    /// to go through its root's queue instead.
-    ///
-    /// Frames on the stack run newest first, and two that keep waking each other would keep all
-    /// others waiting. So their number is bounded until the stack has been emptied of frames. And
-    /// where thieves leave a few tasks alone, or no thief takes those of a parked worker, a frame
-    /// that its waker then waits for would stay here: see `Spares::takes_any`.
-    ///
-    /// # Safety
-    /// The frame is the caller's, and counted at its root.
-    pub(super) unsafe fn push_woken(&self, local: &Local, frame: Frame) -> bool {
-        // SAFETY: the frame is the caller's.
-        let root = unsafe { frame.as_ref() }.root.get();
-        let is_here = ptr::eq(local.resumes.get(), root) && !local.current.get().is_null();
-        let registry = self.registry();
-        let is_taken = registry.spares.takes_any(registry.settings.amount.least());
-        let may_stay =
-            is_here && is_taken && Frames(self).is_at_level(local) && local.may_push_woken();
-        // SAFETY: the caller's promise.
-        may_stay && unsafe { Frames(self).leave_frame(local, frame, COUNTED) }
     }
 }
 

@@ -5,6 +5,7 @@ use std::ptr;
 
 use super::free_lists::Store;
 use super::header::{Frame, Header, NEW, NEW_WITH_TOKEN};
+use super::on_top::OnTop;
 use super::order::{Sites, SpawnOrder};
 use super::placed::Queue;
 use super::root::{Root, pool_of};
@@ -394,17 +395,6 @@ impl Local {
         }
     }
 
-    /// The task that is polled here, also where it has entered another context; null for none.
-    pub(crate) fn polled(&self) -> *const Header {
-        let current = self.current.get();
-        // SAFETY: it stands in a frame of `beneath`, further out.
-        let beneath = unsafe { self.beneath.get().as_ref() };
-        match beneath {
-            Some(beneath) if current.is_null() => beneath.task,
-            _ => current,
-        }
-    }
-
     /// Whether a task is polled here, or has entered the context that the thread is in.
     pub(crate) fn is_in_a_task(&self) -> bool {
         !self.current.get().is_null() || !self.beneath.get().is_null()
@@ -413,11 +403,30 @@ impl Local {
     /// Calls `f`, which does not unwind, and which comes from elsewhere: nothing that it makes is
     /// the child of a task that is polled here.
     pub(crate) fn apart<R>(&self, f: impl FnOnce() -> R) -> R {
+        if !self.is_in_a_task() {
+            return f();
+        }
         let current = self.current.replace(ptr::null());
         let beneath = self.beneath.replace(ptr::null());
-        let result = f();
+        let result = OnTop::Others.call(f);
         self.current.set(current);
         self.beneath.set(beneath);
+        result
+    }
+
+    /// Calls `f`, which does not unwind, and in which the worker waits; within the poll of a task
+    /// perhaps.
+    pub(crate) fn in_wait<R>(&self, f: impl FnOnce() -> R) -> R {
+        if !self.is_in_a_task() {
+            return f();
+        }
+        // What is woken first is left to others: this worker pops no more than what it waits for.
+        let level = self.hide_level();
+        let (result, level) = OnTop::Awaited.call(|| {
+            self.show_level(level);
+            (f(), self.hide_level())
+        });
+        self.show_level(level);
         result
     }
 

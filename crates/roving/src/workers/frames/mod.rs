@@ -18,6 +18,7 @@ pub(crate) mod level;
 pub(crate) mod local;
 #[cfg(all(test, loom))]
 mod loom_tests;
+pub(crate) mod on_top;
 pub(crate) mod open_count;
 pub(crate) mod order;
 pub(crate) mod outlet;

@@ -157,7 +157,8 @@ impl Wait<'_> {
     /// ended or can be had back; either way its slot is free then.
     pub(crate) fn wait_for_thief(self, index: usize) -> Taken {
         let doing = self.0.clock().enter(Activity::Steal);
-        let taken = wait_loop::wait_for_thief(self.0, index);
+        let tasks = &self.0.seat().tasks;
+        let taken = tasks.in_wait(|| wait_loop::wait_for_thief(self.0, index));
         self.0.clock().enter(doing);
         taken
     }
@@ -165,7 +166,8 @@ impl Wait<'_> {
     /// Returns when what `word` stands for has ended. Those who are at work on it say so in `runs`.
     pub(crate) fn wait_for_runs(self, word: &TaskWord, runs: &[TaskWord]) {
         let doing = self.0.clock().enter(Activity::Steal);
-        let _: Taken = wait_loop::wait_for(self.0, word, runs);
+        let tasks = &self.0.seat().tasks;
+        let _: Taken = tasks.in_wait(|| wait_loop::wait_for(self.0, word, runs));
         self.0.clock().enter(doing);
     }
 
@@ -229,14 +231,15 @@ impl Wait<'_> {
             let has_others = registry.seats.most() > 1 && !registry.is_left_behind();
             has_others && !worker.is_blocked.get()
         };
-        match self.0.outwards().skip(1).find(is_at_work) {
+        let beneath = self.0.outwards().skip(1).find(is_at_work);
+        self.0.seat().tasks.in_wait(|| match beneath {
             None => self.give_core(why, f),
             Some(beneath) => Wait(beneath).give_core(ParkReason::Event, &mut || {
                 // It may have made its own stack the thread's, to show what is there.
                 self.0.owner().enter();
                 self.give_core(why, f);
             }),
-        }
+        });
     }
 
     fn give_core(self, why: ParkReason, f: &mut dyn FnMut()) {
