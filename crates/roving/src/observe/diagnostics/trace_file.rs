@@ -7,26 +7,24 @@ use std::time::Instant;
 use super::json::Text;
 use super::record::Record;
 use super::text::{put, seat};
+use crate::machine::prim::thread::ThreadId;
 use crate::observe::trace::outside;
 use crate::stats::lane::{Event, Lane};
 
 /// Takes what is written, a large piece at a time.
 pub(super) type Put<'p> = &'p mut dyn FnMut(&[u8]) -> io::Result<()>;
 
-/// Writes what the pools have recorded, and the spans of other threads.
+/// Writes what the pools have recorded, and the spans of other threads. What it is written to may
+/// block for long, as a pipe does, so no lock is held meanwhile: whoever ends a span takes that of
+/// the threads outside.
 pub(super) fn write(records: &[Record], put: Put<'_>) -> io::Result<()> {
-    let outside = outside();
     let mut epoch = None;
     for record in records {
         for lane in &record.lanes {
             find_first(&mut epoch, lane);
         }
     }
-    if let Some(threads) = &*outside {
-        for (_, lane) in threads.values() {
-            find_first(&mut epoch, lane);
-        }
-    }
+    let threads = threads_outside(&mut epoch);
     let mut file = File {
         text: "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n".to_owned(),
         put,
@@ -37,17 +35,35 @@ pub(super) fn write(records: &[Record], put: Put<'_>) -> io::Result<()> {
     for (number, record) in records.iter().enumerate() {
         file.pool(number + 1, record)?;
     }
-    if let Some(threads) = &*outside {
-        if !threads.is_empty() {
-            file.name_process(0, "threads outside of pools")?;
-        }
-        for (number, (name, lane)) in threads.values().enumerate() {
-            file.name_lane(0, number, name)?;
-            file.lane(0, [number; 2], lane)?;
+    if !threads.is_empty() {
+        file.name_process(0, "threads outside of pools")?;
+    }
+    for (number, thread) in threads.into_iter().enumerate() {
+        // Its spans may have been given up meanwhile, for those of other threads.
+        if let Some((name, lane)) = lane_outside(thread) {
+            file.name_lane(0, number, &name)?;
+            file.lane(0, [number; 2], &lane)?;
         }
     }
     file.text.push_str("\n]}\n");
     file.flush()
+}
+
+/// The threads outside of pools of which there are spans; `first` becomes the earliest begin of
+/// these, if that is earlier.
+fn threads_outside(first: &mut Option<Instant>) -> Vec<ThreadId> {
+    let mut threads = Vec::new();
+    for (thread, (_, lane)) in outside().iter().flatten() {
+        find_first(first, lane);
+        threads.push(*thread);
+    }
+    threads
+}
+
+/// A copy of the lane of a thread outside of pools, with the thread's name. One such copy at a time
+/// is in memory.
+fn lane_outside(thread: ThreadId) -> Option<(String, Lane)> {
+    outside().as_ref()?.get(&thread).cloned()
 }
 
 /// The earliest begin of all events.
