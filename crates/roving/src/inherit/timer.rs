@@ -6,10 +6,8 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::token::Token;
-use crate::machine::os::forks;
-use crate::machine::prim::{
-    Condvar, Mutex, MutexGuard, const_fn, mutant, process_wide, time_until,
-};
+use crate::machine::per_process::{PerProcess, PerProcessGuard};
+use crate::machine::prim::{mutant, process_wide, time_until};
 use crate::machine::service::{self, Service};
 
 /// The key of a token's entry in the timer.
@@ -18,49 +16,21 @@ pub(super) type Entry = (Instant, u64);
 /// How long the thread stays when nobody waits any more: to start one costs more than to keep it.
 const LINGER: Duration = Duration::from_secs(1);
 
+#[derive(Default)]
 struct Timer {
     entries: BTreeMap<Entry, Weak<Token>>,
     next: u64,
     service: Service,
 }
 
-/// The timer of one process.
-struct Place {
-    timer: Mutex<Timer>,
-    changed: Condvar,
-}
-
-impl Place {
-    const_fn! {
-        fn new() -> Place {
-            Place {
-                timer: Mutex::new(Timer {
-                    entries: BTreeMap::new(),
-                    next: 0,
-                    service: Service::new(),
-                }),
-                changed: Condvar::new(),
-            }
-        }
-    }
-}
-
 process_wide! {
-    /// A forked child has another one than its parent: there, that of the parent may be locked for
-    /// ever, and who waits in the parent is not to be woken in the child. Of a process that is a
-    /// child four times over the place may be that of an ancestor.
-    static PLACES: [Place; 4] = [Place::new(), Place::new(), Place::new(), Place::new()];
+    /// Who waits in the parent is not to be woken in a forked child.
+    static TIMER: PerProcess<Timer> = PerProcess::new();
 }
 
 #[inline]
-fn place() -> &'static Place {
-    let places: &'static [Place; 4] = &PLACES;
-    &places[forks() % places.len()]
-}
-
-#[inline]
-fn timer() -> MutexGuard<'static, Timer> {
-    place().timer.lock()
+fn timer() -> PerProcessGuard<'static, Timer> {
+    TIMER.lock()
 }
 
 /// Has who waits at `token` woken at that time; `None` if there is no thread for it, and none can
@@ -68,13 +38,9 @@ fn timer() -> MutexGuard<'static, Timer> {
 #[inline]
 pub(super) fn enter(deadline: Instant, token: &Arc<Token>) -> Option<Entry> {
     let mut timer = timer();
-    if !timer.service.is_here() {
-        // Those of an ancestor.
-        timer.entries.clear();
-    }
     timer.service.start("roving-timer", run).ok()?;
     if !mutant("timer_is_told") {
-        place().changed.notify_all();
+        TIMER.notify_all();
     }
     let entry = (deadline, timer.next);
     timer.next += 1;
@@ -101,23 +67,19 @@ pub(crate) fn entered(deadline: Instant) -> usize {
 pub(crate) fn stop() {
     let threads = {
         let mut timer = timer();
-        if !timer.service.is_here() {
-            return;
-        }
         let thread = match mutant("stop_looks") || timer.entries.is_empty() {
             true => timer.service.end(),
             false => None,
         };
         [timer.service.take_retired(), thread]
     };
-    place().changed.notify_all();
+    TIMER.notify_all();
     threads.into_iter().flatten().for_each(service::join);
 }
 
 /// The thread, until it is no longer the one of that number.
 #[inline]
 fn run(number: u64) {
-    let changed = &place().changed;
     let mut timer = timer();
     while timer.service.is_served_by(number) {
         let next = timer.entries.first_key_value();
@@ -133,9 +95,9 @@ fn run(number: u64) {
                 }
                 timer = self::timer();
             }
-            Some(Some(time)) => timer = changed.wait_timeout(timer, time).0,
+            Some(Some(time)) => timer = TIMER.wait_timeout(timer, time).0,
             None => {
-                let (held, is_over) = changed.wait_timeout(timer, LINGER);
+                let (held, is_over) = TIMER.wait_timeout(timer, LINGER);
                 timer = held;
                 // Unless it was stopped meanwhile: then the thread there is another one.
                 let is_it = timer.service.is_served_by(number);

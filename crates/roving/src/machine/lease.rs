@@ -5,9 +5,8 @@
 
 use std::ptr;
 
-use crate::machine::prim::{
-    AtomicPtr, AtomicUsize, DataCell, Mutex, MutexGuard, Ordering, const_fn, ord,
-};
+use crate::machine::per_process::{PerProcess, PerProcessGuard};
+use crate::machine::prim::{AtomicPtr, AtomicUsize, DataCell, Ordering, const_fn, ord};
 
 /// A place for a value, with one word that says who may touch it.
 ///
@@ -60,7 +59,8 @@ impl<T> Shell<T> {
             return Some(value);
         }
         // SAFETY: while the word says `FREE` nobody but the caller touches the cell.
-        self.value.with_mut(|at| unsafe { *at = Some(value) });
+        // It is empty; what another thread had put there at a fork is not dropped.
+        self.value.with_mut(|at| unsafe { at.write(Some(value)) });
         // Ordering: Edge [shell_open]: Release hands the value to its users. `FREE` becomes `OPEN`,
         // whatever the number of users is.
         self.word
@@ -130,7 +130,7 @@ pub(crate) struct Shells<T: 'static> {
     /// Further shells, for values that were put in while others were still used. The lock is held
     /// while a value is put in and while its shell is closed, so under it a current shell is an
     /// open one.
-    further: Mutex<Vec<&'static Shell<T>>>,
+    further: PerProcess<Vec<&'static Shell<T>>>,
 }
 
 impl<T> Shells<T> {
@@ -139,7 +139,7 @@ impl<T> Shells<T> {
             Shells {
                 first: Shell::new(),
                 current: AtomicPtr::new(ptr::null_mut()),
-                further: Mutex::new(Vec::new()),
+                further: PerProcess::new(),
             }
         }
     }
@@ -164,7 +164,7 @@ impl<T> Shells<T> {
 /// One thread at a time has it.
 pub(crate) struct Key<T: 'static> {
     shells: &'static Shells<T>,
-    further: MutexGuard<'static, Vec<&'static Shell<T>>>,
+    further: PerProcessGuard<'static, Vec<&'static Shell<T>>>,
 }
 
 impl<T> Key<T> {

@@ -21,6 +21,7 @@ pub(crate) mod lock;
 pub(crate) mod meeting_points;
 #[allow(unsafe_code)]
 pub(crate) mod os;
+pub(crate) mod per_process;
 #[allow(unsafe_code, reason = "listed in the root")]
 pub(crate) mod prim;
 pub(crate) mod service;

@@ -14,6 +14,8 @@ use crate::machine::faults::{self, Point};
 #[cfg(target_os = "linux")]
 use crate::machine::linux;
 use crate::machine::prim::Ordering;
+#[cfg(unix)]
+use crate::machine::prim::unexplored::AtomicBool;
 use crate::machine::prim::unexplored::AtomicUsize;
 
 /// The system's number of the calling thread, where it has one.
@@ -135,6 +137,16 @@ pub(crate) fn forks() -> usize {
 
 static FORKS: AtomicUsize = AtomicUsize::new(0);
 
+/// Set by the handlers before a fork, and cleared by the first of those in the child, which counts
+/// it.
+#[cfg(unix)]
+static FORKING: AtomicBool = AtomicBool::new(false);
+
+/// Whether the handlers are there. Threads that find that they are not at the same time all install
+/// them: none waits for another, which would not be there in a child.
+#[cfg(unix)]
+static COUNTED: AtomicBool = AtomicBool::new(false);
+
 /// A thread of this library that is being started. Until it has begun it may hold a lock of the
 /// standard library that every thread takes when it starts: in a forked child nobody would open
 /// that, and none could be started. So a fork waits for it.
@@ -174,10 +186,14 @@ fn wait_for_starts() {
 pub(crate) fn count_forks() {
     extern "C" fn before() {
         wait_for_starts();
+        // Ordering: Relaxed; read by the same thread, in the child.
+        FORKING.store(true, Ordering::Relaxed);
     }
     extern "C" fn in_child() {
-        // Ordering: Relaxed, both; there is one thread.
-        FORKS.fetch_add(1, Ordering::Relaxed);
+        // Ordering: Relaxed, all; there is one thread.
+        if FORKING.swap(false, Ordering::Relaxed) {
+            FORKS.fetch_add(1, Ordering::Relaxed);
+        }
         STARTING.store(0, Ordering::Relaxed);
     }
     unsafe extern "C" {
@@ -188,13 +204,15 @@ pub(crate) fn count_forks() {
             child: Option<extern "C" fn()>,
         ) -> i32;
     }
-    static COUNTED: std::sync::Once = std::sync::Once::new();
-    COUNTED.call_once(|| {
-        // SAFETY: the function is as POSIX declares it, and the handler does what a child of a
-        // process with several threads may do. Without memory for it, forks are not noticed.
-        let _ = faults::ask(Point::Handler)
-            .map(|()| unsafe { pthread_atfork(Some(before), None, Some(in_child)) });
-    });
+    // Ordering: Relaxed, both; see `COUNTED`.
+    if COUNTED.load(Ordering::Relaxed) {
+        return;
+    }
+    // SAFETY: the function is as POSIX declares it, and the handler does what a child of a
+    // process with several threads may do. Without memory for it, forks are not noticed.
+    let _ = faults::ask(Point::Handler)
+        .map(|()| unsafe { pthread_atfork(Some(before), None, Some(in_child)) });
+    COUNTED.store(true, Ordering::Relaxed);
 }
 
 /// Elsewhere there is no fork.

@@ -2,46 +2,27 @@
 //! itself when it is not.
 
 use std::io;
-use std::mem;
 
 use crate::machine::faults;
-use crate::machine::os::forks;
+#[cfg(doc)]
+use crate::machine::per_process::PerProcess;
 use crate::machine::prim::mutant;
 use crate::machine::prim::thread::{self, Builder, JoinHandle};
 
-/// Which thread serves now, if one does. Stands under a lock, together with what it serves for.
+/// Which thread serves now, if one does. Stands in a [`PerProcess`] value, together with what it
+/// serves for: threads do not survive a fork.
+#[derive(Default)]
 pub(crate) struct Service {
     thread: Option<JoinHandle<()>>,
     /// One that has ended by itself. Who unloads the library joins it.
     retired: Option<JoinHandle<()>>,
     /// Of the thread that serves: an earlier one, which has not noticed yet, ends.
     number: u64,
-    /// [`forks`] when the thread was started: threads do not survive a fork.
-    forks: usize,
 }
 
 impl Service {
-    pub(crate) const fn new() -> Service {
-        Service {
-            thread: None,
-            retired: None,
-            number: 0,
-            forks: 0,
-        }
-    }
-
-    /// Whether its threads, if there are any, are of this process. Else they are of the one that
-    /// was forked.
-    pub(crate) fn is_here(&self) -> bool {
-        self.forks == forks()
-    }
-
     /// If no thread serves, starts one, which calls `run` with its number.
     pub(crate) fn start(&mut self, name: &str, run: fn(u64)) -> io::Result<()> {
-        if !self.is_here() {
-            mem::forget((self.thread.take(), self.retired.take()));
-            self.forks = forks();
-        }
         if self.thread.as_ref().is_some_and(|at| !at.is_finished()) {
             return Ok(());
         }
@@ -74,8 +55,7 @@ impl Service {
     /// The one that has ended by itself, to be joined.
     #[inline]
     pub(crate) fn take_retired(&mut self) -> Option<JoinHandle<()>> {
-        let is_here = self.is_here();
-        self.retired.take_if(|_| is_here)
+        self.retired.take()
     }
 }
 

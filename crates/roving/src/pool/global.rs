@@ -22,8 +22,9 @@ use super::{Pool, PoolBuilder};
 use crate::inherit::timer;
 use crate::machine::lease::{Entry, Shell, Shells};
 use crate::machine::os;
+use crate::machine::per_process::{PerProcess, PerProcessGuard};
 use crate::machine::prim::thread::{self, ThreadId};
-use crate::machine::prim::{Mutex, MutexGuard, process_wide};
+use crate::machine::prim::{Mutex, process_wide};
 use crate::machine::waiters::Waiters;
 use crate::observe::diagnostics;
 use crate::workers::Worker;
@@ -159,7 +160,7 @@ impl Ended {
 process_wide! {
     /// Pools that have been closed and have not ended as far as is known: also those that were shut
     /// down by who used them, and so could not wait.
-    static CLOSED: Mutex<Vec<Closed>> = Mutex::new(Vec::new());
+    static CLOSED: PerProcess<Vec<Closed>> = PerProcess::new();
 }
 
 #[derive(Clone)]
@@ -169,7 +170,7 @@ struct Closed {
 }
 
 #[inline]
-fn closed() -> MutexGuard<'static, Vec<Closed>> {
+fn closed() -> PerProcessGuard<'static, Vec<Closed>> {
     CLOSED.lock()
 }
 

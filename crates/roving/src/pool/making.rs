@@ -8,16 +8,13 @@
 //! what the program's functions own may wait for threads that do.
 
 use crate::machine::os;
+use crate::machine::per_process::PerProcess;
+use crate::machine::prim::process_wide;
 use crate::machine::prim::thread::{self, ThreadId};
-use crate::machine::prim::{Condvar, Mutex, process_wide};
-
-/// Whose turn it is, and [`os::forks`] in its process: a forked child does not wait for a thread of
-/// its parent.
-type Maker = (ThreadId, usize);
 
 process_wide! {
-    static MAKER: Mutex<Option<Maker>> = Mutex::new(None);
-    static CHANGED: Condvar = Condvar::new();
+    /// Whose turn it is. A forked child does not wait for a thread of its parent.
+    static MAKER: PerProcess<Option<ThreadId>> = PerProcess::new();
 }
 
 /// The calling thread's turn, until it is dropped or given up.
@@ -29,10 +26,12 @@ pub(super) struct Making {
 impl Making {
     /// Returns when it is the calling thread's turn: at once, if it is so already.
     pub(super) fn begin() -> Making {
-        let me = me();
+        // Before there is a pool: who forks meanwhile may leave the lock closed in the child.
+        os::count_forks();
+        let me = thread::current().id();
         let mut maker = MAKER.lock();
-        while maker.is_some_and(|other| other != me && other.1 == me.1) {
-            maker = CHANGED.wait(maker);
+        while maker.is_some_and(|other| other != me) {
+            maker = MAKER.wait(maker);
         }
         Making {
             is_outermost: maker.replace(me) != Some(me),
@@ -51,13 +50,9 @@ impl Drop for Making {
 /// Ends the calling thread's turn, if it has one: its pool cannot be started.
 pub(super) fn give_up() {
     let mut maker = MAKER.lock();
-    if *maker == Some(me()) {
+    if *maker == Some(thread::current().id()) {
         *maker = None;
         drop(maker);
-        CHANGED.notify_all();
+        MAKER.notify_all();
     }
-}
-
-fn me() -> Maker {
-    (thread::current().id(), os::forks())
 }

@@ -8,8 +8,9 @@ use std::time::Instant;
 
 use super::baton::Baton;
 use crate::machine::meeting_points::{At, Turns};
+use crate::machine::per_process::PerProcess;
+use crate::machine::prim::process_wide;
 use crate::machine::prim::thread::{self, ThreadId};
-use crate::machine::prim::{Mutex, process_wide};
 
 thread_local! {
     /// The pool of which the thread is a member, and its seat there.
@@ -21,7 +22,7 @@ thread_local! {
 
 process_wide! {
     /// All members of all pools.
-    static MEMBERS: Mutex<Vec<(ThreadId, Arc<Baton>, usize)>> = Mutex::new(Vec::new());
+    static MEMBERS: PerProcess<Vec<(ThreadId, Arc<Baton>, usize)>> = PerProcess::new();
 }
 
 /// The conduct of members, for [`turns::set`](crate::machine::meeting_points::set).

@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::mem;
 use std::path::Path;
 use std::slice;
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use super::record::Record;
 use super::{server, table, trace_file};
 use crate::machine::faults::{self, Point};
 use crate::machine::os;
-use crate::machine::prim::{Mutex, MutexGuard, process_wide};
+use crate::machine::per_process::{PerProcess, PerProcessGuard};
+use crate::machine::prim::process_wide;
 use crate::observe::trace;
 use crate::workers::registry::Registry;
 use crate::workers::settings::Debt;
@@ -33,10 +35,10 @@ struct Book {
 const LEFT_MAX: usize = 256;
 
 process_wide! {
-    static BOOK: Mutex<Option<Book>> = Mutex::new(None);
+    static BOOK: PerProcess<Book> = PerProcess::new();
 }
 
-fn book() -> MutexGuard<'static, Option<Book>> {
+fn book() -> PerProcessGuard<'static, Book> {
     BOOK.lock()
 }
 
@@ -49,11 +51,12 @@ pub(crate) fn enter(registry: &Arc<Registry>) {
     if debt.has_trace() {
         trace::begin();
     }
-    let mut book = book();
-    let book = book.get_or_insert_default();
-    book.alive.enter(registry);
-    if !book.settles_at_exit {
-        book.settles_at_exit = os::at_exit(at_exit);
+    {
+        let mut book = book();
+        book.alive.enter(registry);
+        if !book.settles_at_exit {
+            book.settles_at_exit = os::at_exit(at_exit);
+        }
     }
     if let Some(path) = &wishes().top {
         server::serve(path);
@@ -63,8 +66,8 @@ pub(crate) fn enter(registry: &Arc<Registry>) {
 /// Ends what answers for pools, if none lives that owes an answer: before the code is unloaded.
 #[inline]
 pub(crate) fn rest() {
-    let any_lives = |book: &Book| book.alive.any_lives();
-    if !book().as_ref().is_some_and(any_lives) {
+    let any_lives = book().alive.any_lives();
+    if !any_lives {
         server::stop();
     }
 }
@@ -79,9 +82,8 @@ pub(crate) fn settle(registry: &Registry) {
     pay(debt, &record);
     if debt.shared {
         let mut book = book();
-        let left = &mut book.get_or_insert_default().left;
-        if left.len() < LEFT_MAX {
-            left.push(record);
+        if book.left.len() < LEFT_MAX {
+            book.left.push(record);
         }
     }
 }
@@ -99,8 +101,7 @@ fn pay(debt: &Debt, record: &Record) {
 
 /// The pools that live.
 pub(super) fn alive() -> Vec<Arc<Registry>> {
-    let book = book();
-    book.as_ref().map_or_else(Vec::new, |book| book.alive.all())
+    book().alive.all()
 }
 
 extern "C" fn at_exit() {
@@ -109,9 +110,7 @@ extern "C" fn at_exit() {
         // here.
         return;
     }
-    let Some(book) = book().take() else {
-        return;
-    };
+    let book = mem::take(&mut *book());
     let mut records = book.left;
     for registry in book.alive.all() {
         let record = Record::of(&registry);
@@ -120,7 +119,7 @@ extern "C" fn at_exit() {
             records.push(record);
         }
         // Its threads run on; it is not to be dropped here.
-        std::mem::forget(registry);
+        mem::forget(registry);
     }
     if let Some(path) = &wishes().trace {
         write(path, &records);

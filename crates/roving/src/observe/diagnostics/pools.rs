@@ -10,10 +10,6 @@ use crate::workers::registry::Registry;
 pub(super) struct Pools(Vec<Weak<Registry>>);
 
 impl Pools {
-    pub(super) const fn new() -> Pools {
-        Pools(Vec::new())
-    }
-
     /// Adds one, and leaves out those that are gone.
     pub(super) fn enter(&mut self, pool: &Arc<Registry>) {
         self.leave(ptr::null());
@@ -47,9 +43,5 @@ impl Pools {
             }
         }
         all
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.0.clear();
     }
 }

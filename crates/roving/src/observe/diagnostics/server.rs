@@ -18,6 +18,7 @@ mod unix {
     use crate::machine::prim::thread::{self, JoinHandle};
     use std::fs;
     use std::io::{self, Read as _, Write as _};
+    use std::mem;
     use std::net::Shutdown;
     use std::os::unix::fs::MetadataExt as _;
     use std::os::unix::net::{UnixListener, UnixStream};
@@ -26,7 +27,7 @@ mod unix {
     use std::time::Duration;
 
     use crate::machine::faults::{self, Point};
-    use crate::machine::os;
+    use crate::machine::per_process::{PerProcess, PerProcessGuard};
     use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, process_wide};
     use crate::machine::service;
     use crate::observe::diagnostics::live::{end, refuse, snapshot};
@@ -37,8 +38,18 @@ mod unix {
         identity: Option<(u64, u64)>,
         thread: JoinHandle<()>,
         shared: Arc<Shared>,
-        /// [`os::forks`] when it was started: its threads are the parent's in a child.
-        forks: usize,
+    }
+
+    /// Whether somebody answers for this process.
+    #[derive(Default)]
+    enum Serving {
+        #[default]
+        Nobody,
+        /// A thread of this process, to which the rest is left.
+        Begins,
+        Here(Server),
+        /// The parent has the socket.
+        InParent,
     }
 
     /// How long the thread that listens rests when the system gives it nobody.
@@ -57,22 +68,32 @@ mod unix {
     }
 
     process_wide! {
-        static SERVER: Mutex<Option<Server>> = Mutex::new(None);
+        static SERVING: PerProcess<Serving> = PerProcess::new();
     }
 
-    fn server() -> MutexGuard<'static, Option<Server>> {
-        SERVER.lock()
+    fn serving() -> PerProcessGuard<'static, Serving> {
+        SERVING.lock_inherited(|parents| match parents {
+            Serving::Nobody => Serving::Nobody,
+            _ => Serving::InParent,
+        })
     }
 
     /// Starts to answer at `path`, unless somebody does already. Where that fails, a line on
     /// standard error says so: the program goes on without.
     pub(crate) fn serve(path: &Path) {
-        let mut server = server();
-        if server.is_none() {
-            match start(path) {
-                Ok(started) => *server = Some(started),
-                Err(error) => refuse(path, &error.to_string()),
+        {
+            let mut serving = serving();
+            if !matches!(*serving, Serving::Nobody) {
+                return;
             }
+            *serving = Serving::Begins;
+        }
+        // Without the lock: to ask whether somebody answers at that path may take long.
+        let started = start(path);
+        let refused = started.as_ref().err().map(io::Error::to_string);
+        *serving() = started.map_or(Serving::Nobody, Serving::Here);
+        if let Some(why) = refused {
+            refuse(path, &why);
         }
     }
 
@@ -90,7 +111,6 @@ mod unix {
             identity: identity(path),
             thread: faults::start(builder(), move || here.listen(&listener))?,
             shared,
-            forks: os::forks(),
         })
     }
 
@@ -151,15 +171,23 @@ mod unix {
         }
     }
 
+    fn take() -> Option<Server> {
+        let mut serving = serving();
+        match mem::take(&mut *serving) {
+            Serving::Here(server) => Some(server),
+            other => {
+                *serving = other;
+                None
+            }
+        }
+    }
+
     /// Ends all of these threads, and removes the socket. The next pool that is built brings them
     /// back.
     pub(crate) fn stop() {
-        let Some(server) = server().take() else {
+        let Some(server) = take() else {
             return;
         };
-        if server.forks != os::forks() {
-            return std::mem::forget(server);
-        }
         // Ordering: Relaxed, as in `listen`.
         server.shared.ends.store(true, Ordering::Relaxed);
         let is_there = server.identity.is_some() && identity(&server.path) == server.identity;
@@ -168,7 +196,7 @@ mod unix {
         if is_there && UnixStream::connect(server.path.as_path()).is_ok() {
             service::join(server.thread);
         }
-        for client in std::mem::take(&mut *server.shared.clients()) {
+        for client in mem::take(&mut *server.shared.clients()) {
             let _ = client.stream.shutdown(Shutdown::Both);
             service::join(client.thread);
         }

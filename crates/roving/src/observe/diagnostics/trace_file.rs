@@ -53,7 +53,7 @@ pub(super) fn write(records: &[Record], put: Put<'_>) -> io::Result<()> {
 /// these, if that is earlier.
 fn threads_outside(first: &mut Option<Instant>) -> Vec<ThreadId> {
     let mut threads = Vec::new();
-    for (thread, (_, lane)) in outside().iter().flatten() {
+    for (thread, (_, lane)) in outside().iter() {
         find_first(first, lane);
         threads.push(*thread);
     }
@@ -63,7 +63,7 @@ fn threads_outside(first: &mut Option<Instant>) -> Vec<ThreadId> {
 /// A copy of the lane of a thread outside of pools, with the thread's name. One such copy at a time
 /// is in memory.
 fn lane_outside(thread: ThreadId) -> Option<(String, Lane)> {
-    outside().as_ref()?.get(&thread).cloned()
+    outside().get(&thread).cloned()
 }
 
 /// The earliest begin of all events.

@@ -8,30 +8,28 @@ use std::time::{Duration, Instant};
 use super::pools::Pools;
 use super::{stall_report, system};
 use crate::machine::os;
-use crate::machine::prim::{Condvar, Mutex, MutexGuard, process_wide};
+use crate::machine::per_process::{PerProcess, PerProcessGuard};
+use crate::machine::prim::process_wide;
 use crate::machine::service::{self, Service};
 use crate::observe::watch::{self, guard};
 use crate::workers::registry::Registry;
 use crate::workers::watched_parks::ParkTable;
 
+#[derive(Default)]
 struct Watcher {
     pools: Pools,
     service: Service,
 }
 
 process_wide! {
-    static WATCHER: Mutex<Watcher> = Mutex::new(Watcher {
-        pools: Pools::new(),
-        service: Service::new(),
-    });
-    /// Pools have come or gone.
-    static CHANGED: Condvar = Condvar::new();
+    /// Who waits is told when pools have come or gone.
+    static WATCHER: PerProcess<Watcher> = PerProcess::new();
 }
 
 /// Looks for each time that nothing may move for.
 const LOOKS: u32 = 4;
 
-fn watcher() -> MutexGuard<'static, Watcher> {
+fn watcher() -> PerProcessGuard<'static, Watcher> {
     WATCHER.lock()
 }
 
@@ -42,17 +40,13 @@ pub(crate) fn enter(registry: &Arc<Registry>) {
     }
     guard::begin();
     let mut watcher = watcher();
-    if !watcher.service.is_here() {
-        // They are the parent's.
-        watcher.pools.clear();
-    }
     watcher.pools.enter(registry);
     if let Err(error) = watcher.service.start("roving-watch", run) {
         os::say(&format!(
             "no thread can be started to watch pools ({error}); nothing is watched"
         ));
     }
-    CHANGED.notify_all();
+    WATCHER.notify_all();
 }
 
 /// A pool ends. With the last one the thread does, before this returns.
@@ -62,15 +56,12 @@ pub(crate) fn leave(registry: &Registry) {
     }
     let thread = {
         let mut watcher = watcher();
-        if !watcher.service.is_here() {
-            return;
-        }
         match watcher.pools.leave(registry) {
             true => watcher.service.end(),
             false => None,
         }
     };
-    CHANGED.notify_all();
+    WATCHER.notify_all();
     if let Some(thread) = thread {
         service::join(thread);
     }
@@ -123,7 +114,7 @@ fn run(number: u64) {
         let watcher = watcher();
         if watcher.service.is_served_by(number) {
             let pause = (pause / LOOKS).max(Duration::from_millis(1));
-            drop(CHANGED.wait_timeout(watcher, pause));
+            drop(WATCHER.wait_timeout(watcher, pause));
         }
     }
 }

@@ -56,8 +56,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::machine::per_process::{PerProcess, PerProcessGuard};
 use crate::machine::prim::thread::{self, ThreadId};
-use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, process_wide};
+use crate::machine::prim::{AtomicBool, Ordering, process_wide};
 use crate::stats::lane::{Event, Lane};
 use crate::workers::Worker;
 
@@ -65,21 +66,23 @@ process_wide! {
     /// Set once a pool keeps a trace: spans before that go nowhere.
     static ON: AtomicBool = AtomicBool::new(false);
     /// Spans of threads that are no workers, with the threads' names.
-    static OUTSIDE: Mutex<Option<HashMap<ThreadId, (String, Lane)>>> = Mutex::new(None);
+    static OUTSIDE: PerProcess<Outside> = PerProcess::new();
 }
+
+type Outside = HashMap<ThreadId, (String, Lane)>;
 
 /// Most threads outside of pools whose spans are kept.
 const OUTSIDE_MAX: usize = 256;
 
 /// Gives up the spans of the thread whose last one ended first: it may be no more.
-fn forget_one(threads: &mut HashMap<ThreadId, (String, Lane)>) {
+fn forget_one(threads: &mut Outside) {
     let ended = threads.iter().min_by_key(|(_, (_, lane))| lane.ended());
     if let Some(id) = ended.map(|(id, _)| *id) {
         threads.remove(&id);
     }
 }
 
-pub(super) fn outside() -> MutexGuard<'static, Option<HashMap<ThreadId, (String, Lane)>>> {
+pub(super) fn outside() -> PerProcessGuard<'static, Outside> {
     OUTSIDE.lock()
 }
 
@@ -100,7 +103,8 @@ pub(crate) fn is_on() -> bool {
 ///
 /// When no pool keeps a trace, it costs a load and a branch. A span may be kept across an `.await`:
 /// if it ends on another worker than it began on, it is drawn apart from the lanes.
-/// Of threads outside of pools the trace has those 256 that have ended a span last.
+/// Of threads outside of pools the trace has those 256 that have ended a span last; in a forked
+/// child, those of the child.
 ///
 /// ```
 /// let span = roving::trace::span("load");
@@ -153,8 +157,7 @@ impl Drop for Span {
                     let name = thread::current().name().map(str::to_owned);
                     (name.unwrap_or_else(|| format!("{id:?}")), Lane::default())
                 };
-                let mut threads = outside();
-                let threads = threads.get_or_insert_default();
+                let threads = &mut *outside();
                 if threads.len() >= OUTSIDE_MAX && !threads.contains_key(&id) {
                     forget_one(threads);
                 }

@@ -5,8 +5,10 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 
+use crate::machine::os::forks;
+use crate::machine::per_process::{PerProcess, PerProcessGuard};
 use crate::machine::prim::thread::{self, ThreadId};
-use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, process_wide};
+use crate::machine::prim::{AtomicBool, Ordering, process_wide};
 
 process_wide! {
     /// Set when the first pool is watched: before, nothing is recorded.
@@ -23,21 +25,32 @@ pub(in crate::observe) struct Section {
     pub(in crate::observe) is_held: bool,
 }
 
-#[derive(Default)]
 struct Sections {
     numbers: u64,
     open: Vec<Section>,
 }
 
-process_wide! {
-    static SECTIONS: Mutex<Sections> = Mutex::new(Sections {
-        numbers: 0,
-        open: Vec::new(),
-    });
+impl Default for Sections {
+    /// Where a child cannot look at the sections of its parent, its numbers begin above them: those
+    /// are in guards that the child drops.
+    fn default() -> Sections {
+        Sections {
+            numbers: (forks() as u64) << 48,
+            open: Vec::new(),
+        }
+    }
 }
 
-fn sections() -> MutexGuard<'static, Sections> {
-    SECTIONS.lock()
+process_wide! {
+    static SECTIONS: PerProcess<Sections> = PerProcess::new();
+}
+
+/// A lock that is held at a fork is held in the child, too.
+fn sections() -> PerProcessGuard<'static, Sections> {
+    SECTIONS.lock_inherited(|parents| Sections {
+        numbers: parents.numbers,
+        open: parents.open.clone(),
+    })
 }
 
 /// From now on sections are recorded.

@@ -43,14 +43,21 @@ pub use guard::{Held, Locked, held, locked};
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-use crate::machine::prim::{Mutex, process_wide};
+use crate::machine::os;
+use crate::machine::per_process::{PerProcess, PerProcessGuard};
+use crate::machine::prim::process_wide;
 use crate::machine::unwind::{drop_quietly, run_quietly};
 
 /// Gets each report.
 type Reporter = Arc<dyn Fn(&str) + Send + Sync>;
 
 process_wide! {
-    static REPORTER: Mutex<Option<Reporter>> = Mutex::new(None);
+    static REPORTER: PerProcess<Option<Reporter>> = PerProcess::new();
+}
+
+/// A forked child tells who was told in its parent.
+fn reporter() -> PerProcessGuard<'static, Option<Reporter>> {
+    REPORTER.lock_inherited(Clone::clone)
 }
 
 /// Sends reports to `report` instead of standard error from now on. It is called on the watching
@@ -61,18 +68,17 @@ process_wide! {
 /// roving::watch::on_report(|text| eprintln!("{text}"));
 /// ```
 pub fn on_report(report: impl Fn(&str) + Send + Sync + 'static) {
-    let before = REPORTER.lock().replace(Arc::new(report));
+    // A program may fork before it has a pool.
+    os::count_forks();
+    let before = reporter().replace(Arc::new(report));
     // Without the lock: it may be the program's own that is dropped, and set another one.
     drop(before);
 }
 
-fn reporter() -> Option<Reporter> {
-    REPORTER.lock().clone()
-}
-
 /// Gives a report to who wants it, or to standard error.
 pub(crate) fn tell(text: &str) {
-    match reporter() {
+    let reporter = reporter().clone();
+    match reporter {
         Some(report) => {
             run_quietly(|| report(text));
             // Another may have been set meanwhile.

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use super::{CURRENT, Worker};
 use crate::machine::latch::SendPtr;
-use crate::machine::prim::{Mutex, process_wide};
+use crate::machine::per_process::PerProcess;
+use crate::machine::prim::process_wide;
 use crate::stack::line::{ALARM, set_current_line};
 use crate::stack::owner::Owner;
 use crate::stats::Activity;
@@ -26,7 +27,7 @@ thread_local! {
 
 process_wide! {
     /// The state that an adopted thread leaves behind, kept where a leak checker finds it.
-    static FOR_LIFE: Mutex<Vec<SendPtr<AdoptedFor>>> = Mutex::new(Vec::new());
+    static FOR_LIFE: PerProcess<Vec<SendPtr<AdoptedFor>>> = PerProcess::new();
 }
 type AdoptedFor = (*const Arc<Registry>, *const Worker);
 
