@@ -262,24 +262,64 @@ fn of_its_tasks(pool: &Pool) {
     task.unwrap().join().unwrap();
 }
 
-/// A thread outside forks in the closure of a scope, and the child comes to the scope's end.
+/// A thread outside forks in the closure of a scope, and the child comes to the scope's end. It is
+/// told earlier, if it spawns more.
 fn of_its_scope(pool: &Pool) {
-    let (go, goes) = mpsc::channel::<()>();
-    let mut child = 0;
-    let told = message(|| {
-        pool.in_place_scope(|s| {
-            s.spawn(move |_| _ = goes.recv());
-            child = fork();
-            if child != 0 {
-                go.send(()).unwrap();
-            }
+    for spawns_more in [false, true] {
+        let (go, goes) = mpsc::channel::<()>();
+        let (mut child, mut is_refused) = (0, true);
+        let told = message(|| {
+            pool.in_place_scope(|s| {
+                s.spawn(move |_| _ = goes.recv());
+                child = fork();
+                if child != 0 {
+                    go.send(()).unwrap();
+                } else if spawns_more {
+                    is_refused = is_refusal(&message(|| s.spawn(|_| ())))
+                        && is_refusal(&message(|| s.spawn_broadcast(|_, _| ())));
+                }
+            });
         });
-    });
-    if child == 0 {
-        end_child(|| is_refusal(&told));
+        if child == 0 {
+            end_child(|| is_refused && is_refusal(&told));
+        }
+        assert_eq!(told, "no panic");
+        assert!(is_well(child));
     }
-    assert_eq!(told, "no panic");
-    assert!(is_well(child));
+    // The closure has spawned nothing by then, so the scope ends.
+    assert!(in_child_of_scope(pool, |s| is_refusal(&message(
+        || s.spawn(|_| ())
+    ))));
+    // A worker that forks goes on with what is its own, and with nothing for all workers.
+    assert!(pool.install(|| {
+        in_child(|| {
+            let mut is_spawned = false;
+            let is_refused = roving::scope(|s| {
+                s.spawn(|_| is_spawned = true);
+                is_refusal(&message(|| s.spawn_broadcast(|_, _| ())))
+            });
+            is_refused && is_spawned
+        })
+    }));
+}
+
+/// Forks in the closure of a scope, and calls `body` there. False also if the scope ends in a panic
+/// in the child.
+fn in_child_of_scope<'scope>(
+    pool: &Pool,
+    body: impl FnOnce(&roving::Scope<'scope>) -> bool,
+) -> bool {
+    let mut child = 0;
+    let is_well_there = panic::catch_unwind(AssertUnwindSafe(|| {
+        pool.in_place_scope(|s| {
+            child = fork();
+            child != 0 || body(s)
+        })
+    }));
+    if child == 0 {
+        end_child(|| is_well_there.unwrap_or(false));
+    }
+    is_well(child)
 }
 
 /// One test: a fork is no matter for other tests of the same process.

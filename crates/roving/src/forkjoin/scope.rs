@@ -288,6 +288,10 @@ impl<'scope> Scope<'scope> {
     /// than 32 bytes costs an allocation too. Called by a thread that is no worker of the scope's
     /// pool, it goes through the injector.
     ///
+    /// # Panics
+    /// On a thread that is no worker of the scope's pool, in a child that was forked since the
+    /// scope was opened.
+    ///
     /// ```
     /// let mut text = String::new();
     /// roving::scope(|s| s.spawn(|_| text.push_str("done")));
@@ -378,12 +382,19 @@ impl<'scope> Scope<'scope> {
         Stranded(worker).run();
     }
 
+    /// The tasks for other threads, which are not there in a child that was forked since the scope
+    /// was opened: it is refused.
+    fn remote(&self) -> Arc<Remote> {
+        self.registry().check_is_here();
+        Arc::clone(self.remote.get_or_init(Arc::default))
+    }
+
     #[cold]
     fn spawn_from_outside<F>(&self, (f,): (F,))
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let remote = Arc::clone(self.remote.get_or_init(Arc::default));
+        let remote = self.remote();
         let task = SendTask(Task { scope: self, f });
         let context = node::current();
         let job = move || {
@@ -401,6 +412,9 @@ impl<'scope> Scope<'scope> {
     /// worker has finished what it does, or waits: see [`crate::broadcast`]. Costs an allocation a
     /// worker.
     ///
+    /// # Panics
+    /// In a child that was forked since the scope was opened.
+    ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
     ///
@@ -417,7 +431,7 @@ impl<'scope> Scope<'scope> {
     where
         F: Fn(&Scope<'scope>, usize) + Send + Sync + 'scope,
     {
-        let remote = Arc::clone(self.remote.get_or_init(Arc::default));
+        let remote = self.remote();
         let shared = SendTask(Task { scope: self, f });
         let (shared, context) = (Arc::new(shared), node::current());
         post_to_all(self.registry(), JobKind::Awaited, |index| {
