@@ -2,6 +2,18 @@
 
 use std::fmt;
 
+/// The largest number of parts.
+///
+/// ```
+/// use roving_partition::{Graph, PARTS_MAX, Problem};
+///
+/// let graph = Graph::builder().build()?;
+/// assert!(Problem::new(&graph, PARTS_MAX).is_ok());
+/// assert!(Problem::new(&graph, PARTS_MAX + 1).is_err());
+/// # Ok::<(), roving_partition::GraphError>(())
+/// ```
+pub const PARTS_MAX: usize = 4096;
+
 /// The greatest distance between two parts.
 ///
 /// ```
@@ -47,7 +59,8 @@ impl Distances {
     /// Creates a table of distances from `between`, which is called for each two parts `a < b`.
     ///
     /// # Errors
-    /// A distance is 0 or greater than [`DISTANCE_MAX`].
+    /// There are more than [`PARTS_MAX`] parts, or a distance is 0 or greater than
+    /// [`DISTANCE_MAX`].
     ///
     /// ```
     /// use roving_partition::Distances;
@@ -63,12 +76,15 @@ impl Distances {
         parts: usize,
         mut between: impl FnMut(usize, usize) -> u32,
     ) -> Result<Distances, DistanceError> {
+        if parts > PARTS_MAX {
+            return Err(DistanceError::Parts(parts));
+        }
         let mut table = vec![0; parts * parts];
         for a in 0..parts {
             for b in a + 1..parts {
                 let distance = between(a, b);
                 if !(1..=DISTANCE_MAX).contains(&distance) {
-                    return Err(DistanceError { a, b, distance });
+                    return Err(DistanceError::Distance { a, b, distance });
                 }
                 table[a * parts + b] = distance;
                 table[b * parts + a] = distance;
@@ -123,32 +139,56 @@ impl Distances {
     }
 }
 
-/// The error of a distance that is out of range.
+/// The errors of a table of distances.
 ///
 /// ```
-/// let error = roving_partition::Distances::new(2, |_, _| u32::MAX).unwrap_err();
-/// assert_eq!((error.a, error.b, error.distance), (0, 1, u32::MAX));
+/// use roving_partition::{DistanceError, Distances, PARTS_MAX};
+///
+/// let error = Distances::new(2, |_, _| u32::MAX).unwrap_err();
+/// let far = DistanceError::Distance { a: 0, b: 1, distance: u32::MAX };
+/// assert_eq!(error, far);
+/// let error = Distances::new(PARTS_MAX + 1, |_, _| 1).unwrap_err();
+/// assert_eq!(error, DistanceError::Parts(PARTS_MAX + 1));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct DistanceError {
-    /// One part.
-    pub a: usize,
-    /// The other.
-    pub b: usize,
-    /// The wrong distance.
-    pub distance: u32,
+#[allow(missing_docs, reason = "what the fields are is what the messages say")]
+pub enum DistanceError {
+    /// No problem has so many parts.
+    Parts(usize),
+    /// The distance between two parts is out of range.
+    Distance { a: usize, b: usize, distance: u32 },
 }
 
 impl fmt::Display for DistanceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let DistanceError { a, b, distance } = self;
-        write!(
-            f,
-            "parts {a} and {b} are at distance {distance}; allowed are 1 to {DISTANCE_MAX}: give \
-             parts that are one place one number"
-        )
+        match *self {
+            DistanceError::Parts(parts) => write!(
+                f,
+                "distances of {parts} parts; allowed are up to {PARTS_MAX}: give one place a part \
+                 for each of its workers"
+            ),
+            DistanceError::Distance { a, b, distance } => write!(
+                f,
+                "parts {a} and {b} are at distance {distance}; allowed are 1 to {DISTANCE_MAX}: \
+                 give parts that are one place one number"
+            ),
+        }
     }
 }
 
 impl std::error::Error for DistanceError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Before a table of them is made, or any distance asked for.
+    #[test]
+    fn more_parts_than_a_problem_may_have_are_refused() {
+        for parts in [PARTS_MAX + 1, 1 << (usize::BITS / 2), usize::MAX] {
+            let made = Distances::new(parts, |_, _| unreachable!("it is refused before"));
+            assert_eq!(made, Err(DistanceError::Parts(parts)));
+        }
+    }
+}

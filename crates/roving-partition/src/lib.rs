@@ -50,8 +50,8 @@ mod rebalance;
 mod tests;
 mod topology;
 
-pub use distances::{DISTANCE_MAX, DistanceError, Distances};
+pub use distances::{DISTANCE_MAX, DistanceError, Distances, PARTS_MAX};
 pub use graph::{Graph, GraphBuilder, GraphError, WEIGHT_MAX};
 pub use kway::{KWay, Partitioner};
-pub use problem::{PARTS_MAX, Partition, Problem, ProblemError};
+pub use problem::{Partition, Problem, ProblemError};
 pub use rebalance::{Load, MigrationCost, Rebalance, Traffic};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::distances::Distances;
+use crate::distances::{Distances, PARTS_MAX};
 use crate::graph::{Graph, WEIGHT_MAX};
 
 /// A graph that is to be partitioned, the number of parts and the conditions.
@@ -32,18 +32,6 @@ pub struct Problem<'g> {
     limit: u64,
     start: Option<Vec<u32>>,
 }
-
-/// The largest number of parts.
-///
-/// ```
-/// use roving_partition::{Graph, PARTS_MAX, Problem};
-///
-/// let graph = Graph::builder().build()?;
-/// assert!(Problem::new(&graph, PARTS_MAX).is_ok());
-/// assert!(Problem::new(&graph, PARTS_MAX + 1).is_err());
-/// # Ok::<(), roving_partition::GraphError>(())
-/// ```
-pub const PARTS_MAX: usize = 4096;
 
 /// By how much a part may be heavier than the mean, unless told: 3 %.
 const IMBALANCE: f64 = 0.03;

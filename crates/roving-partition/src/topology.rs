@@ -18,7 +18,7 @@ impl Distances {
     /// part `i` is at the `i`th, counted round, as workers are in a pool that pins them. Two
     /// threads of a core are at distance 1, cores with a common last-level cache at 2, others of a
     /// memory node at 4, and memory nodes in proportion to the system's own figures. Uniform where
-    /// the system has none.
+    /// the system has none, and for more than [`PARTS_MAX`](crate::PARTS_MAX) parts.
     ///
     /// ```
     /// let distances = roving_partition::Distances::of_machine(2);
@@ -107,7 +107,7 @@ fn numbers(list: &str) -> Vec<usize> {
     for range in list.trim().split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         if let (Ok(first), Ok(last)) = (first.parse::<usize>(), last.parse::<usize>()) {
-            numbers.extend(first..=last.min(first + 4095));
+            numbers.extend(first..=last.min(first.saturating_add(4095)));
         }
     }
     numbers
@@ -123,6 +123,7 @@ mod tests {
     fn lists_are_read_as_linux_writes_them() {
         assert_eq!(numbers("\t0-2,5,7-8\n"), [0, 1, 2, 5, 7, 8]);
         assert_eq!(numbers(""), Vec::<usize>::new());
+        assert_eq!(numbers(&format!("{0}-{0}", usize::MAX)), [usize::MAX]);
     }
 
     /// Two nodes; in each, two pairs of cores with a cache each; two threads a core.

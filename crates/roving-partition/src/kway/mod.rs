@@ -119,6 +119,12 @@ impl KWay {
         self.starts = starts;
         self
     }
+
+    /// How many starts are made for a graph of so many vertices.
+    fn starts_for(&self, vertices: usize) -> usize {
+        let more = if vertices <= SMALL { MORE } else { 1 };
+        self.starts.saturating_mul(more)
+    }
 }
 
 impl Partitioner for KWay {
@@ -127,12 +133,8 @@ impl Partitioner for KWay {
             let start = keep(problem, parts.to_vec());
             cycle(problem, start, &mut SplitMix64::new(self.seed, u64::MAX))
         });
-        let more = if problem.graph().vertices() <= SMALL {
-            MORE
-        } else {
-            1
-        };
-        for start in 0..(self.starts * more).max(usize::from(best.is_none())) {
+        let starts = self.starts_for(problem.graph().vertices());
+        for start in 0..starts.max(usize::from(best.is_none())) {
             let found = fresh(
                 problem,
                 start,
@@ -219,4 +221,19 @@ fn ascend(
 
 fn enough(problem: &Problem<'_>, turn: usize) -> usize {
     (COARSE[turn % COARSE.len()] * problem.parts()).max(COARSE_MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_starts_are_never_fewer() {
+        let starts = |wished, vertices| KWay::new(1).starts(wished).starts_for(vertices);
+        assert_eq!(starts(3, SMALL), 3 * MORE);
+        assert_eq!(starts(3, SMALL + 1), 3);
+        let most = usize::MAX / MORE + 1;
+        assert_eq!(starts(most, SMALL), usize::MAX);
+        assert_eq!(starts(most, SMALL + 1), most);
+    }
 }
