@@ -46,6 +46,7 @@ fn driver() -> MutexGuard<'static, Driver> {
             newest: number("NVRTC", usual.newest),
             load_ms: number("LOAD_MS", usual.load_ms),
             short: number("SHORT", usual.short),
+            compiler_short: number("NVRTC_SHORT", usual.compiler_short),
         }))
     });
     // It panics nowhere half-way but in what then ends the process.
@@ -340,6 +341,8 @@ fn ended(text: &str) -> Vec<u8> {
     bytes
 }
 
+/// NVRTC's number for a lack of memory.
+const NO_MEMORY: i32 = 1;
 /// NVRTC's number for a text that does not compile.
 const NOT_COMPILED: i32 = 6;
 /// NVRTC's number for an option that it does not know.
@@ -382,6 +385,10 @@ entries! {
             .map(|index| CStr::from_ptr(*options.add(index)).to_string_lossy())
             .collect();
         let options: Vec<&str> = options.iter().map(|option| &**option).collect();
+        if driver.settings.compiler_short > 0 {
+            driver.settings.compiler_short -= 1;
+            return Err(Refusal::Code(NO_MEMORY));
+        }
         let target = compiler::target(&options, driver.settings.newest);
         with_program(program, |of| {
             let Some((target, folders)) = target else {

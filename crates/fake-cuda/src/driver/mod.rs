@@ -47,6 +47,8 @@ pub(crate) struct PretendedMachine {
     pub(crate) load_ms: u64,
     /// For so many modules, which come first, there is no memory.
     pub(crate) short: u64,
+    /// For so many texts, which come first, NVRTC has no memory.
+    pub(crate) compiler_short: u64,
 }
 
 impl Default for PretendedMachine {
@@ -59,6 +61,7 @@ impl Default for PretendedMachine {
             newest: 90,
             load_ms: 0,
             short: 0,
+            compiler_short: 0,
         }
     }
 }

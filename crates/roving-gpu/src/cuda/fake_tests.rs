@@ -215,7 +215,9 @@ fn a_kernel_for_which_there_was_no_memory_is_built_later() {
         return;
     }
     let name = "cuda::fake_tests::short_of_memory_for_a_kernel";
-    passes(name, &[("ROVING_FAKE_CUDA_SHORT", "2")]);
+    for short in ["ROVING_FAKE_CUDA_SHORT", "ROVING_FAKE_CUDA_NVRTC_SHORT"] {
+        passes(name, &[(short, "2")]);
+    }
 }
 
 #[test]

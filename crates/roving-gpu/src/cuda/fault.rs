@@ -3,6 +3,7 @@
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::CUresult;
 use cudarc::nvrtc::CompileError;
+use cudarc::nvrtc::sys::nvrtcResult;
 
 use crate::backend::error::{Cause, DeviceError};
 
@@ -42,8 +43,19 @@ pub(super) fn text(error: DriverError) -> String {
     }
 }
 
-/// Converts the first error of the compiler.
+/// Converts the first error of the compiler. If that had no memory, it says nothing of the kernel.
 pub(super) fn of_compiler(error: &CompileError, what: &str) -> DeviceError {
+    let code = match error {
+        CompileError::CompileError { nvrtc, .. } => nvrtc,
+        CompileError::CreationError(nvrtc)
+        | CompileError::GetLogError(nvrtc)
+        | CompileError::GetPtxError(nvrtc)
+        | CompileError::DestroyError(nvrtc) => nvrtc,
+    };
+    if code.0 == nvrtcResult::NVRTC_ERROR_OUT_OF_MEMORY {
+        let text = format!("{what}NVRTC, the compiler, had too little memory");
+        return DeviceError::new(Cause::OutOfMemory, text);
+    }
     let text = match error {
         CompileError::CompileError { log, .. } => first_error(&log.to_string_lossy()),
         other => format!("NVRTC: {other:?}"),
@@ -63,7 +75,31 @@ fn first_error(log: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use cudarc::nvrtc::result::NvrtcError;
+
     use super::*;
+
+    #[test]
+    fn a_compiler_without_memory_says_nothing_of_the_kernel() {
+        use nvrtcResult::{NVRTC_ERROR_INVALID_INPUT, NVRTC_ERROR_OUT_OF_MEMORY};
+        let compiled = |code| CompileError::CompileError {
+            nvrtc: NvrtcError(code),
+            options: Vec::new(),
+            log: c"add(3): error".into(),
+        };
+        let created = |code| CompileError::CreationError(NvrtcError(code));
+        let cause = |error| of_compiler(&error, "").cause();
+        assert_eq!(
+            cause(compiled(NVRTC_ERROR_OUT_OF_MEMORY)),
+            Cause::OutOfMemory
+        );
+        assert_eq!(
+            cause(created(NVRTC_ERROR_OUT_OF_MEMORY)),
+            Cause::OutOfMemory
+        );
+        assert_eq!(cause(compiled(NVRTC_ERROR_INVALID_INPUT)), Cause::Kernel);
+        assert_eq!(cause(created(NVRTC_ERROR_INVALID_INPUT)), Cause::Kernel);
+    }
 
     #[test]
     fn the_first_error_is_told() {
