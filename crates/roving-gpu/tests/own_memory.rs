@@ -8,121 +8,19 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use common::card::{Card, Hook};
 use common::numbers::{ADD_ONE, BYTES, LEN, STEP, add, buffer, told};
 use common::{Gate, within};
-use roving_gpu::backend::{Backend, Download, Launch, LaunchArg, Memory, Upload};
-use roving_gpu::{Buffer, Cause, Choice, DeviceError, Devices, Writes};
-
-/// Called when a piece of memory is dropped.
-type Hook = Arc<dyn Fn() + Send + Sync>;
-
-/// The memory of a device: a vector, and that.
-struct Piece {
-    bytes: Mutex<Vec<u8>>,
-    then: Hook,
-    used: Arc<AtomicUsize>,
-}
-
-impl Piece {
-    fn of(memory: &Memory) -> &Mutex<Vec<u8>> {
-        &memory.get::<Piece>().unwrap().bytes
-    }
-}
-
-impl Drop for Piece {
-    fn drop(&mut self) {
-        struct GivesBack<'a>(&'a Piece);
-        impl Drop for GivesBack<'_> {
-            fn drop(&mut self) {
-                let bytes = self.0.bytes.lock().unwrap().len();
-                self.0.used.fetch_sub(bytes, Ordering::SeqCst);
-            }
-        }
-        let _also_if_it_panics = GivesBack(self);
-        (self.then)();
-    }
-}
-
-/// A device that has ended each operation when it comes back from the call.
-struct Own {
-    bytes: u64,
-    then: Hook,
-    /// How many of the bytes are in use: until a piece is dropped.
-    used: Arc<AtomicUsize>,
-    /// It answers no more.
-    is_lost: Arc<AtomicBool>,
-}
-
-impl Own {
-    fn answers(&self) -> bool {
-        !self.is_lost.load(Ordering::SeqCst)
-    }
-}
-
-impl Backend for Own {
-    fn name(&self) -> String {
-        "own".to_owned()
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    fn streams(&self) -> usize {
-        1
-    }
-
-    fn alloc(&self, bytes: usize) -> Result<Memory, DeviceError> {
-        let sum = self.used.fetch_add(bytes, Ordering::SeqCst) + bytes;
-        if sum as u64 > self.bytes {
-            self.used.fetch_sub(bytes, Ordering::SeqCst);
-            return Err(DeviceError::new(Cause::OutOfMemory, "as much as there is"));
-        }
-        Ok(Memory::new(Piece {
-            bytes: Mutex::new(vec![0; bytes]),
-            then: Arc::clone(&self.then),
-            used: Arc::clone(&self.used),
-        }))
-    }
-
-    fn upload(&self, _: usize, upload: Upload) {
-        let mut to = Piece::of(upload.to()).lock().unwrap();
-        to.copy_from_slice(upload.bytes());
-        drop(to);
-        upload.done(Ok(Duration::ZERO));
-    }
-
-    fn download(&self, _: usize, mut download: Download) {
-        let from = download.from().clone();
-        let from = Piece::of(&from).lock().unwrap().clone();
-        download.bytes().copy_from_slice(&from);
-        download.done(Ok(Duration::ZERO));
-    }
-
-    fn launch(&self, _: usize, launch: Launch) {
-        if !self.answers() {
-            // So it has failed, and the device is lost.
-            return drop(launch);
-        }
-        for argument in launch.arguments() {
-            if let LaunchArg::Memory { memory, .. } = argument {
-                let mut numbers = Piece::of(memory).lock().unwrap();
-                numbers.chunks_mut(4).for_each(|number| number[0] += 1);
-            }
-        }
-        launch.done(Ok(Duration::ZERO));
-    }
-}
+use roving_gpu::{Buffer, Choice, Devices, Writes};
 
 /// The device, and what loses it.
 fn own(bytes: u64, then: Hook) -> (Devices, Arc<AtomicBool>) {
     let is_lost = Arc::new(AtomicBool::new(false));
     let lose = Arc::clone(&is_lost);
-    let backend = Own {
-        bytes,
+    let backend = Card {
         then,
-        used: Arc::default(),
         is_lost,
+        ..Card::new("own", bytes)
     };
     let builder = Devices::builder().backend(backend).choice(Choice::Gpu);
     (builder.writes(Writes::Back).build().unwrap(), lose)

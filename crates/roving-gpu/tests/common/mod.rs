@@ -1,6 +1,7 @@
 //! Programs of tasks with two sides, small enough to be run once for each thing that can go wrong.
 #![allow(dead_code, reason = "each test uses some of them")]
 
+pub(crate) mod card;
 pub(crate) mod numbers;
 
 use std::io::Write as _;
