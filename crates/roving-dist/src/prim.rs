@@ -14,9 +14,9 @@ pub(crate) use std::sync::{
 
 pub(crate) use std::sync::atomic::Ordering;
 
-#[cfg(loom)]
-pub(crate) use roving::raw::prim::explore_within;
 pub(crate) use roving::raw::prim::ord;
+#[cfg(loom)]
+pub(crate) use roving::raw::prim::{Woken, explore_within};
 #[cfg(not(loom))]
 pub(crate) use roving_flow::raw::fence;
 

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::task::{Wake, Waker};
+use std::task::Waker;
 
 use loom::sync::Arc;
 use loom::thread;
@@ -12,7 +12,7 @@ use super::statement::Statement;
 use super::window::Window;
 use super::words::{ChannelEnd, Claim, Resumed, UNBOUNDED};
 use super::{Channel, Empty, Full, open};
-use crate::machine::prim::{DataCell, explore};
+use crate::machine::prim::{DataCell, Woken, explore};
 use crate::state::process_word::AtomicWord;
 use crate::state::thread_counts::{Line, are_quiet};
 
@@ -294,33 +294,15 @@ fn loom_no_reader_of_another_executor_sleeps_on_a_message() {
             let is_pending =
                 pop(&channel).is_err() && channel.words.put_waker(ChannelEnd::Reader, &waker);
             waits = is_pending.then_some(woken);
-            if waits.as_ref().is_none_or(|woken| !woken.is_so()) {
+            if waits.as_ref().is_none_or(|woken| woken.times() == 0) {
                 break;
             }
         }
         sends.join().unwrap();
         let _was_there = wakes.join().unwrap();
-        assert!(waits.is_none_or(|woken| woken.is_so()));
+        assert!(waits.is_none_or(|woken| woken.times() > 0));
         clear(&channel);
     });
-}
-
-/// Nothing that loom need see: it is read where the thread that reads it is run.
-#[derive(Default)]
-struct Woken(std::sync::atomic::AtomicBool);
-
-impl Woken {
-    fn is_so(&self) -> bool {
-        // Ordering: Relaxed; loom runs one thread at a time.
-        self.0.load(std::sync::atomic::Ordering::Relaxed)
-    }
-}
-
-impl Wake for Woken {
-    fn wake(self: std::sync::Arc<Self>) {
-        // Ordering: Relaxed, as above.
-        self.0.store(true, std::sync::atomic::Ordering::Relaxed);
-    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(crate) use std::sync::atomic::Ordering;
 
 pub(crate) use roving::raw::prim::{DataCell, ord, pause};
 #[cfg(loom)]
-pub(crate) use roving::raw::prim::{explore, explore_within};
+pub(crate) use roving::raw::prim::{Woken, explore, explore_within};
 
 /// Locks, whatever has happened under the lock before.
 pub(crate) fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {

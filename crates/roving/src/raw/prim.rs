@@ -4,7 +4,7 @@
 //! In a program all of this is folded away. Built with `--cfg loom` and the feature `loom`, a
 //! [`DataCell`] tells the model checker who reads and writes it, and what has a name can be
 //! weakened. Then `explore` and `explore_within` stand here too: they run a small program in all
-//! its executions.
+//! its executions. `Woken` is a waker for such a program, which counts its calls.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicBool, Ordering::Release};
@@ -29,4 +29,4 @@
 
 pub use crate::machine::prim::{DataCell, mutant, ord, pause};
 #[cfg(loom)]
-pub use crate::machine::prim::{explore, explore_within};
+pub use crate::machine::prim::{Woken, explore, explore_within};

@@ -1,7 +1,8 @@
 //! The side of loom: all that it explores, with the interfaces of `prim/real.rs`.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::task::Wake;
 use std::time::{Duration, Instant};
 
 /// A plain cell whose every access is checked for races.
@@ -185,8 +186,8 @@ pub const fn pause() {}
 /// limits how often one thread may take another's place.
 #[doc(hidden)]
 pub fn explore_within(preemptions: Option<usize>, program: impl Fn() + Send + Sync + 'static) {
-    let count = std::sync::Arc::new(super::unexplored::AtomicU64::new(0));
-    let counted = std::sync::Arc::clone(&count);
+    let count = Arc::new(super::unexplored::AtomicU64::new(0));
+    let counted = Arc::clone(&count);
     let mut model = loom::model::Builder::new();
     if preemptions.is_some() {
         model.preemption_bound = preemptions;
@@ -206,6 +207,28 @@ pub fn explore_within(preemptions: Option<usize>, program: impl Fn() + Send + Sy
 #[doc(hidden)]
 pub fn explore(program: impl Fn() + Send + Sync + 'static) {
     explore_within(None, program);
+}
+
+/// A waker that counts its calls. Nothing that is explored: read it when the thread that wakes has
+/// ended, or where loom, which runs one thread at a time, runs the one that reads.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct Woken(super::unexplored::AtomicUsize);
+
+impl Woken {
+    /// How often it was called.
+    #[doc(hidden)]
+    pub fn times(&self) -> usize {
+        // Ordering: Relaxed; see above.
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Wake for Woken {
+    fn wake(self: Arc<Woken>) {
+        // Ordering: Relaxed; see above.
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// The thread that serves all deadlines is a day ahead in the model: so there are deadlines that

@@ -1,14 +1,13 @@
 //! The code that polls a handle, explored by loom beside the end of what it waits for.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Waker};
 
 use loom::thread;
 
 use super::awaited::{Awaited, ask};
 use super::child_end::{Awaiting, End, Ending, Retracted};
-use crate::machine::prim::{DataCell, explore};
+use crate::machine::prim::{DataCell, Woken, explore};
 
 /// A handle as the code that polls it sees it, with the waker that stands there.
 struct Handle {
@@ -44,17 +43,6 @@ impl Awaited for Handle {
 // SAFETY: the cell is touched as the word says, which loom checks.
 unsafe impl Sync for Handle {}
 
-/// A waker that counts.
-#[derive(Default)]
-struct Woken(AtomicUsize);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Woken>) {
-        // Ordering: Relaxed; read after all threads have been joined.
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 /// Two polls, by somebody with another waker the second time: that one hears of the end, unless its
 /// poll has seen it.
 #[test]
@@ -83,7 +71,7 @@ fn loom_a_handle_that_was_polled_twice_wakes_the_last_one() {
         });
         worker.join().unwrap();
         // Ordering: Relaxed; all threads have been joined.
-        let woken = [0, 1].map(|which| wakers[which].0.load(Ordering::Relaxed));
+        let woken = [0, 1].map(|which| wakers[which].times());
         assert!(polls[1].is_ready() || woken[1] == 1, "{polls:?} {woken:?}");
         assert!(
             polls[1].is_pending() || woken[1] == 0,
