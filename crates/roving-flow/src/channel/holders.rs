@@ -63,7 +63,7 @@ pub(super) struct VTable {
 }
 
 /// Whoever waited was woken.
-struct Woken {
+struct WokenEnd {
     /// A waker that is somebody else's, which is left to the caller.
     due: DueWaker,
     /// The thread polls no process of the network, and has woken one: see [`Line::has_to_ask`].
@@ -280,7 +280,7 @@ impl Words {
 
     /// None when there is nobody.
     #[inline(always)]
-    fn claim_and_wake(&self, end: ChannelEnd) -> Option<Woken> {
+    fn claim_and_wake(&self, end: ChannelEnd) -> Option<WokenEnd> {
         let shared = self.shared();
         let line = shared.lines.mine();
         let due = match self.claim(end, line.index) {
@@ -298,15 +298,15 @@ impl Words {
                 DueWaker::default()
             }
         };
-        Some(Woken { due, asks: false })
+        Some(WokenEnd { due, asks: false })
     }
 
     /// By a thread that polls no process of the network, and has claimed that one.
     #[cold]
     #[inline(never)]
-    fn wake_beside(&self, process: u32) -> Woken {
+    fn wake_beside(&self, process: u32) -> WokenEnd {
         self.shared().wake(process);
-        Woken {
+        WokenEnd {
             due: DueWaker::default(),
             asks: true,
         }
