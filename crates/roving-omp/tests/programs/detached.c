@@ -1,6 +1,7 @@
 /* Tasks with `detach`, whose events come from tasks and from threads outside of the team. */
 #include <omp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -105,6 +106,7 @@ static void held(int event)
                 do {
 #pragma omp atomic read
                     seen = at;
+                    sched_yield();
                 } while (!seen);
                 usleep(100);
                 omp_fulfill_event(*seen);
@@ -185,6 +187,7 @@ static void freed_under_lock(void)
                 do {
 #pragma omp atomic read
                     seen = at;
+                    sched_yield();
                 } while (!seen);
                 usleep(100);
                 omp_fulfill_event(*seen);

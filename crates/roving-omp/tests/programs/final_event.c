@@ -9,11 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TURNS 24
+#define TURNS 6
 /* So many steps between two times that the core is given away: fewer take longer. */
 #define STEPS 16
 
 static omp_event_handle_t told, *at;
+static int brought;
 
 static void step(int number)
 {
@@ -50,6 +51,8 @@ static void *bring(void *none)
         stop_after_each(1);
         omp_fulfill_event(told);
         stop_after_each(0);
+#pragma omp atomic
+        brought++;
     }
     return none;
 }
@@ -75,7 +78,15 @@ static void turns(int from, int to)
                 at = &told;
             }
         }
+        /* It stays written over until the other thread is done: another final task would put there
+           what has been there. */
         scribble();
+        int seen;
+        do {
+#pragma omp atomic read
+            seen = brought;
+            sched_yield();
+        } while (seen <= turn);
     }
 }
 

@@ -29,7 +29,7 @@ static void use(const char *name, int threads)
         for (int i = 0; i < 1000; i++)
             sum += i;
 #pragma omp single
-        found = by_tasks(15);
+        found = by_tasks(12);
     }
     printf("%s: %d threads, %ld, %ld\n", name, most, sum, found);
     fflush(stdout);

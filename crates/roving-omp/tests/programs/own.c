@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <omp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 
 enum { MOST = 8, ROUNDS = 5 };
@@ -64,6 +65,7 @@ static int flags(void)
             if (num < last) {
 #pragma omp atomic read seq_cst
                 seen = told[num + 1];
+                sched_yield();
             }
         } while (seen < round);
 #pragma omp atomic write seq_cst

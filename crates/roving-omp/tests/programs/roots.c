@@ -52,12 +52,12 @@ static int child(void)
 static void settings(void)
 {
     long all = 0, pages = 0;
-    for (int i = 0; i < 1000000; i++)
+    for (int i = 0; i < 200000; i++)
         omp_set_num_threads(1 + i % 3);
     FILE *sizes = fopen("/proc/self/statm", "r");
     int found = fscanf(sizes, "%ld %ld", &all, &pages);
     fclose(sizes);
-    printf("settings: %d, %s\n", found, pages < 10000 ? "small" : "large");
+    printf("settings: %d, %s\n", found, pages < 3000 ? "small" : "large");
 }
 
 int main(void)

@@ -186,6 +186,11 @@ pub(super) fn command(program: &Path, settings: &[Setting], library: Library) ->
         command.arg("-u").arg(name);
     }
     match library {
+        // It looks around for long before it sleeps, also where other programs have the processors:
+        // then that is where nearly all of the time goes.
+        Library::Theirs if settings.iter().all(|(name, _)| *name != "GOMP_SPINCOUNT") => {
+            command.arg("GOMP_SPINCOUNT=0");
+        }
         Library::Theirs => {}
         Library::Preloaded => {
             command.arg(format!("LD_PRELOAD={}", preloaded().display()));

@@ -47,19 +47,6 @@ struct list {
     int value;
 };
 
-/* Each task spawns the next one, and ends before it: nobody waits but the region. */
-static void chain(int n, int *done)
-{
-    if (n == 0)
-        return;
-#pragma omp task
-    {
-#pragma omp atomic
-        (*done)++;
-        chain(n - 1, done);
-    }
-}
-
 static void lists(void)
 {
     struct list nodes[200];
@@ -201,7 +188,6 @@ static void many(void)
 int main(void)
 {
     long result = 0;
-    int done = 0;
     for (int threads = 1; threads <= 4; threads++) {
 #pragma omp parallel num_threads(threads)
 #pragma omp single
@@ -213,10 +199,6 @@ int main(void)
 #pragma omp single
     result = queens(8, 0, placed);
     printf("queens: %ld\n", result);
-#pragma omp parallel num_threads(3)
-#pragma omp single
-    chain(1000000, &done);
-    printf("chain: %d\n", done);
     lists();
     groups();
     large_data();
