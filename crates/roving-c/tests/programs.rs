@@ -104,7 +104,7 @@ fn compile(
 
 /// The object of a source, if it compiles, and what the compiler said of it. Both are kept beside
 /// the program: compilers take most of the time of these tests, and what they make depends on
-/// nothing but the headers, the folder of the source, the words they are given and their version.
+/// nothing but the headers, the source, the words they are given and their version.
 fn object(
     compiler: &str,
     language: Language,
@@ -116,9 +116,11 @@ fn object(
     let mut sum = DefaultHasher::new();
     version(compiler).hash(&mut sum);
     (language.standard(), flags, source).hash(&mut sum);
-    for folder in [&include, source.parent().expect("a file lies in a folder")] {
-        contents(folder).hash(&mut sum);
-    }
+    contents(&include, |_| true).hash(&mut sum);
+    // Beside it lie other programs as well: a change of one of them is nothing to this one.
+    let beside = source.parent().expect("a file lies in a folder");
+    let is_read = |path: &Path| path == source || path.extension().is_some_and(|end| end == "h");
+    contents(beside, is_read).hash(&mut sum);
     let key = format!("{:016x}\n", sum.finish());
     let kept = |ending: &str| PathBuf::from(format!("{}.{ending}", program.display()));
     let (object, said) = (kept("o"), kept("said"));
@@ -138,11 +140,12 @@ fn object(
     (object, told)
 }
 
-/// The files of a folder, in the order of their names.
-fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+/// Those files of a folder that are asked for, in the order of their names.
+fn contents(folder: &Path, is_read: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = std::fs::read_dir(folder).expect("it is there").flatten();
+    let paths = files.map(|file| file.path()).filter(|path| is_read(path));
     let read = |path: PathBuf| (path.clone(), std::fs::read(path).unwrap_or_default());
-    files.map(|file| read(file.path())).collect()
+    paths.map(read).collect()
 }
 
 /// The name and version that a compiler gives itself, if it is there.
