@@ -1,10 +1,31 @@
 //! How long a thread looks around before it sleeps.
+//!
+//! **Tasks.** What a thread has spawned stands on its stack, and the newest of it is hidden from
+//! others until it answers them, which it does not while it waits. What it waits for may be what
+//! such a task does, which other threads of the region may run: so a thread shows its tasks before
+//! it sleeps, wherever that is, and where it is not to sleep, when it has looked for a while.
+//! Whether it runs tasks itself meanwhile is for each wait to say:
+//!
+//! | wait | tasks that are hidden before it | tasks that it runs |
+//! |---|---|---|
+//! | barrier, `copyprivate`, end of a region | none: it drains first | any of the team's |
+//! | `taskwait`, end of a `taskgroup` | none: drained, or taken from the newest on | what it waits for |
+//! | an event, a dependence | shown before the sleep | its task's own children, and what was freed |
+//! | `taskyield` | shown by it | none |
+//! | `ordered`, `sink`, `critical`, `atomic`, locks | shown here | none |
+//! | a place for a construct | not shown: nobody is at a barrier then | none |
+//! | the dock | none: its region has ended | none |
+//!
+//! `ordered` and those in its row are no scheduling points of OpenMP's: a task that ran there could
+//! need what the thread has, another lock or its own data. Others can run it, at a barrier.
 
 use std::hint;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use roving::raw::hosted;
 
 use crate::env::Environment;
 
@@ -22,6 +43,8 @@ const LONG: Duration = Duration::from_micros(500);
 const TIMES_AS_LONG: u32 = 256;
 /// Looks from one look at the clock to the next.
 const LOOKS_PER_CLOCK: u64 = 32;
+/// After so many looks a thread shows its tasks that is to look for longer, or for ever.
+const LOOKS_HIDING: u64 = 1024;
 
 /// Threads that are in regions at present.
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);
@@ -83,9 +106,17 @@ pub(crate) struct WaitPatience {
 }
 
 impl WaitPatience {
-    /// Lets some time pass. False: the thread has looked for long enough.
+    /// Lets some time pass. False: the thread has looked for long enough, and has shown its tasks.
     pub(crate) fn pause(&mut self) -> bool {
         self.looks += 1;
+        let goes_on = self.look();
+        if !goes_on || self.looks == LOOKS_HIDING {
+            hosted::show();
+        }
+        goes_on
+    }
+
+    fn look(&mut self) -> bool {
         match Environment::get().spins {
             Some(spins) => {
                 hint::spin_loop();

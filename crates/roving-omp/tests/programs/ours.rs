@@ -1,5 +1,7 @@
 //! Programs that the other library need not run to their end, or in whose memory it keeps more.
 
+use std::thread;
+
 use super::running::{Setting, build, build_named, gcc, knows};
 use super::says;
 
@@ -62,6 +64,25 @@ fn who_yields_lets_others_have_its_tasks() {
     let Some(gcc) = gcc() else { return };
     let program = build(gcc, &["-O1"], "yields.c");
     says(&program, None, &[], "left: 0\n");
+}
+
+#[test]
+fn who_waits_for_a_turn_or_a_lock_lets_others_have_its_tasks() {
+    let Some(gcc) = gcc() else { return };
+    let program = build(gcc, &["-O1"], "shown.c");
+    let ends = |part: &str, settings: &[Setting]| {
+        says(&program, Some(part), settings, "it has ended\n");
+    };
+    // They mostly sleep. The last two are barriers, where the thread runs its tasks itself.
+    thread::scope(|s| {
+        for part in ["0", "1", "2", "3", "4", "5", "6", "7", "8"] {
+            s.spawn(move || ends(part, &[]));
+        }
+    });
+    // Threads that never sleep.
+    for part in ["0", "5"] {
+        ends(part, &[("GOMP_SPINCOUNT", "infinite")]);
+    }
 }
 
 #[test]
