@@ -43,8 +43,25 @@ pub(crate) fn meet(thread: &Thread) -> (u64, &SharedConstruct) {
     let k = progress.constructs;
     progress.constructs += 1;
     thread.progress.set(progress);
-    let ring = &thread.team().ring;
-    (k, &ring[k as usize % ring.len()])
+    (k, thread.team().ring.place(k))
+}
+
+/// Comes to construct `k`, which may have that place. Returns where it is.
+fn join<'t>(
+    thread: &'t Thread,
+    (k, place): (u64, &'t SharedConstruct),
+    mut setup: impl FnMut(&mut Setup<'_>),
+) -> (Joined, &'t SharedConstruct) {
+    let team = thread.team();
+    loop {
+        let joined = place.join(k, || team.is_cancelled(), &mut setup);
+        if !matches!(joined, Joined::Elsewhere) {
+            return (joined, place);
+        }
+        if let Some(share) = team.ring.elsewhere(k) {
+            return (share.join(k, || false, &mut setup), share);
+        }
+    }
 }
 
 /// Comes to a construct of which only the first thread does something.
@@ -54,11 +71,11 @@ pub(crate) fn is_first(thread: &Thread) -> bool {
         return true;
     }
     let (k, share) = meet(thread);
-    let joined = share.join(k, || thread.team().is_cancelled(), |_| ());
+    let (joined, share) = join(thread, (k, share), |_| ());
     if let Joined::Missed(_) = joined {
         return false;
     }
-    share.leave(k, threads);
+    thread.team().ring.leave(k, share, threads);
     matches!(joined, Joined::First)
 }
 
@@ -69,16 +86,14 @@ pub(crate) fn begin(thread: &Thread, asked: &Asked<'_>) {
 
 /// Comes to a loop, of which the first thread also sets up `more`.
 pub(crate) fn begin_with(thread: &Thread, asked: &Asked<'_>, more: impl FnOnce(&mut Setup<'_>)) {
-    let (k, share) = meet(thread);
-    let joined = share.join(
-        k,
-        || thread.team().is_cancelled(),
-        |setup| {
-            *setup.plan = Some(asked.plan(thread, thread.team().threads()));
-            *setup.doacross = asked.doacross.map(Doacross::new);
+    let mut more = Some(more);
+    let (joined, share) = join(thread, meet(thread), |setup| {
+        *setup.plan = Some(asked.plan(thread, thread.team().threads()));
+        *setup.doacross = asked.doacross.map(Doacross::new);
+        if let Some(more) = more.take() {
             more(setup);
-        },
-    );
+        }
+    });
     let mut progress = thread.progress.get();
     progress.share = match joined {
         Joined::Missed(own) => thread.team().keep(own),
@@ -175,8 +190,6 @@ pub(crate) fn wait_in_order(thread: &Thread) {
 
 /// The thread is done with its loop.
 pub(crate) fn leave(thread: &Thread) {
-    let progress = thread.progress.get();
-    thread
-        .share()
-        .leave(progress.constructs - 1, thread.team().threads());
+    let (k, team) = (thread.progress.get().constructs - 1, thread.team());
+    team.ring.leave(k, thread.share(), team.threads());
 }

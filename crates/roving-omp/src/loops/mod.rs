@@ -8,4 +8,6 @@ pub(crate) mod next;
 #[cfg(not(loom))]
 pub(crate) mod plan;
 #[cfg(not(loom))]
+pub(crate) mod ring;
+#[cfg(not(loom))]
 pub(crate) mod share;

@@ -1,11 +1,7 @@
-//! The ring of what the threads of a team share at a time: a thread may be some constructs ahead of
-//! another, since not each ends in a barrier.
-//!
-//! All threads of a team meet the same constructs in the same order, and count them. Construct `k`
-//! has the place `k % RING` of the ring, whose [`PlaceTurn`] says what it is for.
+//! The state that the threads of a team share at one construct.
 //!
 //! Where the region is cancelled, some threads come to no more constructs, and leave none. Who
-//! waits for a place then has missed the construct: it gets one of its own, cancelled already.
+//! finds no place then has missed the construct: it gets one of its own, cancelled already.
 
 use std::cell::UnsafeCell;
 use std::hint;
@@ -18,9 +14,6 @@ use super::next::NextIteration;
 use super::plan::LoopPlan;
 use crate::sync::gate::Gate;
 use crate::sync::turn::{PlaceState, PlaceTurn};
-
-/// Constructs that a thread can be ahead of the last one.
-pub(crate) const RING: usize = 8;
 
 /// A word that many threads write has a cache line of its own.
 #[repr(align(128))]
@@ -50,9 +43,10 @@ pub(crate) struct SharedConstruct {
 unsafe impl Sync for SharedConstruct {}
 
 impl SharedConstruct {
-    pub(crate) fn new(index: usize) -> SharedConstruct {
+    /// For construct `k`.
+    pub(crate) fn new(k: u64) -> SharedConstruct {
         SharedConstruct {
-            turn: PlaceTurn::new(index as u64),
+            turn: PlaceTurn::new(k),
             plan: UnsafeCell::new(None),
             doacross: UnsafeCell::new(None),
             copies: AtomicPtr::new(ptr::null_mut()),
@@ -65,14 +59,18 @@ impl SharedConstruct {
     }
 
     /// Nobody uses it: it is for the first construct of a region that has its place.
-    pub(crate) fn reset(&self, index: usize) {
-        if !self.turn.is_unused(index as u64) {
+    pub(super) fn reset(&self, index: u64) {
+        if !self.turn.is_unused(index) {
             self.clear();
-            self.turn.reset(index as u64);
+            self.turn.reset(index);
         }
     }
 
-    fn clear(&self) {
+    pub(super) fn turn(&self) -> &PlaceTurn {
+        &self.turn
+    }
+
+    pub(super) fn clear(&self) {
         self.next.0.reset();
         // Ordering: Relaxed, all; handed on with the turn, or the region.
         self.copies.store(ptr::null_mut(), Ordering::Relaxed);
@@ -93,7 +91,7 @@ impl SharedConstruct {
         &self,
         k: u64,
         is_cancelled: impl Fn() -> bool,
-        setup: impl FnOnce(&mut Setup<'_>),
+        setup: impl FnMut(&mut Setup<'_>),
     ) -> Joined {
         match self.turn.is_ready(k) {
             true => Joined::Later,
@@ -105,27 +103,28 @@ impl SharedConstruct {
         &self,
         k: u64,
         is_cancelled: impl Fn() -> bool,
-        setup: impl FnOnce(&mut Setup<'_>),
+        mut setup: impl FnMut(&mut Setup<'_>),
     ) -> Joined {
         let mut looks = 0_u32;
         loop {
             match self.turn.find(k) {
                 PlaceState::Ready => return Joined::Later,
                 PlaceState::Free => {
-                    self.set_up(setup);
+                    self.set_up(&mut setup);
                     self.turn.is_set_up(k);
                     return Joined::First;
                 }
-                PlaceState::Behind if is_cancelled() => {
+                PlaceState::Elsewhere if is_cancelled() => {
                     let own = Box::new(SharedConstruct::new(0));
-                    own.set_up(setup);
+                    own.set_up(&mut setup);
                     // Ordering: Relaxed; no other thread comes here.
                     own.cancelled.store(true, Ordering::Relaxed);
                     return Joined::Missed(own);
                 }
-                PlaceState::Begun | PlaceState::Behind => {}
+                PlaceState::Elsewhere => return Joined::Elsewhere,
+                PlaceState::Begun => {}
             }
-            // Soon: somebody sets up, or is a whole ring behind.
+            // Soon: somebody sets up.
             looks += 1;
             match looks % 64 {
                 0 => thread::yield_now(),
@@ -135,7 +134,7 @@ impl SharedConstruct {
     }
 
     /// Sets up the first construct of a region, before its threads come.
-    pub(crate) fn begin(&self, setup: impl FnOnce(&mut Setup<'_>)) {
+    pub(super) fn begin(&self, setup: impl FnOnce(&mut Setup<'_>)) {
         self.set_up(setup);
         self.turn.begin();
     }
@@ -155,15 +154,6 @@ impl SharedConstruct {
     pub(crate) fn memory(&self) -> *mut () {
         // Ordering: Relaxed; handed on with the turn.
         self.memory.load(Ordering::Relaxed)
-    }
-
-    /// One of the team's threads has no more to do here; the last one frees the place.
-    #[inline]
-    pub(crate) fn leave(&self, k: u64, threads: u32) {
-        if self.turn.leave(threads) {
-            self.clear();
-            self.turn.hand_on(k + RING as u64);
-        }
     }
 
     /// The plan by which the threads here run.
@@ -207,6 +197,10 @@ impl SharedConstruct {
 pub(crate) enum Joined {
     First,
     Later,
+    /// It has no place here, or has to wait for that ([`ConstructRing::elsewhere`]).
+    ///
+    /// [`ConstructRing::elsewhere`]: super::ring::ConstructRing::elsewhere
+    Elsewhere,
     Missed(Box<SharedConstruct>),
 }
 

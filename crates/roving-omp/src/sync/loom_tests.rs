@@ -8,6 +8,7 @@ use loom::thread;
 use super::barrier::Barrier;
 use super::count::{Budget, Missing, OpenCount};
 use super::dock::Dock;
+use super::elsewhere::Elsewhere;
 use super::gate::Gate;
 use super::mail::Mail;
 use super::mutex;
@@ -184,7 +185,7 @@ fn loom_a_place_is_set_up_once_and_used_again_when_all_have_left() {
                 loop {
                     match turn.find(k) {
                         PlaceState::Ready => break,
-                        PlaceState::Begun | PlaceState::Behind => thread::yield_now(),
+                        PlaceState::Begun | PlaceState::Elsewhere => thread::yield_now(),
                         PlaceState::Free => {
                             assert_eq!(value.get(), 0);
                             value.set(k as u32 + 1);
@@ -196,7 +197,52 @@ fn loom_a_place_is_set_up_once_and_used_again_when_all_have_left() {
                 assert_eq!(value.get(), k as u32 + 1);
                 if turn.leave(2) {
                     value.set(0);
-                    turn.hand_on(k + 1);
+                    assert!(turn.hand_on(k, k + 1));
+                }
+            }
+        });
+    });
+}
+
+/// As many constructs of one place, for which nobody waits: each is set up once, where both threads
+/// find it, and the place is used again.
+#[test]
+fn loom_a_construct_is_in_its_place_or_elsewhere_for_all() {
+    type Place = (PlaceTurn, Value);
+    fn come((turn, value): &Place, k: u64) -> bool {
+        loop {
+            match turn.find(k) {
+                PlaceState::Ready => break,
+                PlaceState::Begun => thread::yield_now(),
+                PlaceState::Elsewhere => return false,
+                PlaceState::Free => {
+                    assert_eq!(value.get(), 0);
+                    value.set(k as u32 + 1);
+                    turn.is_set_up(k);
+                    break;
+                }
+            }
+        }
+        assert_eq!(value.get(), k as u32 + 1);
+        true
+    }
+    explore_within(Some(2), || {
+        let place: Place = (PlaceTurn::new(0), Value::new());
+        let elsewhere = Elsewhere::<Place>::default();
+        beside(move |_| {
+            for k in 0..3 {
+                let mut share = &place;
+                while !come(share, k) {
+                    let make = || (PlaceTurn::new(k), Value::new());
+                    // SAFETY: it stays until the end.
+                    let found = elsewhere.find(k, &place.0, make);
+                    share = found.map_or(&place, |found| unsafe { &*found });
+                }
+                if share.0.leave(2) {
+                    share.1.set(0);
+                    if std::ptr::eq(share, &place) {
+                        elsewhere.hand_on(&place.0, k, 1);
+                    }
                 }
             }
         });

@@ -3,6 +3,7 @@
 pub(crate) mod barrier;
 pub(crate) mod count;
 pub(crate) mod dock;
+pub(crate) mod elsewhere;
 pub(crate) mod futex;
 pub(crate) mod gate;
 pub(crate) mod mail;

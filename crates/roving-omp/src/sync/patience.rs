@@ -13,7 +13,6 @@
 //! | an event, a dependence | shown before the sleep | its task's own children, and what was freed |
 //! | `taskyield` | shown by it | none |
 //! | `ordered`, `sink`, `critical`, `atomic`, locks | shown here | none |
-//! | a place for a construct | not shown: nobody is at a barrier then | none |
 //! | the dock | none: its region has ended | none |
 //!
 //! `ordered` and those in its row are no scheduling points of OpenMP's: a task that ran there could

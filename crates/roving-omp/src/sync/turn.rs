@@ -4,7 +4,8 @@
 //! |---|---|---|
 //! | 4k | free for construct k | to 4k + 1: the first thread to come |
 //! | 4k + 1 | being set up, by that thread | to 4k + 2: the same |
-//! | 4k + 2 | in use | to 4(k + ring): the last thread to leave |
+//! | 4k + 2 | in use | to 4(k + ring): the last thread to leave; to 4k + 3: who comes for a later one |
+//! | 4k + 3 | in use, and some of those that come next are [elsewhere](super::elsewhere) | to the first that is not: the last thread to leave |
 //!
 //! `left` counts the threads that have left. The last one sets it to 0 before it hands the place
 //! on.
@@ -13,6 +14,7 @@ use crate::prim::{AtomicU32, AtomicU64, Ordering, ord};
 
 const SETUP: u64 = 1;
 const READY: u64 = 2;
+const PASSED_BY: u64 = 3;
 
 pub(crate) struct PlaceTurn {
     turn: AtomicU64,
@@ -28,8 +30,9 @@ pub(crate) enum PlaceState {
     Free,
     /// Another thread sets it up.
     Begun,
-    /// It is in use for an older construct.
-    Behind,
+    /// It is in use for an older construct, or has been handed on to a later one: this one has no
+    /// place, or waits for it.
+    Elsewhere,
 }
 
 impl PlaceTurn {
@@ -71,11 +74,11 @@ impl PlaceTurn {
     pub(crate) fn find(&self, k: u64) -> PlaceState {
         // Ordering: Acquire. Pairs with [share].
         let turn = self.turn.load(ord("see_share", Ordering::Acquire));
-        if turn == 4 * k + READY {
+        if turn == 4 * k + READY || turn == 4 * k + PASSED_BY {
             return PlaceState::Ready;
         }
-        if turn < 4 * k {
-            return PlaceState::Behind;
+        if turn < 4 * k || turn > 4 * k + PASSED_BY {
+            return PlaceState::Elsewhere;
         }
         // Ordering: Relaxed, both; the value was read with Acquire, and is written only once.
         let begins = turn == 4 * k
@@ -105,11 +108,37 @@ impl PlaceTurn {
         before + 1 == threads
     }
 
-    /// The place is for construct `k` from now on.
-    pub(crate) fn hand_on(&self, k: u64) {
+    /// Construct `k` finds the place in use for an older one, which all threads have begun that
+    /// come to `k`. Whoever hands it on is told so. False: it has been handed on.
+    pub(crate) fn pass_by(&self, k: u64) -> bool {
+        // Ordering: Relaxed, both; the lock of those that are elsewhere orders it with the other
+        // half, and who finds the place in use after this reads what was stored with the turn.
+        let passed = |turn: u64| (turn < 4 * k && turn & READY != 0).then_some(turn | PASSED_BY);
+        self.turn
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, passed)
+            .is_ok()
+    }
+
+    /// The place, which was for construct `k`, is for construct `next` from now on. False: others
+    /// have passed it by, and it is to be [handed on](PlaceTurn::hand_on_to) under their lock.
+    pub(crate) fn hand_on(&self, k: u64, next: u64) -> bool {
         // Ordering: Relaxed; handed on with the turn.
         self.left.store(0, Ordering::Relaxed);
+        // Ordering: Release: [share]. Relaxed: the lock orders the rest.
+        self.turn
+            .compare_exchange(
+                4 * k + READY,
+                4 * next,
+                ord("hand_on", Ordering::Release),
+                Ordering::Relaxed,
+            )
+            .is_ok()
+    }
+
+    /// The place is for construct `next` from now on. Said under the lock of those that pass by.
+    pub(crate) fn hand_on_to(&self, next: u64) {
         // Ordering: Release: [share].
-        self.turn.store(4 * k, ord("hand_on", Ordering::Release));
+        self.turn
+            .store(4 * next, ord("hand_on_to", Ordering::Release));
     }
 }

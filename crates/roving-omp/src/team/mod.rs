@@ -22,7 +22,8 @@ use roving::raw::hosted::Hosted;
 use self::copies::LeftCopies;
 use self::site::Site;
 use crate::env::Bind;
-use crate::loops::share::{RING, SharedConstruct};
+use crate::loops::ring::ConstructRing;
+use crate::loops::share::SharedConstruct;
 use crate::sync::rendezvous::Rendezvous;
 use crate::task::loose::Loose;
 use crate::task::{Code, Heritage};
@@ -89,7 +90,7 @@ pub(crate) struct Team {
     region: UnsafeCell<Region>,
     /// Its barriers, and who waits there.
     pub(crate) meeting: Rendezvous,
-    pub(crate) ring: [SharedConstruct; RING],
+    pub(crate) ring: ConstructRing,
     pub(crate) cancelled: AtomicBool,
     /// The data that a `single` with `copyprivate` hands to the others.
     pub(crate) copied: AtomicPtr<()>,
@@ -122,7 +123,7 @@ impl Team {
         Team {
             region: UnsafeCell::new(region),
             meeting: Rendezvous::new(hosted),
-            ring: std::array::from_fn(SharedConstruct::new),
+            ring: ConstructRing::new(),
             cancelled: AtomicBool::new(false),
             copied: AtomicPtr::new(ptr::null_mut()),
             loose: Loose::default(),
@@ -157,9 +158,7 @@ impl Team {
         self.loose.forget();
         // SAFETY: no thread is in a region.
         unsafe { self.copies.free() };
-        for (index, share) in self.ring.iter().enumerate() {
-            share.reset(index);
-        }
+        self.ring.reset();
         if self.is_cancelled() {
             let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
             missed.clear();

@@ -14,7 +14,7 @@ pub(crate) fn run(team: &Team, num: u32) {
     let task = RunningTask::implicit(frame, &region.heritage);
     let mut progress = Progress::START;
     if region.begins_in_loop {
-        (progress.constructs, progress.share) = (1, &team.ring[0]);
+        (progress.constructs, progress.share) = (1, team.ring.place(0));
     }
     let before = thread.go(Position {
         team,

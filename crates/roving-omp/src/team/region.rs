@@ -43,7 +43,7 @@ pub(crate) fn begin(
         region.begins_in_loop = first.is_some();
         let set_up = |team: &Team| {
             if let Some(first) = first {
-                team.ring[0].begin(|setup| *setup.plan = Some(first(threads)));
+                team.ring.begin(|setup| *setup.plan = Some(first(threads)));
             }
         };
         match team {

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use super::running::{Setting, build, build_named, gcc, knows};
+use super::running::{SETTINGS, Setting, build, build_named, gcc, knows};
 use super::says;
 
 /// Each of them ends: what brings the event can run on one of the two threads.
@@ -82,6 +82,16 @@ fn who_waits_for_a_turn_or_a_lock_lets_others_have_its_tasks() {
     // Threads that never sleep.
     for part in ["0", "5"] {
         ends(part, &[("GOMP_SPINCOUNT", "infinite")]);
+    }
+}
+
+#[test]
+fn who_is_many_constructs_ahead_waits_for_nobody() {
+    let Some(gcc) = gcc() else { return };
+    let program = build(gcc, &["-O1"], "ahead.c");
+    for settings in SETTINGS {
+        // It is asked for three threads.
+        says(&program, None, settings, "it has ended\n");
     }
 }
 
