@@ -5,14 +5,17 @@ mod watched;
 
 use std::future::poll_fn;
 use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::task::Poll;
-use std::thread;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use roving::policy::Amount;
 use roving::raw::waits::run_one;
-use roving::{Pool, task};
+use roving::{Arena, Pool, task};
 use roving_flow::{Error, In, Network, Out, TryRecvError};
 use watched::watched;
 
@@ -218,7 +221,7 @@ fn a_process_that_panics_when_it_is_dropped_unbegun_keeps_no_other_from_it() {
         network.process("first", (), async move |()| drop(bomb));
         network.process("second", out, async |out| drop(out));
         let outside = thread::spawn(move || input.recv_blocking());
-        let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(network)));
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(network)));
         assert_eq!(*dropped.unwrap_err().downcast::<&str>().unwrap(), "dropped");
         assert_eq!(outside.join().unwrap(), None);
     });
@@ -249,22 +252,164 @@ fn a_process_that_waits_within_its_turn_ends_with_a_network_that_is_cancelled() 
 }
 
 /// It is not the process that panics, and what it has sent is whole.
-#[test]
-fn a_port_that_a_job_on_top_of_a_process_drops_in_a_panic_is_closed_at_once() {
+fn drops_in_a_job(entered: Option<Pool>) {
     watched(|| {
         let pool = Pool::new(1).unwrap();
         let mut network = Network::new();
         let (mut out, mut input) = network.bounded("numbers", 1);
         network.process("first", (), async move |()| {
-            let job = roving::spawn(move || {
-                out.try_send(7).unwrap();
-                panic!("with the port");
-            });
-            assert_eq!(run_one(false), Some(true));
-            assert!(job.is_finished());
-            assert_eq!(input.try_recv(), Ok(7));
-            assert_eq!(input.try_recv(), Err(TryRecvError::Closed));
+            let runs_a_job = || {
+                let job = roving::spawn(move || {
+                    out.try_send(7).unwrap();
+                    panic!("with the port");
+                });
+                assert_eq!(run_one(false), Some(true));
+                assert!(job.is_finished());
+                assert_eq!(input.try_recv(), Ok(7));
+                assert_eq!(input.try_recv(), Err(TryRecvError::Closed));
+            };
+            match entered {
+                Some(entered) => entered.install(runs_a_job),
+                None => runs_a_job(),
+            }
         });
         network.run(&pool).unwrap();
+    });
+}
+
+#[test]
+fn a_port_that_a_job_on_top_of_a_process_drops_in_a_panic_is_closed_at_once() {
+    drops_in_a_job(None);
+    drops_in_a_job(Some(Pool::builder().caller_runs().build().unwrap()));
+}
+
+/// Closures of others are claimed with one that the process runs, and offered on above it.
+#[test]
+fn a_port_that_a_closure_of_others_drops_in_a_panic_is_closed_at_once() {
+    watched(|| {
+        let builder = Pool::builder().workers(1).steal(Amount::Fixed(4));
+        let pool = builder.build().unwrap();
+        let mut network = Network::new();
+        let channels = (0..4).map(|_| network.bounded::<u32>("numbers", 1));
+        let (outs, inputs): (Vec<_>, Vec<_>) = channels.collect::<Vec<_>>().into_iter().unzip();
+        network.process("first", inputs, async move |mut inputs| {
+            roving::scope(|_| {
+                run_one(true);
+            });
+            for input in &mut inputs {
+                assert_eq!(input.try_recv(), Err(TryRecvError::Closed));
+            }
+        });
+        let panicked = pool.install(|| {
+            catch_unwind(AssertUnwindSafe(|| {
+                roving::scope(|scope| {
+                    for out in outs {
+                        scope.spawn(move |_| {
+                            let _out = out;
+                            panic!("with the port");
+                        });
+                    }
+                    network.run(&pool).unwrap();
+                });
+            }))
+        });
+        let text = *panicked.unwrap_err().downcast::<&str>().unwrap();
+        assert_eq!(text, "with the port");
+    });
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// An executor of which the runtime knows nothing.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return value;
+        }
+        thread::park();
+    }
+}
+
+/// A process waits for a port by `waits`, within its turn, while the network fails.
+fn waits_while_it_fails(
+    pool: &Pool,
+    waits: impl FnOnce(&mut (dyn FnMut() + Send), In<u32>) + Send + 'static,
+) {
+    let mut network = Network::new();
+    let (out, input) = network.bounded::<u32>("numbers", 1);
+    let (mut begins, waiting) = network.bounded("begins", 1);
+    network.process("waits", (), async move |()| {
+        waits(&mut || begins.try_send(()).unwrap(), input);
+    });
+    network.process("fails", (out, waiting), async |(_out, mut waiting)| {
+        assert_eq!(waiting.recv().await, Some(()));
+        panic!("it fails");
+    });
+    let Err(Error::Panicked { process, .. }) = network.run(pool) else {
+        panic!("it must fail");
+    };
+    assert_eq!(process, "fails");
+}
+
+#[test]
+fn a_process_that_waits_in_another_pool_ends_with_a_network_that_fails() {
+    watched(|| {
+        let callers = || Pool::builder().caller_runs().build().unwrap();
+        let arena = Arena::new(2).unwrap();
+        let share = |workers| arena.pool().workers(workers).build().unwrap();
+        for (pool, entered) in [
+            (Pool::new(1).unwrap(), callers()),
+            (Pool::new(2).unwrap(), callers()),
+            (share(2), share(1)),
+        ] {
+            waits_while_it_fails(&pool, move |begins, mut input| {
+                entered.install(|| {
+                    task::block_on(async {
+                        begins();
+                        assert_eq!(input.recv().await, None);
+                    });
+                });
+            });
+        }
+    });
+}
+
+#[test]
+fn a_process_that_waits_by_another_executor_ends_with_a_network_that_fails() {
+    watched(|| {
+        waits_while_it_fails(&Pool::new(2).unwrap(), |begins, mut input| {
+            roving::blocking(|| {
+                begins();
+                assert_eq!(block_on(input.recv()), None);
+            });
+        });
+    });
+}
+
+/// It waits before it makes its future.
+#[test]
+fn a_process_that_waits_before_it_begins_ends_with_a_network_that_fails() {
+    watched(|| {
+        let mut network = Network::new();
+        let (out, mut input) = network.bounded::<u32>("numbers", 1);
+        let (mut begins, mut waiting) = network.bounded("begins", 1);
+        network.process("fails", out, async move |_out| {
+            assert_eq!(waiting.recv().await, Some(()));
+            panic!("it fails");
+        });
+        network.process("waits", (), move |()| {
+            begins.try_send(()).unwrap();
+            assert_eq!(block_on(input.recv()), None);
+            async {}
+        });
+        assert!(network.run(&Pool::new(2).unwrap()).is_err());
     });
 }

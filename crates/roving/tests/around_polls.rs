@@ -30,13 +30,14 @@ fn on_top() -> Vec<&'static str> {
 
 /// Runs the test in a task that is polled by a worker of such a pool, or in the context of one.
 fn polled(workers: usize, test: fn()) {
-    around_polls(AroundPolls {
+    static CALLS: AroundPolls = AroundPolls {
         awaited: |f| {
             WAITS.fetch_add(1, SeqCst);
             around("awaited", f);
         },
         others: |f| around("others", f),
-    });
+    };
+    assert!(around_polls(&CALLS));
     watched(move || {
         let pool = Pool::new(workers).unwrap();
         for in_context in [false, true] {
@@ -86,5 +87,36 @@ fn a_job_that_is_run_on_top_of_a_poll_is_the_work_of_others() {
         let job = roving::spawn(on_top);
         assert_eq!(run_one(false), Some(true));
         assert_eq!(job.join().unwrap(), ["others"]);
+    });
+}
+
+#[test]
+fn what_is_done_in_a_pool_that_a_poll_has_entered_is_on_top_of_it() {
+    polled(1, || {
+        let entered = Pool::builder().caller_runs().build().unwrap();
+        assert_eq!(entered.install(on_top), Vec::<&str>::new());
+        let awaited = entered.install(|| task::block_on(async { on_top() }));
+        assert_eq!(awaited, ["awaited"]);
+        assert_eq!(entered.install(|| roving::blocking(on_top)), ["awaited"]);
+        let others = entered.install(|| {
+            let job = roving::spawn(on_top);
+            assert_eq!(run_one(false), Some(true));
+            job.join().unwrap()
+        });
+        assert_eq!(others, ["others"]);
+        // The pool runs it when it is left.
+        let job = entered.install(|| roving::spawn(on_top));
+        assert_eq!(job.join().unwrap(), ["others"]);
+    });
+}
+
+#[test]
+fn others_cannot_name_calls_as_well() {
+    polled(1, || {
+        static OTHERS: AroundPolls = AroundPolls {
+            awaited: |f| f(),
+            others: |f| f(),
+        };
+        assert!(!around_polls(&OTHERS));
     });
 }

@@ -2,7 +2,6 @@
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
-use std::task::Waker;
 
 use roving::raw::tasks::{Place, spawn_kept, spawn_placed};
 use roving::task::Scope;
@@ -35,15 +34,13 @@ pub(crate) fn start<'env, Fut>(
     Fut: Future<Output = ()> + Send + 'env,
 {
     let shared = &setting.shared;
-    // Ports that a panic drops are closed when it is known that the process has failed. Nothing
-    // here is woken.
+    // Ports that a panic drops are closed when it is known that the process has failed.
     let outside = OnceLock::new();
-    let turn = ProcessTurn::new(shared, index, Waker::noop(), &outside);
+    let turn = ProcessTurn::unbegun(shared, index, &outside);
     let made = turn
         .with(|_| panic::catch_unwind(AssertUnwindSafe(make)))
         .map_err(|payload| shared.stop(NetworkFailure::unwound(index, payload)));
     turn.close_all();
-    turn.pay_at_once();
     let Ok(body) = made else {
         shared.process_started();
         if !shared.process_ended() {

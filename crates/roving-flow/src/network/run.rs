@@ -18,10 +18,16 @@ use crate::report::error::Error;
 use crate::state::meter::Meter;
 
 /// A worker that polls a process may wait meanwhile, or do something else.
-const AROUND_TURNS: AroundPolls = AroundPolls {
+static AROUND_TURNS: AroundPolls = AroundPolls {
     awaited: ProcessTurn::halted,
     others: ProcessTurn::apart,
 };
+
+/// Has turns told of that.
+fn hear_of_turns() {
+    let is_named = around_polls(&AROUND_TURNS);
+    assert!(is_named, "another library has named calls around polls");
+}
 
 /// The network gives up its channels when its run is over: after the report has read them, and also
 /// when a task that a process has spawned panics out of the run. Else they and what is shared would
@@ -59,7 +65,7 @@ impl Network<'_> {
     /// ```
     pub fn run(self, pool: &Pool) -> Result<Report, Error> {
         self.check()?;
-        around_polls(AROUND_TURNS);
+        hear_of_turns();
         let Network {
             shared,
             last,

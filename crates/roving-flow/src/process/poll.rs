@@ -156,6 +156,17 @@ impl<'p> ProcessTurn<'p> {
         }
     }
 
+    /// A turn before there is a body, in which nothing is left to its end, and nobody is woken.
+    pub(crate) fn unbegun(
+        shared: &'p Arc<Shared>,
+        process: u32,
+        outside: &'p OnceLock<Arc<Outside>>,
+    ) -> ProcessTurn<'p> {
+        let turn = ProcessTurn::new(shared, process, Waker::noop(), outside);
+        let _none = turn.owed.replace(HALTED);
+        turn
+    }
+
     /// Calls `f` with a context for the process's body, as part of this turn.
     #[inline(always)]
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
@@ -284,14 +295,7 @@ impl<'p> ProcessTurn<'p> {
     /// The process is about to wait within its turn, by an executor that the runtime does not know:
     /// it pays before.
     pub(crate) fn pay_here() {
-        ProcessTurn::with_current(|turn| turn.map(ProcessTurn::pay_within));
-    }
-
-    /// Pays what the process has left to the end of its turn, which is not now.
-    fn pay_within(&self) {
-        if !self.owed.is_halted() {
-            self.owed.pay_at_once();
-        }
+        ProcessTurn::halted(&mut || ());
     }
 
     /// Calls `f`, in which the process waits within its turn, for a root or a task of its own say.
@@ -316,9 +320,10 @@ impl<'p> ProcessTurn<'p> {
 
     /// Calls `f`, which is the work of others, on top of the process's turn.
     pub(crate) fn apart(f: &mut dyn FnMut()) {
-        ProcessTurn::pay_here();
-        let _outer = Outer::replace(ptr::null());
-        f();
+        ProcessTurn::halted(&mut || {
+            let _outer = Outer::replace(ptr::null());
+            f();
+        });
     }
 
     /// Pays the turn's wake-ups where no wait, which would be a fence, follows.

@@ -37,10 +37,8 @@ pub use crate::workers::frames::on_top::AroundPolls;
 pub use crate::workers::frames::place::Place;
 pub use crate::workers::frames::yielded::yield_to_woken;
 
-/// Names the calls by which a library, which keeps something for as long as a thread polls a task
-/// of its own, hears that the thread does something else meanwhile. They are called around that, in
-/// this process from now on, by workers that poll any task: nested, and on several threads at once.
-/// Those that were named first stay.
+/// Names the calls around what a worker does on top of the poll of a task, from now on, in this
+/// process. Returns whether they are named: false if others were before, which stay.
 ///
 /// ```
 /// use std::cell::Cell;
@@ -52,8 +50,9 @@ pub use crate::workers::frames::yielded::yield_to_woken;
 ///     f();
 ///     DEPTH.set(DEPTH.get() - 1);
 /// }
+/// static COUNT: AroundPolls = AroundPolls { awaited: count, others: count };
 ///
-/// around_polls(AroundPolls { awaited: count, others: count });
+/// assert!(around_polls(&COUNT));
 /// let pool = roving::Pool::new(1)?;
 /// let depth = pool.run(async |_| {
 ///     let own = DEPTH.get();
@@ -62,6 +61,6 @@ pub use crate::workers::frames::yielded::yield_to_woken;
 /// assert_eq!(depth, (0, 1));
 /// # Ok::<(), roving::BuildError>(())
 /// ```
-pub fn around_polls(calls: AroundPolls) {
-    on_top::set(calls);
+pub fn around_polls(calls: &'static AroundPolls) -> bool {
+    on_top::set(calls)
 }

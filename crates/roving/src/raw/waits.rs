@@ -45,8 +45,8 @@ pub fn has_pending() -> Option<bool> {
 }
 
 /// Runs one pending task on top of the caller's frame, whatever it is: one of the calling worker's
-/// own or, unless `own_only`, of any worker. Returns whether there was one; `None` if the caller is
-/// no worker.
+/// own or, unless `own_only`, of any worker. What it makes is no child of the task that is polled
+/// beneath. Returns whether there was one; `None` if the caller is no worker.
 #[inline]
 pub fn run_one(own_only: bool) -> Option<bool> {
     Worker::with_current(|worker| worker.map(|worker| OnDemand(worker).run(own_only)))

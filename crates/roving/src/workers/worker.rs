@@ -107,7 +107,10 @@ impl Worker {
         tasks.set_pool(places.unwrap_or(ptr::null()));
         frames::set_current_local(tasks);
         worker.owner.enter();
-        let back = Back(&worker);
+        // SAFETY: it is further down this thread's native stack.
+        let outer = unsafe { worker.outer.as_ref() };
+        let is_above = outer.is_some_and(|outer| outer.seat().tasks.is_within_a_poll());
+        let back = Back(&worker, tasks.set_above_a_poll(is_above));
         let result = f(&worker);
         drop(back);
         result
@@ -216,10 +219,11 @@ impl Worker {
 }
 
 /// Ends the thread's time as a worker, also by unwinding.
-struct Back<'w>(&'w Worker);
+struct Back<'w>(&'w Worker, bool);
 
 impl Drop for Back<'_> {
     fn drop(&mut self) {
+        self.0.seat().tasks.set_above_a_poll(self.1);
         CURRENT.set(self.0.outer);
         // SAFETY: it is further down this thread's native stack.
         match unsafe { self.0.outer.as_ref() } {

@@ -94,7 +94,7 @@ impl Frames<'_> {
             (root, (*root).has_token())
         };
         let local = &self.0.seat().tasks;
-        let is_on_top = local.is_in_a_task();
+        let is_on_top = local.is_within_a_poll();
         let (base, outer_floor) = self.0.owner().open_frame();
         let outer = local.begin(resumes, has_token);
         let run = || {

@@ -40,6 +40,8 @@ pub(crate) struct Local {
     losses: Cell<u32>,
     /// The contexts that a task which is being polled here has entered and not yet left.
     beneath: Cell<*const Beneath>,
+    /// The thread polls a task further out, as the worker of another seat.
+    is_above_a_poll: Cell<bool>,
     /// The number of a new child when it is spawned.
     new_number: Cell<u64>,
     pool: Cell<*const ()>,
@@ -212,6 +214,7 @@ impl Local {
             wakes_left: Cell::new(0),
             losses: Cell::new(0),
             beneath: Cell::new(ptr::null()),
+            is_above_a_poll: Cell::new(false),
             slow_forks: Cell::new(false),
             new_number: Cell::new(NEW),
             pushes: Cell::new(0),
@@ -400,10 +403,20 @@ impl Local {
         !self.current.get().is_null() || !self.beneath.get().is_null()
     }
 
+    /// Whether the thread polls a task: here, or further out as the worker of another seat.
+    pub(crate) fn is_within_a_poll(&self) -> bool {
+        self.is_in_a_task() || self.is_above_a_poll.get()
+    }
+
+    /// The thread becomes the worker here, on top of who polls a task. Returns what was so before.
+    pub(crate) fn set_above_a_poll(&self, is_so: bool) -> bool {
+        self.is_above_a_poll.replace(is_so)
+    }
+
     /// Calls `f`, which does not unwind, and which comes from elsewhere: nothing that it makes is
     /// the child of a task that is polled here.
     pub(crate) fn apart<R>(&self, f: impl FnOnce() -> R) -> R {
-        if !self.is_in_a_task() {
+        if !self.is_within_a_poll() {
             return f();
         }
         let current = self.current.replace(ptr::null());
@@ -417,7 +430,7 @@ impl Local {
     /// Calls `f`, which does not unwind, and in which the worker waits; within the poll of a task
     /// perhaps.
     pub(crate) fn in_wait<R>(&self, f: impl FnOnce() -> R) -> R {
-        if !self.is_in_a_task() {
+        if !self.is_within_a_poll() {
             return f();
         }
         // What is woken first is left to others: this worker pops no more than what it waits for.

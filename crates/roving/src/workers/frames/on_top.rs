@@ -1,32 +1,38 @@
 //! The calls by which a library hears that a worker does something else than to poll its task.
 
-use crate::machine::prim::OnceLock;
+use std::ptr;
 
-/// The calls of such a library: see [`around_polls`](crate::raw::tasks::around_polls). Each calls
-/// its argument once, and does not panic.
+use crate::machine::prim::OnceLock;
+use crate::machine::unwind::run_quietly;
+
+/// Calls around what a worker does on top of the poll of a task, for a library that keeps something
+/// in a thread-local value while its task is polled, and has to flush or to hide it meanwhile.
+///
+/// Each gets a function, which it calls once: what the worker does. They come on the thread of the
+/// poll, and within each other. A panic of one ends there.
 ///
 /// ```
 /// use roving::raw::tasks::{AroundPolls, around_polls};
 ///
-/// around_polls(AroundPolls { awaited: |f| f(), others: |f| f() });
+/// static CALLS: AroundPolls = AroundPolls { awaited: |f| f(), others: |f| f() };
+/// assert!(around_polls(&CALLS));
 /// assert_eq!(roving::task::block_on(async { roving::blocking(|| 7) }), 7);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct AroundPolls {
-    /// Calls its argument, in which the thread waits within the poll of a task, or runs what is
-    /// waited for there: a root of its own, children of it, what a thief has left of a stolen task.
+    /// The worker waits, or runs what the poll waits for: in a `block_on` within the poll, in
+    /// `blocking`, in a `join` one of whose closures another worker has. A wait by means of `std`
+    /// is seen in `blocking` alone.
     pub awaited: fn(&mut dyn FnMut()),
-    /// Calls its argument, which is work of others, on top of the poll of a task.
+    /// The worker runs the work of others: a job that was spawned elsewhere, say.
     pub others: fn(&mut dyn FnMut()),
 }
 
-static CALLS: OnceLock<AroundPolls> = OnceLock::new();
+static CALLS: OnceLock<&AroundPolls> = OnceLock::new();
 
-/// Names the calls. The first counts.
-pub(crate) fn set(calls: AroundPolls) {
-    if CALLS.get().is_none() {
-        let _a_second_one = CALLS.set(calls);
-    }
+/// Names the calls. Whether they are the first that were named, which count.
+pub(crate) fn set(calls: &'static AroundPolls) -> bool {
+    ptr::eq(*CALLS.get_or_init(|| calls), calls)
 }
 
 /// The kind of what a worker does on top of the poll of a task.
@@ -48,7 +54,14 @@ impl OnTop {
             OnTop::Others => calls.others,
         };
         let (mut f, mut result) = (Some(f), None);
-        around(&mut || result = f.take().map(|f| f()));
+        let mut once = || {
+            if let Some(f) = f.take() {
+                result = Some(f());
+            }
+        };
+        run_quietly(|| around(&mut once));
+        // If that has not.
+        once();
         result.expect("it was called once")
     }
 }

@@ -143,7 +143,8 @@ fn held(
             let run = || panic::catch_unwind(AssertUnwindSafe(call));
             let result = worker.segment(|| worker.framed(run));
             if outermost {
-                Jobs(worker).run_jobs();
+                let tasks = &worker.seat().tasks;
+                tasks.apart(|| Jobs(worker).run_jobs());
             }
             worker
                 .clock()
