@@ -6,6 +6,7 @@
 use std::cell::UnsafeCell;
 use std::hint;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::thread;
 
@@ -115,7 +116,7 @@ impl SharedConstruct {
                     return Joined::First;
                 }
                 PlaceState::Elsewhere if is_cancelled() => {
-                    let own = Box::new(SharedConstruct::new(0));
+                    let own = Arc::new(SharedConstruct::new(0));
                     own.set_up(&mut setup);
                     // Ordering: Relaxed; no other thread comes here.
                     own.cancelled.store(true, Ordering::Relaxed);
@@ -201,7 +202,7 @@ pub(crate) enum Joined {
     ///
     /// [`ConstructRing::elsewhere`]: super::ring::ConstructRing::elsewhere
     Elsewhere,
-    Missed(Box<SharedConstruct>),
+    Missed(Arc<SharedConstruct>),
 }
 
 /// The parts that the first thread sets up.

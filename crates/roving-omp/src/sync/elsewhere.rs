@@ -8,12 +8,14 @@
 //! find its place free.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use super::turn::PlaceTurn;
 use crate::prim::{Mutex, MutexGuard};
 
-pub(crate) struct Elsewhere<T>(Mutex<BTreeMap<u64, Box<T>>>);
+/// Threads point to what is in it, while the map moves: what is in an `Arc` may be pointed to by
+/// others meanwhile, and what is in a `Box` may not.
+pub(crate) struct Elsewhere<T>(Mutex<BTreeMap<u64, Arc<T>>>);
 
 impl<T> Default for Elsewhere<T> {
     fn default() -> Elsewhere<T> {
@@ -22,7 +24,7 @@ impl<T> Default for Elsewhere<T> {
 }
 
 impl<T> Elsewhere<T> {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, Box<T>>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<T>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -36,9 +38,9 @@ impl<T> Elsewhere<T> {
     ) -> Option<*const T> {
         let mut all = self.all();
         if !all.contains_key(&k) && place.pass_by(k) {
-            all.insert(k, Box::new(make()));
+            all.insert(k, Arc::new(make()));
         }
-        all.get(&k).map(|one| std::ptr::from_ref(&**one))
+        all.get(&k).map(Arc::as_ptr)
     }
 
     /// The last thread has left construct `k`, and the place with that turn is cleared: it is for
@@ -54,9 +56,17 @@ impl<T> Elsewhere<T> {
         }
     }
 
-    /// Drops those up to construct `k`, which no thread uses any more.
+    /// Drops those up to construct `k`, which no thread uses any more. All threads leave constructs
+    /// in order, so they are the first ones, and mostly one: what is kept for those that are behind
+    /// is not looked at.
     pub(crate) fn forget(&self, k: u64) {
-        self.all().retain(|&one, _| one > k);
+        let mut over = Vec::new();
+        let mut all = self.all();
+        while let Some(first) = all.first_entry().filter(|first| *first.key() <= k) {
+            over.push(first.remove());
+        }
+        // They are dropped when others can go on.
+        drop(all);
     }
 
     /// Drops all. No thread is in a region.

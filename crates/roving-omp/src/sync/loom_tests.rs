@@ -205,11 +205,17 @@ fn loom_a_place_is_set_up_once_and_used_again_when_all_have_left() {
 }
 
 /// As many constructs of one place, for which nobody waits: each is set up once, where both threads
-/// find it, and the place is used again.
+/// find it, and the place is used again. Those that have no place are dropped when both have left
+/// them, and nobody uses them then.
 #[test]
 fn loom_a_construct_is_in_its_place_or_elsewhere_for_all() {
-    type Place = (PlaceTurn, Value);
-    fn come((turn, value): &Place, k: u64) -> bool {
+    struct Place(PlaceTurn, Value);
+    impl Drop for Place {
+        fn drop(&mut self) {
+            self.1.set(u32::MAX);
+        }
+    }
+    fn come(Place(turn, value): &Place, k: u64) -> bool {
         loop {
             match turn.find(k) {
                 PlaceState::Ready => break,
@@ -227,21 +233,22 @@ fn loom_a_construct_is_in_its_place_or_elsewhere_for_all() {
         true
     }
     explore_within(Some(2), || {
-        let place: Place = (PlaceTurn::new(0), Value::new());
+        let place = Place(PlaceTurn::new(0), Value::new());
         let elsewhere = Elsewhere::<Place>::default();
         beside(move |_| {
             for k in 0..3 {
                 let mut share = &place;
                 while !come(share, k) {
-                    let make = || (PlaceTurn::new(k), Value::new());
-                    // SAFETY: it stays until the end.
+                    let make = || Place(PlaceTurn::new(k), Value::new());
+                    // SAFETY: it stays until this thread has left it.
                     let found = elsewhere.find(k, &place.0, make);
                     share = found.map_or(&place, |found| unsafe { &*found });
                 }
                 if share.0.leave(2) {
                     share.1.set(0);
-                    if std::ptr::eq(share, &place) {
-                        elsewhere.hand_on(&place.0, k, 1);
+                    match std::ptr::eq(share, &raw const place) {
+                        true => elsewhere.hand_on(&place.0, k, 1),
+                        false => elsewhere.forget(k),
                     }
                 }
             }

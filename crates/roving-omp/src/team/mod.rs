@@ -15,7 +15,7 @@ pub(crate) mod thread;
 use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use roving::raw::hosted::Hosted;
 
@@ -98,8 +98,7 @@ pub(crate) struct Team {
     /// Of loops that were left because the region was cancelled.
     pub(crate) copies: LeftCopies,
     /// Constructs of single threads, which the region has left behind when it was cancelled.
-    #[expect(clippy::vec_box, reason = "threads point to what is in the boxes")]
-    missed: Mutex<Vec<Box<SharedConstruct>>>,
+    missed: Mutex<Vec<Arc<SharedConstruct>>>,
 }
 
 // SAFETY: `region` is written while no other thread is in the region, all of which hear of it after
@@ -168,8 +167,8 @@ impl Team {
     }
 
     /// Keeps a construct that a thread has for itself until the region has ended.
-    pub(crate) fn keep(&self, own: Box<SharedConstruct>) -> *const SharedConstruct {
-        let at = ptr::from_ref(&*own);
+    pub(crate) fn keep(&self, own: Arc<SharedConstruct>) -> *const SharedConstruct {
+        let at = Arc::as_ptr(&own);
         let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
         missed.push(own);
         at

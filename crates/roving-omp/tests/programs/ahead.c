@@ -1,11 +1,12 @@
 /* The first thread is in a construct, and the others are many further. It waits for what they do
    there, or for a task that one of them runs at the barrier. The constructs that have no place come
-   to the same as others, again and again. */
+   to the same as others, again and again. With `far` one thread is ahead by all that there are. */
 #include <omp.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
-enum { LOOPS = 40, ROUNDS = 30 };
+enum { LOOPS = 40, ROUNDS = 30, FAR = 100000 };
 
 static int done, held;
 
@@ -87,8 +88,28 @@ static void ahead(int by_task)
         printf("%d\n", sum);
 }
 
-int main(void)
+static void far(void)
 {
+    int sum = 0;
+#pragma omp parallel num_threads(2) reduction(+ : sum)
+    {
+        if (omp_get_thread_num() == 0)
+            wait_for(&done);
+        for (int i = 0; i < FAR; i++) {
+#pragma omp single nowait
+            sum++;
+        }
+        tell(&done);
+    }
+    printf("%d\n", sum);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "far") == 0) {
+        far();
+        return 0;
+    }
     for (int round = 0; round < ROUNDS; round++)
         ahead(round % 2);
     printf("it has ended\n");

@@ -93,6 +93,8 @@ fn who_is_many_constructs_ahead_waits_for_nobody() {
         // It is asked for three threads.
         says(&program, None, settings, "it has ended\n");
     }
+    // Where the time for each grew with how many there are, it would not end in time.
+    says(&program, Some("far"), &[], "100000\n");
 }
 
 #[test]
