@@ -110,12 +110,7 @@ extern "C" fn GOMP_cancel(which: c_int, does: bool) -> bool {
                 group.cancel();
             }
         }
-        _ => {
-            let share = thread.share();
-            // Ordering: Relaxed; who does not see it yet does one part more.
-            share.cancelled.store(true, Ordering::Relaxed);
-            share.gate.ring();
-        }
+        _ => work::cancel(thread),
     }
     true
 }
@@ -127,7 +122,6 @@ extern "C" fn GOMP_cancellation_point(which: c_int) -> bool {
     }
     let thread = Thread::current();
     let team = thread.team();
-    let share = thread.progress.get().share;
     match which {
         what::PARALLEL => team.is_cancelled(),
         what::TASKGROUP => {
@@ -135,8 +129,6 @@ extern "C" fn GOMP_cancellation_point(which: c_int) -> bool {
             let group = unsafe { thread.task().heritage().group.as_ref() };
             team.is_cancelled() || group.is_some_and(Group::is_cancelled)
         }
-        _ if share.is_null() => false,
-        // Ordering: Relaxed, as above.
-        _ => thread.share().cancelled.load(Ordering::Relaxed),
+        _ => work::is_cancelled(thread),
     }
 }

@@ -8,7 +8,7 @@ use crate::env::{Schedule, ScheduleKind};
 use crate::loops::doacross::Doacross;
 use crate::loops::plan::{LoopPlan, Range};
 use crate::loops::share::{Joined, Setup, SharedConstruct};
-use crate::team::thread::Thread;
+use crate::team::thread::{Progress, Thread};
 
 /// A loop that a thread comes to.
 pub(crate) struct Asked<'a> {
@@ -182,14 +182,41 @@ fn wait_for_turn(share: &SharedConstruct, from: u64) {
 
 /// Returns when all iterations before the thread's own have done what is `ordered`.
 pub(crate) fn wait_in_order(thread: &Thread) {
-    let progress = thread.progress.get();
-    if !progress.share.is_null() && progress.ordered.0 < progress.ordered.1 {
-        wait_for_turn(thread.share(), progress.ordered.0);
+    let (from, to) = thread.progress.get().ordered;
+    if let Some(share) = thread.construct().filter(|_| from < to) {
+        wait_for_turn(share, from);
     }
 }
 
 /// The thread is done with its loop.
 pub(crate) fn leave(thread: &Thread) {
-    let (k, team) = (thread.progress.get().constructs - 1, thread.team());
-    team.ring.leave(k, thread.share(), team.threads());
+    let (progress, team) = (thread.progress.get(), thread.team());
+    let (k, share) = (progress.constructs - 1, thread.share());
+    // Others may use its memory from then on.
+    thread.progress.set(Progress {
+        share: ptr::null(),
+        ..progress
+    });
+    team.ring.leave(k, share, team.threads());
+}
+
+/// Cancels the loop, or the sections, that the thread is in.
+pub(crate) fn cancel(thread: &Thread) {
+    match thread.construct() {
+        Some(share) => {
+            // Ordering: Relaxed; who does not see it yet does one part more.
+            share.cancelled.store(true, Ordering::Relaxed);
+            share.gate.ring();
+        }
+        None => thread.team().cancel_plain_loop(),
+    }
+}
+
+/// Whether the loop, or the sections, that the thread is in have been cancelled.
+pub(crate) fn is_cancelled(thread: &Thread) -> bool {
+    match thread.construct() {
+        // Ordering: Relaxed, as above.
+        Some(share) => share.cancelled.load(Ordering::Relaxed),
+        None => thread.team().is_plain_loop_cancelled(),
+    }
 }

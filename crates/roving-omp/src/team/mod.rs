@@ -14,7 +14,7 @@ pub(crate) mod thread;
 
 use std::cell::UnsafeCell;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use roving::raw::hosted::Hosted;
@@ -92,6 +92,10 @@ pub(crate) struct Team {
     pub(crate) meeting: Rendezvous,
     pub(crate) ring: ConstructRing,
     pub(crate) cancelled: AtomicBool,
+    /// A cancelled loop to which threads come by no call: one more than the round of the barrier
+    /// that ends it, or 0. Such a loop has no place in the ring. It ends in a barrier, since it can
+    /// be cancelled: threads that are in this round are in it, or have yet to come to it.
+    plain_loop_cancelled: AtomicU64,
     /// The data that a `single` with `copyprivate` hands to the others.
     pub(crate) copied: AtomicPtr<()>,
     pub(crate) loose: Loose,
@@ -124,6 +128,7 @@ impl Team {
             meeting: Rendezvous::new(hosted),
             ring: ConstructRing::new(),
             cancelled: AtomicBool::new(false),
+            plain_loop_cancelled: AtomicU64::new(0),
             copied: AtomicPtr::new(ptr::null_mut()),
             loose: Loose::default(),
             copies: LeftCopies::default(),
@@ -164,6 +169,9 @@ impl Team {
         }
         // Ordering: Relaxed; the others hear of the region after this ([dock]).
         self.cancelled.store(false, Ordering::Relaxed);
+        // Ordering: Relaxed, as above. The last region may have ended in the round that this begins
+        // with.
+        self.plain_loop_cancelled.store(0, Ordering::Relaxed);
     }
 
     /// Keeps a construct that a thread has for itself until the region has ended.
@@ -179,5 +187,27 @@ impl Team {
     pub(crate) fn is_cancelled(&self) -> bool {
         // Ordering: Relaxed; who does not see it yet goes on a little.
         self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// The round of the calling thread's next barrier, which is the same until it comes there.
+    fn round(&self) -> u64 {
+        self.meeting.barrier.rounds.number()
+    }
+
+    /// Cancels the loop that the calling thread is in, and to which threads come by no call.
+    pub(crate) fn cancel_plain_loop(&self) {
+        // One thread leaves it by itself, and counts no rounds.
+        if self.threads() > 1 {
+            // Ordering: Relaxed; who does not see it yet goes on a little.
+            self.plain_loop_cancelled
+                .store(self.round() + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether that has been cancelled.
+    pub(crate) fn is_plain_loop_cancelled(&self) -> bool {
+        // Ordering: Relaxed, as above.
+        let cancelled = self.plain_loop_cancelled.load(Ordering::Relaxed);
+        cancelled == self.round() + 1
     }
 }

@@ -14,7 +14,8 @@ use crate::task::{RunningTask, TaskKind};
 pub(crate) struct Progress {
     /// Constructs that it has met.
     pub(crate) constructs: u64,
-    /// The one that it is in, and which part of it comes next.
+    /// The one that it is in, and which part of it comes next. Null outside of constructs, and in a
+    /// loop that a compiler has divided among the threads by itself: no call begins that.
     pub(crate) share: *const SharedConstruct,
     pub(crate) turn: u64,
     /// The iterations that it has, of a loop with `ordered`.
@@ -143,13 +144,17 @@ impl Thread {
         result
     }
 
-    /// The construct that it is in.
+    /// The construct that it is in, if it has come to it by a call of the compiler's.
+    #[inline]
+    pub(crate) fn construct(&self) -> Option<&SharedConstruct> {
+        // SAFETY: it stays until the thread has left it, which makes this null.
+        unsafe { self.progress.get().share.as_ref() }
+    }
+
+    /// The construct that it is in, where it can only have come to it by a call.
     #[inline]
     pub(crate) fn share(&self) -> &SharedConstruct {
-        let share = self.progress.get().share;
-        assert!(!share.is_null(), "no construct has begun");
-        // SAFETY: a part of its team.
-        unsafe { &*share }
+        self.construct().expect("no construct has begun")
     }
 
     /// The values that its task has for itself.

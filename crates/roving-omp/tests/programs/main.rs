@@ -36,6 +36,18 @@ fn loops() {
 }
 
 #[test]
+fn loops_that_no_call_begins_are_cancelled() {
+    let Some(gcc) = gcc() else { return };
+    let on = ("OMP_CANCELLATION", "true");
+    for level in ["-O0", "-O2"] {
+        let program = build(gcc, &[level], "cancel.c");
+        compare(&program, &[on], Library::Replaced);
+        same(&program, &[on, ("OMP_WAIT_POLICY", "passive")]);
+        same(&program, &[on, ("OMP_THREAD_LIMIT", "1")]);
+    }
+}
+
+#[test]
 fn what_is_each_threads_own() {
     compares("own.c");
 }

@@ -1,0 +1,206 @@
+/* `cancel for` in loops that a compiler divides among the threads by itself: no call begins them.
+   Other constructs have been before, of which nothing is to be cancelled. */
+#include "fenced.h"
+#include <omp.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { ROUNDS = 20, PATIENCE = 20000 };
+
+static int done;
+
+static void tell(int *flag)
+{
+#pragma omp atomic write
+    *flag = 1;
+}
+
+static int is_told(int *flag)
+{
+    int seen;
+#pragma omp atomic read
+    seen = *flag;
+    return seen;
+}
+
+static void wait_for(int *flag)
+{
+    while (!is_told(flag))
+        usleep(100);
+}
+
+static int in_region(int threads)
+{
+    int begun = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : begun)
+#pragma omp for
+    for (int i = 0; i < 100; i++) {
+        begun++;
+        if (i == 10) {
+#pragma omp cancel for
+        }
+#pragma omp cancellation point for
+    }
+    return begun > 0 && begun < 100;
+}
+
+static int with_region(int threads)
+{
+    int begun = 0;
+#pragma omp parallel for num_threads(threads) reduction(+ : begun)
+    for (int i = 0; i < 100; i++) {
+        begun++;
+#pragma omp cancel for if (i == 10)
+    }
+    return begun > 0 && begun < 100;
+}
+
+/* The other thread is told. */
+static int seen(void)
+{
+    int left = 0;
+#pragma omp parallel num_threads(2)
+#pragma omp for schedule(static, 1)
+    for (int i = 0; i < 2; i++) {
+        if (i == 0) {
+#pragma omp cancel for
+        }
+        for (int turn = 0; turn < PATIENCE; turn++) {
+            usleep(1000);
+#pragma omp cancellation point for
+        }
+        left++;
+    }
+    return left == 0;
+}
+
+/* A loop with calls before it and one after it: of those, all iterations are run. */
+static int between(int threads)
+{
+    int before = 0, after = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : before, after)
+    {
+#pragma omp for schedule(dynamic)
+        for (int i = 0; i < 4; i++)
+            before++;
+#pragma omp for
+        for (int i = 0; i < 100; i++) {
+            if (i == 10) {
+#pragma omp cancel for
+            }
+        }
+        /* So many that the same place comes again. */
+        for (int turn = 0; turn < 7; turn++) {
+#pragma omp single
+            before++;
+        }
+#pragma omp for schedule(dynamic)
+        for (int i = 0; i < 100; i++) {
+            after++;
+#pragma omp cancellation point for
+        }
+    }
+    return before == 11 && after == 100;
+}
+
+/* A loop is cancelled, with calls or without, and then none of those that follow. */
+static int next(int threads, int calls)
+{
+    int after = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : after)
+    {
+        if (calls) {
+#pragma omp for schedule(dynamic)
+            for (int i = 0; i < 4; i++) {
+                if (i == 1) {
+#pragma omp cancel for
+                }
+            }
+        } else {
+#pragma omp for
+            for (int i = 0; i < 4; i++) {
+                if (i == 1) {
+#pragma omp cancel for
+                }
+            }
+        }
+#pragma omp for
+        for (int i = 0; i < 100; i++) {
+            after++;
+#pragma omp cancellation point for
+        }
+#pragma omp for nowait
+        for (int i = 0; i < 100; i++) {
+            after++;
+#pragma omp cancellation point for
+        }
+    }
+    /* The last loop of a region is cancelled, and not the first of the next one. */
+    with_region(threads);
+#pragma omp parallel for num_threads(threads) reduction(+ : after)
+    for (int i = 0; i < 100; i++) {
+        after++;
+#pragma omp cancellation point for
+    }
+    return after == 300;
+}
+
+/* The construct in which the second thread was last had no place, and is gone when the first has
+   come as far. */
+static int ahead(void)
+{
+    int sum = 0;
+    done = 0;
+#pragma omp parallel num_threads(2) reduction(+ : sum)
+    {
+        if (omp_get_thread_num() == 0 && omp_get_num_threads() > 1)
+            wait_for(&done);
+        for (int i = 0; i < 8; i++) {
+#pragma omp single nowait
+            sum++;
+        }
+#pragma omp for schedule(dynamic) nowait
+        for (int i = 0; i < 4; i++)
+            sum++;
+        for (int i = 0; i < 12; i++) {
+#pragma omp single nowait
+            sum++;
+        }
+        if (omp_get_thread_num() == omp_get_num_threads() - 1)
+            tell(&done);
+#pragma omp barrier
+#pragma omp for
+        for (int i = 0; i < 100; i++) {
+            if (i % 50 == 10) {
+#pragma omp cancel for
+            }
+        }
+    }
+    return sum == 24;
+}
+
+static void say(const char *name, int is_right)
+{
+    printf("%s: %s\n", name, is_right ? "right" : "wrong");
+}
+
+int main(void)
+{
+    int rights[5] = {1, 1, 1, 1, 1};
+    for (int round = 0; round < ROUNDS; round++) {
+        int threads = 1 + round % 3;
+        rights[0] &= in_region(threads);
+        rights[1] &= with_region(threads);
+        rights[2] &= between(threads);
+        rights[3] &= next(threads, round % 2);
+        rights[4] &= seen();
+    }
+    say("in a region", rights[0]);
+    say("with the region", rights[1]);
+    say("between others", rights[2]);
+    say("before others", rights[3]);
+    say("seen", rights[4]);
+    fflush(stdout);
+    say("ahead", ahead());
+    return 0;
+}
