@@ -5,6 +5,8 @@ use std::ffi::c_int;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use roving::raw::hosted;
+
 use crate::sync::mutex;
 use crate::task::RunningTask;
 use crate::team::thread::Thread;
@@ -22,6 +24,16 @@ fn me() -> *mut () {
     ptr::from_ref::<RunningTask>(Thread::current().task())
         .cast_mut()
         .cast()
+}
+
+/// Takes the lock, unless somebody has it. Who has it may wait for what the thread has spawned, and
+/// the thread may try again and again: so others may have that.
+fn try_or_show(word: &AtomicU32) -> bool {
+    let is_taken = mutex::try_lock(word);
+    if !is_taken {
+        hosted::show();
+    }
+    is_taken
 }
 
 impl NestLock {
@@ -57,7 +69,7 @@ impl NestLock {
 
     fn test(&self) -> u32 {
         let me = me();
-        let first = || mutex::try_lock(&self.lock).then(|| self.taken(me));
+        let first = || try_or_show(&self.lock).then(|| self.taken(me));
         self.again(me).or_else(first).unwrap_or(0)
     }
 
@@ -116,7 +128,7 @@ unsafe extern "C" fn omp_unset_lock(lock: *mut u32) {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn omp_test_lock(lock: *mut u32) -> c_int {
     // SAFETY: a lock of the program's.
-    mutex::try_lock(unsafe { AtomicU32::from_ptr(lock) }).into()
+    try_or_show(unsafe { AtomicU32::from_ptr(lock) }).into()
 }
 
 /// # Safety

@@ -2,9 +2,11 @@
 //!
 //! **Tasks.** What a thread has spawned stands on its stack, and the newest of it is hidden from
 //! others until it answers them, which it does not while it waits. What it waits for may be what
-//! such a task does, which other threads of the region may run: so a thread shows its tasks before
-//! it sleeps, wherever that is, and where it is not to sleep, when it has looked for a while.
-//! Whether it runs tasks itself meanwhile is for each wait to say:
+//! such a task does, which other threads of the region may run: so a thread that waits with
+//! [`WaitPatience`] shows its tasks before it sleeps, and where it is not to sleep, when it has
+//! looked for a while. Two waits go without, and show nothing: for a construct that another thread
+//! is setting up (`join_early`), and for a mutex of Rust's. What they wait for is soon done, and
+//! runs no task. Whether the thread runs tasks itself is for each wait to say:
 //!
 //! | wait | tasks that are hidden before it | tasks that it runs |
 //! |---|---|---|
@@ -13,6 +15,7 @@
 //! | an event, a dependence | shown before the sleep | its task's own children, and what was freed |
 //! | `taskyield` | shown by it | none |
 //! | `ordered`, `sink`, `critical`, `atomic`, locks | shown here | none |
+//! | `omp_test_lock`, `omp_test_nest_lock` | shown where they fail: the program may try again | none |
 //! | the dock | none: its region has ended | none |
 //!
 //! `ordered` and those in its row are no scheduling points of OpenMP's: a task that ran there could

@@ -98,10 +98,9 @@ fn a_chain_of_tasks_needs_a_bounded_stack() {
     let Some(gcc) = gcc() else { return };
     let program = build_named(gcc, &["-O2"], "chain.c", "long-chain");
     let run = "ulimit -s 1536; exec \"$0\" 300000";
-    let mut command = Command::new("sh");
+    let mut command = command(Path::new("sh"), &[], Library::Preloaded);
     command.args(["-c", run]).arg(&program);
-    let output = command.env("LD_PRELOAD", preloaded()).output();
-    let output = output.expect("it was just built");
+    let output = command.output().expect("it was just built");
     assert_eq!(text(&output.stdout), "chain: 300000\n", "{output:?}");
 }
 
@@ -300,11 +299,9 @@ fn as_many_threads_as_the_system_gives() {
     let program = build(gcc, &["-O1"], "few.c");
     let told = |limit: &str| {
         let run = format!("ulimit -v {limit}; exec \"$0\"");
-        let mut command = Command::new("sh");
+        let settings = [("OMP_STACKSIZE", "1G")];
+        let mut command = command(Path::new("sh"), &settings, Library::Preloaded);
         command.args(["-c", &run]).arg(&program);
-        command
-            .env("LD_PRELOAD", preloaded())
-            .env("OMP_STACKSIZE", "1G");
         let output = command.output().expect("it was just built");
         assert!(output.status.success(), "{output:?}");
         (text(&output.stdout), text(&output.stderr))

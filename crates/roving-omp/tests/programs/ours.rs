@@ -75,7 +75,7 @@ fn who_waits_for_a_turn_or_a_lock_lets_others_have_its_tasks() {
     };
     // They mostly sleep. The last two are barriers, where the thread runs its tasks itself.
     thread::scope(|s| {
-        for part in ["0", "1", "2", "3", "4", "5", "6", "7", "8"] {
+        for part in ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10"] {
             s.spawn(move || ends(part, &[]));
         }
     });

@@ -167,6 +167,29 @@ static void with_nest_lock(int first)
     omp_unset_nest_lock(&nest_lock);
 }
 
+/* They are tried again and again. */
+static void with_tested_lock(int first)
+{
+    while (!omp_test_lock(&lock))
+        usleep(100);
+    if (first) {
+        tell_held();
+        wait_for(&done);
+    }
+    omp_unset_lock(&lock);
+}
+
+static void with_tested_nest_lock(int first)
+{
+    while (!omp_test_nest_lock(&nest_lock))
+        usleep(100);
+    if (first) {
+        tell_held();
+        wait_for(&done);
+    }
+    omp_unset_nest_lock(&nest_lock);
+}
+
 /* Barriers: the thread runs its tasks there itself. */
 static void group(void)
 {
@@ -233,9 +256,15 @@ int main(int argc, char **argv)
         locked(with_nest_lock);
         break;
     case 7:
-        group();
+        locked(with_tested_lock);
         break;
     case 8:
+        locked(with_tested_nest_lock);
+        break;
+    case 9:
+        group();
+        break;
+    case 10:
         copied();
         break;
     }
