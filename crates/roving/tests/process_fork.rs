@@ -143,6 +143,30 @@ fn of_its_own_threads() {
     }));
 }
 
+/// Wakes a thread that waits for a future outside of all pools.
+struct Unparks(thread::Thread);
+
+impl Wake for Unparks {
+    fn wake(self: Arc<Unparks>) {
+        self.0.unpark();
+    }
+}
+
+/// Returns when a deadline that is near has come.
+fn sees_a_deadline_outside_of_pools() -> bool {
+    let soon = Cancel::after(Duration::from_millis(20));
+    let waker = Waker::from(Arc::new(Unparks(thread::current())));
+    let mut wait = Box::pin(soon.cancelled());
+    while wait
+        .as_mut()
+        .poll(&mut Context::from_waker(&waker))
+        .is_pending()
+    {
+        thread::park();
+    }
+    true
+}
+
 /// Counts how often it was woken.
 #[derive(Default)]
 struct Woken(AtomicUsize);
@@ -322,9 +346,46 @@ fn in_child_of_scope<'scope>(
     is_well(child)
 }
 
+/// A child of a worker whose schedule is deterministic has no turn to wait for.
+fn of_a_deterministic_pool() {
+    for (workers, seed) in [(1, 0), (2, 1), (4, 2)] {
+        let builder = Pool::builder().workers(workers).deterministic(seed);
+        let pool = builder.build().unwrap();
+        assert!(pool.install(|| in_child(in_a_pool_of_its_own)));
+        assert!(pool.install(|| in_child(|| join(|| 1, || 2) == (1, 2))));
+        // Also in a section in which the worker has no turn in the parent.
+        assert!(pool.install(|| fork_in_blocking(in_a_pool_of_its_own)));
+        let own_is_deterministic = || {
+            let own = Pool::builder().workers(2).deterministic(3).build().unwrap();
+            own.install(|| join(|| 3, || 4)) == (3, 4)
+        };
+        assert!(pool.install(|| in_child(own_is_deterministic)));
+        // A thread outside of it is refused in the child, which may drop its copy.
+        let mut copy = Some(pool);
+        assert!(in_child(|| {
+            let pool = copy.take().unwrap();
+            is_refusal(&message(|| pool.install(|| 1)))
+        }));
+        let pool = copy.unwrap();
+        assert_eq!(pool.install(|| join(|| 5, || 6)), (5, 6));
+    }
+}
+
+/// Forks in `blocking`, and calls `body` in the child when that is over there.
+fn fork_in_blocking(body: impl FnOnce() -> bool) -> bool {
+    let child = roving::blocking(fork);
+    if child == 0 {
+        end_child(body);
+    }
+    is_well(child)
+}
+
 /// One test: a fork is no matter for other tests of the same process.
 #[test]
 fn a_child_is_told_and_can_go_on() {
+    // Before there is a pool that would have forks counted.
+    assert!(sees_a_deadline_outside_of_pools());
+    assert!(in_child(sees_a_deadline_outside_of_pools));
     let pool = Pool::new(2).unwrap();
     assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
     // Before the global pool is used, it is the child's to start.
@@ -371,6 +432,7 @@ fn a_child_is_told_and_can_go_on() {
     of_other_interfaces(&pool);
     of_its_tasks(&pool);
     of_its_scope(&pool);
+    of_a_deterministic_pool();
     // To stop what was left behind does not hang either, and drops nothing.
     let mut one = Some(Pool::new(2).unwrap());
     assert!(in_child(|| {

@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 use super::Schedule;
 use super::thread_state;
 use crate::machine::meeting_points::At;
+use crate::machine::os::forks;
 use crate::machine::prim::{Condvar, Mutex, MutexGuard};
 
 /// After so many steps a pool is not waited for any more.
@@ -51,6 +52,8 @@ pub(crate) struct Baton {
     /// That the pool is at rest.
     rests: Condvar,
     began: Instant,
+    /// [`forks`] in the process that has the threads.
+    forks: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +141,14 @@ impl Baton {
             turns: (0..seats).map(|_| Condvar::new()).collect(),
             rests: Condvar::new(),
             began: Instant::now(),
+            forks: forks(),
         })
+    }
+
+    /// Whether the threads of the pool are in this process, and not in one that it was forked from.
+    #[inline]
+    pub(super) fn is_here(&self) -> bool {
+        self.forks == forks()
     }
 
     #[inline]

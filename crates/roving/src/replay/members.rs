@@ -34,18 +34,21 @@ pub(crate) static TURNS: Turns = Turns {
     away,
 };
 
-/// A thread that is about to end has no part any more.
+/// A thread that is about to end has no part any more. Nor has the copy of one in a forked child,
+/// where nobody would give it the turn.
 #[inline]
 fn member() -> Option<(Arc<Baton>, usize)> {
-    MEMBER.try_with(|member| member.borrow().clone()).ok()?
+    let member = MEMBER.try_with(|member| member.borrow().clone()).ok()?;
+    member.filter(|(baton, _)| baton.is_here())
 }
 
-/// The pool that the thread visits, and its number there.
+/// The pool that the thread visits, and its number there; none of its parent in a forked child.
 #[inline]
 fn visit() -> Option<(Arc<Baton>, u64)> {
     // SAFETY: set by `visited` for as long as the visit lives, on this thread.
     let visit = unsafe { VISIT.get().as_ref() }?;
-    Some((Arc::clone(&visit.baton), visit.number))
+    let is_here = visit.baton.is_here();
+    is_here.then(|| (Arc::clone(&visit.baton), visit.number))
 }
 
 #[inline]
@@ -109,7 +112,7 @@ impl Away {
 impl Drop for Away {
     #[inline]
     fn drop(&mut self) {
-        if let Some((baton, me)) = &self.0 {
+        if let Some((baton, me)) = self.0.as_ref().filter(|(baton, _)| baton.is_here()) {
             baton.come_back(*me);
         }
     }
@@ -124,7 +127,9 @@ impl Drop for Attendance {
         let id = thread::current().id();
         MEMBERS.lock().retain(|(of, ..)| *of != id);
         MEMBER.take();
-        self.0.depart(self.1);
+        if self.0.is_here() {
+            self.0.depart(self.1);
+        }
     }
 }
 
@@ -140,12 +145,13 @@ impl Baton {
         work();
     }
 
-    /// Calls `f`, by which the calling thread brings something into the pool.
+    /// Calls `f`, by which the calling thread brings something into the pool. In a forked child,
+    /// where the pool has no threads, it is `f` that refuses.
     #[inline]
     pub(crate) fn visited(self: &Arc<Baton>, f: &mut dyn FnMut()) {
         let is_in = member().is_some_and(|(of, _)| Arc::ptr_eq(&of, self))
             || visit().is_some_and(|(of, _)| Arc::ptr_eq(&of, self));
-        if is_in {
+        if is_in || !self.is_here() {
             return f();
         }
         let number = {
@@ -174,7 +180,9 @@ impl Drop for Visit {
     #[inline]
     fn drop(&mut self) {
         VISIT.set(self.before);
-        let _away = Away::new();
-        self.baton.go_out(self.number);
+        if self.baton.is_here() {
+            let _away = Away::new();
+            self.baton.go_out(self.number);
+        }
     }
 }
