@@ -47,6 +47,14 @@ fn scratch() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
+/// Calls `body` in a child of a child and so on, so many forks down.
+fn so_far_below(forks: usize, body: &dyn Fn() -> bool) -> bool {
+    match forks {
+        0 => body(),
+        _ => in_child(|| so_far_below(forks - 1, body)),
+    }
+}
+
 /// A child tells who is told in its parent, unless it says otherwise.
 fn of_who_is_told() {
     static TOLD: AtomicUsize = AtomicUsize::new(0);
@@ -56,8 +64,15 @@ fn of_who_is_told() {
         TOLD.load(SeqCst) == so_often
     };
     assert!(in_child(|| is_told(1)));
-    // A process between them that tells nothing.
-    assert!(in_child(|| in_child(|| in_child(|| is_told(1)))));
+    // Processes between them that tell nothing.
+    for so_far_down in 2..=7 {
+        assert!(so_far_below(so_far_down, &|| is_told(1)));
+    }
+    // Of several that have said who is told, the nearest counts.
+    assert!(in_child(|| {
+        watch::on_report(|_| _ = TOLD.fetch_add(2, SeqCst));
+        (1..=6).all(|so_far_down| so_far_below(so_far_down, &|| is_told(2)))
+    }));
     assert!(in_child(|| {
         watch::on_report(|_| ());
         is_told(0)

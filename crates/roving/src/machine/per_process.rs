@@ -12,8 +12,8 @@ use std::time::Duration;
 use super::os::forks;
 use super::prim::{Condvar, Mutex, MutexGuard, const_fn};
 
-/// A process that is a child so many times over uses the place of an ancestor. That one may have
-/// been locked at a fork; its value is left there.
+/// A process that is a child so many times over uses the place of an ancestor, whose value is left
+/// there. If another thread of that ancestor had it locked at the fork, the process waits for ever.
 const PLACES: usize = 4;
 
 /// A value of each process, behind a lock.
@@ -58,36 +58,46 @@ impl<T> PerProcess<T> {
     where
         T: Default,
     {
-        self.lock_made(T::default)
+        self.lock_made(|_| T::default())
     }
 
     /// The value of this process. In a forked child it begins as what `inherit` makes of the
-    /// parent's, or of the nearest ancestor's that has one: not of one that is locked, since who
-    /// would open that lock is not here.
+    /// nearest ancestor's that has one, or as the default one where that may stand behind a lock
+    /// that is locked: who would open it is not here.
     pub(crate) fn lock_inherited(&self, inherit: impl FnOnce(&T) -> T) -> PerProcessGuard<'_, T>
     where
         T: Default,
     {
-        self.lock_made(|| {
-            let ancestors = (forks().saturating_sub(PLACES - 1)..forks()).rev();
-            for ancestor in ancestors {
-                let Some(own) = self.0[ancestor % PLACES].own.try_lock() else {
-                    break;
-                };
-                match &own.value {
-                    Some(value) if own.forks == ancestor => return inherit(value),
-                    _ => {}
-                }
-            }
-            T::default()
-        })
+        self.lock_made(|left| self.of_ancestor(left, inherit).unwrap_or_default())
     }
 
-    fn lock_made(&self, make: impl FnOnce() -> T) -> PerProcessGuard<'_, T> {
+    fn of_ancestor(&self, left: &ProcessValue<T>, inherit: impl FnOnce(&T) -> T) -> Option<T> {
+        let others = (1..PLACES).map_while(|back| {
+            let place = &self.0[(forks() + PLACES - back) % PLACES];
+            place.own.try_lock()
+        });
+        let others: Vec<_> = others.collect();
+        // Places in which an ancestor can have left a value, from the nearest on, up to one that is
+        // locked. The last is the one that this process uses now.
+        let seen = others.len();
+        let is_all = seen == PLACES - 1;
+        let values = others
+            .iter()
+            .map(|own| &**own)
+            .chain(is_all.then_some(left));
+        let nearest = values
+            .filter(|own| own.value.is_some())
+            .max_by_key(|own| own.forks)?;
+        let is_nearest = is_all || nearest.forks + seen >= forks();
+        nearest.value.as_ref().filter(|_| is_nearest).map(inherit)
+    }
+
+    fn lock_made(&self, make: impl FnOnce(&ProcessValue<T>) -> T) -> PerProcessGuard<'_, T> {
         let mut own = self.place().own.lock();
         if own.value.is_none() || own.forks != forks() {
             // The pools of an ancestor may be locked, and its threads are not here.
-            mem::forget(own.value.replace(make()));
+            let made = make(&own);
+            mem::forget(own.value.replace(made));
             own.forks = forks();
         }
         PerProcessGuard(own)
