@@ -1,5 +1,6 @@
 //! Locks that all of a process uses, which another thread holds when it is forked.
 #![cfg(target_os = "linux")]
+#![allow(unsafe_code, reason = "pipes and variables")]
 
 #[path = "common/forks.rs"]
 mod forks;
@@ -16,6 +17,11 @@ use roving::{Pool, PoolBuilder, join, trace, watch};
 
 /// Two threads call `act` again and again while this one forks, and each child calls it as well.
 fn beside(name: &str, act: impl Fn() + Sync) {
+    beside_as(name, &act, &act);
+}
+
+/// As `beside`, where each child calls something else.
+fn beside_as(name: &str, act: impl Fn() + Sync, in_children: impl Fn()) {
     let ends = AtomicBool::new(false);
     thread::scope(|s| {
         for _ in 0..2 {
@@ -27,7 +33,7 @@ fn beside(name: &str, act: impl Fn() + Sync) {
         }
         let is_well = || {
             in_child(|| {
-                act();
+                in_children();
                 true
             })
         };
@@ -80,9 +86,46 @@ fn of_who_is_told() {
     assert!(is_told(1));
 }
 
+/// Has standard error go into a pipe that takes no more.
+fn close_standard_error() {
+    let mut ends = [0; 2];
+    // SAFETY: the ends have their place, and what is written is there.
+    unsafe {
+        assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_NONBLOCK), 0);
+        let bytes = [0_u8; 4096];
+        for at_once in [bytes.len(), 1] {
+            while libc::write(ends[1], bytes.as_ptr().cast(), at_once) > 0 {}
+        }
+        assert_eq!(libc::fcntl(ends[1], libc::F_SETFL, 0), 0);
+        assert_eq!(libc::dup2(ends[1], 2), 2);
+    }
+}
+
+/// In a process that has had no pool: a thread that makes the first one reads the variables, and
+/// cannot say that one of them is wrong.
+fn of_the_variables() {
+    assert!(in_child(|| {
+        close_standard_error();
+        // SAFETY: this process has one thread.
+        unsafe { std::env::set_var("ROVING_WATCH", "nonsense") };
+        thread::spawn(|| pass(Pool::builder()));
+        thread::sleep(Duration::from_millis(100));
+        in_child(|| {
+            // SAFETY: this process has one thread, too. The alarm is for when its parent is killed.
+            unsafe {
+                libc::alarm(60);
+                std::env::remove_var("ROVING_WATCH");
+            }
+            pass(Pool::builder());
+            true
+        })
+    }));
+}
+
 /// One test: a fork is no matter for other tests of the same process.
 #[test]
 fn what_other_threads_had_locked_is_free_in_a_child() {
+    of_the_variables();
     let file = scratch();
     let traced = Pool::builder().workers(1).trace(&file);
     let pool = traced.watch_waits(Duration::from_secs(60)).build().unwrap();
@@ -96,10 +139,17 @@ fn what_other_threads_had_locked_is_free_in_a_child() {
         pass(Pool::builder().watch_waits(Duration::from_secs(60)));
     });
     beside("what is owed", || pass(Pool::builder().trace(&file)));
-    beside("the global pool", || {
+    let uses_global = || {
         let told = message(|| join(|| 1, || 2));
         assert!(told == "no panic" || is_refusal(&told), "{told}");
         _ = roving::embed::shutdown_global();
+    };
+    // Without threads: a thread of the parent that ends at the fork leaves a lock of the standard
+    // library closed in the child, which each thread takes when it starts.
+    beside_as("the global pool", uses_global, || {
+        _ = roving::embed::shutdown_global();
+        Pool::builder().caller_runs().build_global().unwrap();
+        uses_global();
     });
     drop(pool);
     std::fs::remove_file(file).unwrap();

@@ -15,7 +15,8 @@ pub enum Cause {
     NoDevice,
     /// The device is gone, with all that was in its memory.
     Lost,
-    /// The device has not enough memory for what the task uses.
+    /// The device has not enough memory for what the task uses, or the host has not enough to build
+    /// a kernel.
     OutOfMemory,
     /// A kernel could not be built, or its launch failed.
     Kernel,

@@ -53,7 +53,7 @@ pub(super) fn of_compiler(error: &CompileError, what: &str) -> DeviceError {
         | CompileError::DestroyError(nvrtc) => nvrtc,
     };
     if code.0 == nvrtcResult::NVRTC_ERROR_OUT_OF_MEMORY {
-        let text = format!("{what}NVRTC, the compiler, had too little memory");
+        let text = format!("{what}NVRTC, the compiler, had too little host memory");
         return DeviceError::new(Cause::OutOfMemory, text);
     }
     let text = match error {

@@ -5,11 +5,12 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Once};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use roving::Pool;
+use roving::raw::forks::ProcessMark;
 use roving::raw::hosted::{self, Hosted};
 
 use super::at_end::AtEnd;
@@ -17,23 +18,6 @@ use super::{Region, Team, part, tasks};
 use crate::env::{Environment, warn};
 use crate::sync::dock::Dock;
 use crate::task::Heritage;
-
-/// How often the process was forked on the way here, as far as crews have been there.
-fn forks() -> u32 {
-    static FORKS: AtomicU32 = AtomicU32::new(0);
-    static COUNTS: Once = Once::new();
-    unsafe extern "C" fn in_child() {
-        // Ordering: Relaxed; the child has one thread.
-        FORKS.fetch_add(1, Ordering::Relaxed);
-    }
-    COUNTS.call_once(|| {
-        // SAFETY: the function may be called at any time. Where there is no memory for it, a child
-        // that uses OpenMP waits for threads that it does not have.
-        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-    });
-    // Ordering: Relaxed; as above.
-    FORKS.load(Ordering::Relaxed)
-}
 
 /// The state that the threads of a crew share.
 struct CrewState {
@@ -52,8 +36,8 @@ impl CrewState {
 pub(crate) struct Crew {
     shared: Arc<CrewState>,
     others: Vec<JoinHandle<()>>,
-    /// [`forks`] when the threads were started.
-    forks: u32,
+    /// Where the threads were started.
+    process: ProcessMark,
     /// A region runs.
     is_busy: Cell<bool>,
 }
@@ -88,7 +72,7 @@ impl Crew {
         Crew {
             shared,
             others,
-            forks: forks(),
+            process: ProcessMark::here(),
             is_busy: Cell::new(false),
         }
     }
@@ -114,7 +98,7 @@ impl Crew {
 
     /// Whether its threads are in this process, which may have been forked since.
     pub(crate) fn is_here(&self) -> bool {
-        self.forks == forks()
+        self.process.is_here()
     }
 
     /// Has the first `threads` threads begin the team's region, this one as number 0. Returns when

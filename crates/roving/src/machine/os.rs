@@ -149,7 +149,8 @@ static COUNTED: AtomicBool = AtomicBool::new(false);
 
 /// A thread of this library that is being started. Until it has begun it may hold a lock of the
 /// standard library that every thread takes when it starts: in a forked child nobody would open
-/// that, and none could be started. So a fork waits for it.
+/// that, and none could be started. So a fork waits for it. A thread takes that lock for a moment
+/// once more when it ends; for that no fork waits, nor for threads of the program.
 pub(crate) struct Starting(());
 
 /// How many there are.

@@ -4,6 +4,7 @@
 use std::io;
 
 use crate::machine::faults;
+use crate::machine::os;
 #[cfg(doc)]
 use crate::machine::per_process::PerProcess;
 use crate::machine::prim::mutant;
@@ -11,13 +12,24 @@ use crate::machine::prim::thread::{self, Builder, JoinHandle};
 
 /// Which thread serves now, if one does. Stands in a [`PerProcess`] value, together with what it
 /// serves for: threads do not survive a fork.
-#[derive(Default)]
 pub(crate) struct Service {
     thread: Option<JoinHandle<()>>,
     /// One that has ended by itself. Who unloads the library joins it.
     retired: Option<JoinHandle<()>>,
     /// Of the thread that serves: an earlier one, which has not noticed yet, ends.
     number: u64,
+}
+
+impl Default for Service {
+    /// In a forked child the numbers begin above those of its ancestors: a copy of one of their
+    /// threads, which has forked itself, is not taken for the one that serves.
+    fn default() -> Service {
+        Service {
+            thread: None,
+            retired: None,
+            number: (os::forks() as u64) << 32,
+        }
+    }
 }
 
 impl Service {

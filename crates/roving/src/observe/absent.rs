@@ -2,10 +2,13 @@
 //! a variable that asks for something is refused in one line.
 
 use std::env;
-use std::sync::{Arc, Once};
+use std::mem;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::machine::os;
+use crate::machine::per_process::PerProcess;
+use crate::machine::prim::process_wide;
 use crate::workers::registry::Registry;
 use crate::workers::settings::Debt;
 
@@ -17,11 +20,19 @@ const VARIABLES: [&str; 4] = [
     "ROVING_WATCH",
 ];
 
+process_wide! {
+    /// The variables have been looked at; a forked child leaves that to its parent.
+    static LOOKED: PerProcess<bool> = PerProcess::new();
+}
+
 /// No pool owes anything. The first one that is built names the variables that are set for
 /// nothing.
 pub(crate) fn owed(debt: Debt) -> Debt {
-    static SAID: Once = Once::new();
-    SAID.call_once(|| VARIABLES.into_iter().for_each(refuse));
+    os::count_forks();
+    let is_first = !mem::replace(&mut *LOOKED.lock_inherited(|looked| *looked), true);
+    if is_first {
+        VARIABLES.into_iter().for_each(refuse);
+    }
     debt
 }
 

@@ -3,10 +3,12 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::machine::os;
+use crate::machine::per_process::PerProcess;
+use crate::machine::prim::process_wide;
 
 pub(super) struct Wishes {
     pub(super) report: bool,
@@ -17,15 +19,27 @@ pub(super) struct Wishes {
     pub(super) watch: Option<Duration>,
 }
 
-/// Read once, when the first pool is built.
-pub(super) fn wishes() -> &'static Wishes {
-    static WISHES: OnceLock<Wishes> = OnceLock::new();
-    WISHES.get_or_init(|| Wishes {
-        report: set("ROVING_PROFILE").is_some(),
-        trace: set("ROVING_TRACE").map(PathBuf::from),
-        top: set("ROVING_TOP").map(|value| socket(&value)),
-        watch: set("ROVING_WATCH").and_then(patience_of),
-    })
+process_wide! {
+    static WISHES: PerProcess<Option<Arc<Wishes>>> = PerProcess::new();
+}
+
+/// Read once, when the first pool is built. A forked child has those of its parent, or reads them
+/// itself if a thread of the parent was just reading.
+pub(super) fn wishes() -> Arc<Wishes> {
+    os::count_forks();
+    let mut wishes = WISHES.lock_inherited(Clone::clone);
+    Arc::clone(wishes.get_or_insert_with(|| Arc::new(Wishes::read())))
+}
+
+impl Wishes {
+    fn read() -> Wishes {
+        Wishes {
+            report: set("ROVING_PROFILE").is_some(),
+            trace: set("ROVING_TRACE").map(PathBuf::from),
+            top: set("ROVING_TOP").map(|value| socket(&value)),
+            watch: set("ROVING_WATCH").and_then(patience_of),
+        }
+    }
 }
 
 /// A variable that is empty or "0" is one that is not set.

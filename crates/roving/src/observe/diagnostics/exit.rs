@@ -54,7 +54,8 @@ pub(crate) fn enter(registry: &Arc<Registry>) {
     {
         let mut book = book();
         book.alive.enter(registry);
-        if !book.settles_at_exit {
+        // What a forked child owes at its exit, it does not pay.
+        if !book.settles_at_exit && os::forks() == 0 {
             book.settles_at_exit = os::at_exit(at_exit);
         }
     }
@@ -80,7 +81,7 @@ pub(crate) fn settle(registry: &Registry) {
     }
     let record = Record::of(registry);
     pay(debt, &record);
-    if debt.shared {
+    if debt.shared && os::forks() == 0 {
         let mut book = book();
         if book.left.len() < LEFT_MAX {
             book.left.push(record);

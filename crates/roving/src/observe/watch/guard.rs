@@ -45,7 +45,8 @@ process_wide! {
     static SECTIONS: PerProcess<Sections> = PerProcess::new();
 }
 
-/// A lock that is held at a fork is held in the child, too.
+/// A lock that is held at a fork is held in the child, too. Where another thread was just entering
+/// a section or leaving one, the child knows of none.
 fn sections() -> PerProcessGuard<'static, Sections> {
     SECTIONS.lock_inherited(|parents| Sections {
         numbers: parents.numbers,

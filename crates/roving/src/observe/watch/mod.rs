@@ -70,7 +70,8 @@ fn reporter() -> PerProcessGuard<'static, Option<Reporter>> {
 pub fn on_report(report: impl Fn(&str) + Send + Sync + 'static) {
     // A program may fork before it has a pool.
     os::count_forks();
-    let before = reporter().replace(Arc::new(report));
+    let report: Reporter = Arc::new(report);
+    let before = reporter().replace(report);
     // Without the lock: it may be the program's own that is dropped, and set another one.
     drop(before);
 }

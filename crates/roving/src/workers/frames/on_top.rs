@@ -30,9 +30,13 @@ pub struct AroundPolls {
 
 static CALLS: OnceLock<&AroundPolls> = OnceLock::new();
 
-/// Names the calls. Whether they are the first that were named, which count.
+/// Names the calls. Whether they are the first that were named, which count. Who comes later waits
+/// for nobody: in a forked child, the first may not be there.
 pub(crate) fn set(calls: &'static AroundPolls) -> bool {
-    ptr::eq(*CALLS.get_or_init(|| calls), calls)
+    if CALLS.get().is_none() {
+        let _ = CALLS.set(calls);
+    }
+    CALLS.get().is_some_and(|first| ptr::eq(*first, calls))
 }
 
 /// The kind of what a worker does on top of the poll of a task.
