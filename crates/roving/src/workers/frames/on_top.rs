@@ -30,8 +30,8 @@ pub struct AroundPolls {
 
 static CALLS: OnceLock<&AroundPolls> = OnceLock::new();
 
-/// Names the calls. Whether they are the first that were named, which count. Who comes later waits
-/// for nobody: in a forked child, the first may not be there.
+/// Names the calls. Whether they are the first that were named, which count. Who comes when they
+/// are there waits for nobody: in a forked child, who has named them may not be.
 pub(crate) fn set(calls: &'static AroundPolls) -> bool {
     if CALLS.get().is_none() {
         let _ = CALLS.set(calls);
