@@ -106,6 +106,15 @@ static void tell_held(void)
     held = 1;
 }
 
+/* Who has the lock first keeps it until the second thread's tasks have run. */
+static void hold(int first)
+{
+    if (first) {
+        tell_held();
+        wait_for(&done);
+    }
+}
+
 /* The first thread has a lock, for which the second waits. */
 static void locked(void (*with_lock)(int first))
 {
@@ -128,19 +137,13 @@ static void locked(void (*with_lock)(int first))
 static void with_critical(int first)
 {
 #pragma omp critical
-    if (first) {
-        tell_held();
-        wait_for(&done);
-    }
+    hold(first);
 }
 
 static void with_named(int first)
 {
 #pragma omp critical(name)
-    if (first) {
-        tell_held();
-        wait_for(&done);
-    }
+    hold(first);
 }
 
 static omp_lock_t lock;
@@ -148,10 +151,7 @@ static omp_lock_t lock;
 static void with_lock(int first)
 {
     omp_set_lock(&lock);
-    if (first) {
-        tell_held();
-        wait_for(&done);
-    }
+    hold(first);
     omp_unset_lock(&lock);
 }
 
@@ -160,10 +160,7 @@ static omp_nest_lock_t nest_lock;
 static void with_nest_lock(int first)
 {
     omp_set_nest_lock(&nest_lock);
-    if (first) {
-        tell_held();
-        wait_for(&done);
-    }
+    hold(first);
     omp_unset_nest_lock(&nest_lock);
 }
 
@@ -172,10 +169,7 @@ static void with_tested_lock(int first)
 {
     while (!omp_test_lock(&lock))
         usleep(100);
-    if (first) {
-        tell_held();
-        wait_for(&done);
-    }
+    hold(first);
     omp_unset_lock(&lock);
 }
 
@@ -183,10 +177,7 @@ static void with_tested_nest_lock(int first)
 {
     while (!omp_test_nest_lock(&nest_lock))
         usleep(100);
-    if (first) {
-        tell_held();
-        wait_for(&done);
-    }
+    hold(first);
     omp_unset_nest_lock(&nest_lock);
 }
 
