@@ -4,6 +4,7 @@
 use std::ffi::{c_long, c_uint, c_ulong};
 use std::slice;
 
+use super::CBool;
 use crate::constructs::work::{self, Asked, schedule};
 use crate::env::{Schedule, ScheduleKind};
 use crate::loops::plan::Range;
@@ -99,11 +100,11 @@ macro_rules! loops {
         /// The last two are there to be written.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $ull(
-            up: bool, start: c_ulong, end: c_ulong, step: c_ulong, chunk: c_ulong,
+            up: CBool, start: c_ulong, end: c_ulong, step: c_ulong, chunk: c_ulong,
             first: *mut c_ulong, last: *mut c_ulong,
         ) -> bool {
             let chunk = schedule(ScheduleKind::$kind, chunk);
-            let asked = plain(Range::unsigned(up, start, end, step), Some(chunk), $ordered);
+            let asked = plain(Range::unsigned(up.get(), start, end, step), Some(chunk), $ordered);
             // SAFETY: the caller's promise.
             unsafe { self::start(&asked, first, last) }
         }
@@ -149,10 +150,10 @@ macro_rules! runtime_loops {
         /// The last two are there to be written.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $ull(
-            up: bool, start: c_ulong, end: c_ulong, step: c_ulong,
+            up: CBool, start: c_ulong, end: c_ulong, step: c_ulong,
             first: *mut c_ulong, last: *mut c_ulong,
         ) -> bool {
-            let asked = plain(Range::unsigned(up, start, end, step), None, $ordered);
+            let asked = plain(Range::unsigned(up.get(), start, end, step), None, $ordered);
             // SAFETY: the caller's promise.
             unsafe { self::start(&asked, first, last) }
         }
@@ -214,11 +215,11 @@ macro_rules! general_loops {
         /// All addresses are null, or of what a compiler says.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $ull(
-            up: bool, start: c_ulong, end: c_ulong, step: c_ulong, kind: c_long, chunk: c_ulong,
+            up: CBool, start: c_ulong, end: c_ulong, step: c_ulong, kind: c_long, chunk: c_ulong,
             first: *mut c_ulong, last: *mut c_ulong,
             reductions: *mut usize, memory: *mut *mut (),
         ) -> bool {
-            let range = Range::unsigned(up, start, end, step);
+            let range = Range::unsigned(up.get(), start, end, step);
             let asked = plain(range, numbered(kind, chunk), $ordered);
             // SAFETY: the caller's promise.
             unsafe { general(&asked, first, last, reductions, memory) }

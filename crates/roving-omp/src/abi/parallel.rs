@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_uint};
 use std::ptr;
 use std::sync::atomic::Ordering;
 
+use super::CBool;
 use crate::constructs::reduction;
 use crate::constructs::work;
 use crate::env::Environment;
@@ -92,8 +93,8 @@ mod what {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn GOMP_cancel(which: c_int, does: bool) -> bool {
-    if !does || !Environment::get().cancellation {
+extern "C" fn GOMP_cancel(which: c_int, does: CBool) -> bool {
+    if !does.get() || !Environment::get().cancellation {
         return GOMP_cancellation_point(which);
     }
     let thread = Thread::current();

@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_long, c_uint, c_ulong};
 
 use roving::raw::hosted;
 
+use super::CBool;
 use crate::constructs::spawn::{self, TaskRequest, flag};
 use crate::constructs::{reduction, taskgroup, taskloop};
 use crate::loops::plan::Range;
@@ -19,7 +20,7 @@ extern "C" fn GOMP_task(
     copy: Option<Copy>,
     size: c_long,
     align: c_long,
-    may_wait: bool,
+    may_wait: CBool,
     flags: c_uint,
     depend: *const *const usize,
     _priority: c_int,
@@ -27,6 +28,7 @@ extern "C" fn GOMP_task(
 ) {
     let (plain, bytes) = (flag::DEPEND | flag::DETACH | flag::FINAL, size as usize);
     let is_small = copy.is_none() && spawn::is_small(bytes, align as usize);
+    let may_wait = may_wait.get();
     if may_wait && flags & plain == 0 && is_small && spawn::small(code, data, bytes) {
         return;
     }
@@ -136,8 +138,8 @@ unsafe extern "C" fn GOMP_task_reduction_remap(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn GOMP_workshare_task_reduction_unregister(cancelled: bool) {
-    reduction::part(Thread::current(), cancelled);
+extern "C" fn GOMP_workshare_task_reduction_unregister(cancelled: CBool) {
+    reduction::part(Thread::current(), cancelled.get());
 }
 
 /// # Safety

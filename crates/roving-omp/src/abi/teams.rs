@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_uint};
 use std::slice;
 
-use super::control;
+use super::{CBool, control};
 use crate::env;
 use crate::task::Code;
 use crate::team::thread::Thread;
@@ -37,7 +37,8 @@ extern "C" fn GOMP_teams(_teams: c_uint, limit: c_uint) {
 /// Called in a target region before each team of its league, which run one after the other. True
 /// if there is one more.
 #[unsafe(no_mangle)]
-extern "C" fn GOMP_teams4(least: c_uint, _most: c_uint, limit: c_uint, first: bool) -> bool {
+extern "C" fn GOMP_teams4(least: c_uint, _most: c_uint, limit: c_uint, first: CBool) -> bool {
+    let first = first.get();
     let thread = Thread::current();
     let League { teams, num } = thread.league.get();
     let (teams, num) = match first {

@@ -8,6 +8,9 @@
 enum { ROUNDS = 20, PATIENCE = 20000 };
 
 static int done;
+/* A loop is asked whether it is cancelled only if it has a `cancel`: a compiler leaves out the
+   cancellation points of all others. */
+static volatile int never;
 
 static void tell(int *flag)
 {
@@ -97,7 +100,7 @@ static int between(int threads)
 #pragma omp for schedule(dynamic)
         for (int i = 0; i < 100; i++) {
             after++;
-#pragma omp cancellation point for
+#pragma omp cancel for if (never)
         }
     }
     return before == 11 && after == 100;
@@ -127,12 +130,12 @@ static int next(int threads, int calls)
 #pragma omp for
         for (int i = 0; i < 100; i++) {
             after++;
-#pragma omp cancellation point for
+#pragma omp cancel for if (never)
         }
-#pragma omp for nowait
+#pragma omp for schedule(dynamic)
         for (int i = 0; i < 100; i++) {
             after++;
-#pragma omp cancellation point for
+#pragma omp cancel for if (never)
         }
     }
     /* The last loop of a region is cancelled, and not the first of the next one. */
@@ -140,7 +143,7 @@ static int next(int threads, int calls)
 #pragma omp parallel for num_threads(threads) reduction(+ : after)
     for (int i = 0; i < 100; i++) {
         after++;
-#pragma omp cancellation point for
+#pragma omp cancel for if (never)
     }
     return after == 300;
 }
@@ -179,6 +182,26 @@ static int ahead(void)
     return sum == 24;
 }
 
+/* As a compiler passes what is false: of the register only the lowest byte is said. */
+extern _Bool cancel_if(int what, unsigned long does) __asm__("GOMP_cancel");
+extern _Bool start(unsigned long up, unsigned long first, unsigned long end, unsigned long step,
+                   unsigned long chunk, unsigned long *from, unsigned long *to)
+    __asm__("GOMP_loop_ull_dynamic_start");
+extern void end_nowait(void) __asm__("GOMP_loop_end_nowait");
+
+static int in_a_byte(void)
+{
+    unsigned long no = 0x7fffff00, from = 0, to = 0;
+    int went = 0, begun = 0;
+#pragma omp parallel num_threads(1)
+    {
+        begun = start(no, 9, 0, -1UL, 2, &from, &to);
+        end_nowait();
+        went = cancel_if(1, no);
+    }
+    return !went && begun && from == 9 && to == 7;
+}
+
 static void say(const char *name, int is_right)
 {
     printf("%s: %s\n", name, is_right ? "right" : "wrong");
@@ -200,6 +223,7 @@ int main(void)
     say("between others", rights[2]);
     say("before others", rights[3]);
     say("seen", rights[4]);
+    say("in a byte", in_a_byte());
     fflush(stdout);
     say("ahead", ahead());
     return 0;
