@@ -52,14 +52,13 @@ fn join<'t>(
     (k, place): (u64, &'t SharedConstruct),
     mut setup: impl FnMut(&mut Setup<'_>),
 ) -> (Joined, &'t SharedConstruct) {
-    let team = thread.team();
     loop {
-        let joined = place.join(k, || team.is_cancelled(), &mut setup);
+        let joined = place.join(k, &mut setup);
         if !matches!(joined, Joined::Elsewhere) {
             return (joined, place);
         }
-        if let Some(share) = team.ring.elsewhere(k) {
-            return (share.join(k, || false, &mut setup), share);
+        if let Some(share) = thread.team().ring.elsewhere(k) {
+            return (share.join(k, &mut setup), share);
         }
     }
 }
@@ -72,9 +71,6 @@ pub(crate) fn is_first(thread: &Thread) -> bool {
     }
     let (k, share) = meet(thread);
     let (joined, share) = join(thread, (k, share), |_| ());
-    if let Joined::Missed(_) = joined {
-        return false;
-    }
     thread.team().ring.leave(k, share, threads);
     matches!(joined, Joined::First)
 }
@@ -87,7 +83,7 @@ pub(crate) fn begin(thread: &Thread, asked: &Asked<'_>) {
 /// Comes to a loop, of which the first thread also sets up `more`.
 pub(crate) fn begin_with(thread: &Thread, asked: &Asked<'_>, more: impl FnOnce(&mut Setup<'_>)) {
     let mut more = Some(more);
-    let (joined, share) = join(thread, meet(thread), |setup| {
+    let (_, share) = join(thread, meet(thread), |setup| {
         *setup.plan = Some(asked.plan(thread, thread.team().threads()));
         *setup.doacross = asked.doacross.map(Doacross::new);
         if let Some(more) = more.take() {
@@ -95,10 +91,7 @@ pub(crate) fn begin_with(thread: &Thread, asked: &Asked<'_>, more: impl FnOnce(&
         }
     });
     let mut progress = thread.progress.get();
-    progress.share = match joined {
-        Joined::Missed(own) => thread.team().keep(own),
-        _ => ptr::from_ref(share),
-    };
+    progress.share = share;
     (progress.turn, progress.ordered) = (0, (0, 0));
     thread.progress.set(progress);
 }

@@ -1,12 +1,8 @@
 //! The state that the threads of a team share at one construct.
-//!
-//! Where the region is cancelled, some threads come to no more constructs, and leave none. Who
-//! finds no place then has missed the construct: it gets one of its own, cancelled already.
 
 use std::cell::UnsafeCell;
 use std::hint;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::thread;
 
@@ -85,27 +81,16 @@ impl SharedConstruct {
         unsafe { *self.doacross.get() = None };
     }
 
-    /// Comes to construct `k` of a team whose region may be cancelled, as `is_cancelled` says. The
-    /// first thread sets it up, and is told so.
+    /// Comes to construct `k`. The first thread sets it up, and is told so.
     #[inline]
-    pub(crate) fn join(
-        &self,
-        k: u64,
-        is_cancelled: impl Fn() -> bool,
-        setup: impl FnMut(&mut Setup<'_>),
-    ) -> Joined {
+    pub(crate) fn join(&self, k: u64, setup: impl FnMut(&mut Setup<'_>)) -> Joined {
         match self.turn.is_ready(k) {
             true => Joined::Later,
-            false => self.join_early(k, is_cancelled, setup),
+            false => self.join_early(k, setup),
         }
     }
 
-    fn join_early(
-        &self,
-        k: u64,
-        is_cancelled: impl Fn() -> bool,
-        mut setup: impl FnMut(&mut Setup<'_>),
-    ) -> Joined {
+    fn join_early(&self, k: u64, mut setup: impl FnMut(&mut Setup<'_>)) -> Joined {
         let mut looks = 0_u32;
         loop {
             match self.turn.find(k) {
@@ -114,13 +99,6 @@ impl SharedConstruct {
                     self.set_up(&mut setup);
                     self.turn.is_set_up(k);
                     return Joined::First;
-                }
-                PlaceState::Elsewhere if is_cancelled() => {
-                    let own = Arc::new(SharedConstruct::new(0));
-                    own.set_up(&mut setup);
-                    // Ordering: Relaxed; no other thread comes here.
-                    own.cancelled.store(true, Ordering::Relaxed);
-                    return Joined::Missed(own);
                 }
                 PlaceState::Elsewhere => return Joined::Elsewhere,
                 PlaceState::Begun => {}
@@ -202,7 +180,6 @@ pub(crate) enum Joined {
     ///
     /// [`ConstructRing::elsewhere`]: super::ring::ConstructRing::elsewhere
     Elsewhere,
-    Missed(Arc<SharedConstruct>),
 }
 
 /// The parts that the first thread sets up.

@@ -15,7 +15,6 @@ pub(crate) mod thread;
 use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use roving::raw::hosted::Hosted;
 
@@ -23,7 +22,6 @@ use self::copies::LeftCopies;
 use self::site::Site;
 use crate::env::Bind;
 use crate::loops::ring::ConstructRing;
-use crate::loops::share::SharedConstruct;
 use crate::sync::rendezvous::Rendezvous;
 use crate::task::loose::Loose;
 use crate::task::{Code, Heritage};
@@ -101,8 +99,6 @@ pub(crate) struct Team {
     pub(crate) loose: Loose,
     /// Of loops that were left because the region was cancelled.
     pub(crate) copies: LeftCopies,
-    /// Constructs of single threads, which the region has left behind when it was cancelled.
-    missed: Mutex<Vec<Arc<SharedConstruct>>>,
 }
 
 // SAFETY: `region` is written while no other thread is in the region, all of which hear of it after
@@ -132,7 +128,6 @@ impl Team {
             copied: AtomicPtr::new(ptr::null_mut()),
             loose: Loose::default(),
             copies: LeftCopies::default(),
-            missed: Mutex::default(),
         }
     }
 
@@ -163,23 +158,11 @@ impl Team {
         // SAFETY: no thread is in a region.
         unsafe { self.copies.free() };
         self.ring.reset();
-        if self.is_cancelled() {
-            let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
-            missed.clear();
-        }
         // Ordering: Relaxed; the others hear of the region after this ([dock]).
         self.cancelled.store(false, Ordering::Relaxed);
         // Ordering: Relaxed, as above. The last region may have ended in the round that this begins
         // with.
         self.plain_loop_cancelled.store(0, Ordering::Relaxed);
-    }
-
-    /// Keeps a construct that a thread has for itself until the region has ended.
-    pub(crate) fn keep(&self, own: Arc<SharedConstruct>) -> *const SharedConstruct {
-        let at = Arc::as_ptr(&own);
-        let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
-        missed.push(own);
-        at
     }
 
     /// Whether the region has been cancelled.

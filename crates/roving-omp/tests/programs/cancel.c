@@ -1,5 +1,6 @@
 /* `cancel for` in loops that a compiler divides among the threads by itself: no call begins them.
-   Other constructs have been before, of which nothing is to be cancelled. */
+   Other constructs have been before, of which nothing is to be cancelled. Then `cancel parallel`:
+   who has not heard of it yet does the whole of what comes. */
 #include "fenced.h"
 #include <omp.h>
 #include <stdio.h>
@@ -182,6 +183,69 @@ static int ahead(void)
     return sum == 24;
 }
 
+/* One thread leaves the region, and the other does all that it comes to, which is more than there
+   are places of constructs. */
+static int left_alone(void)
+{
+    int singles = 0, iterations = 0, parts = 0;
+    done = 0;
+#pragma omp parallel num_threads(2)
+    {
+        if (omp_get_thread_num() < omp_get_num_threads() - 1) {
+            tell(&done);
+#pragma omp cancel parallel
+        }
+        if (omp_get_num_threads() > 1)
+            wait_for(&done);
+        usleep(1000);
+        for (int turn = 0; turn < 20; turn++) {
+#pragma omp single nowait
+            singles++;
+#pragma omp for schedule(dynamic) nowait
+            for (int i = 0; i < 5; i++)
+                iterations++;
+#pragma omp sections nowait
+            {
+                parts++;
+#pragma omp section
+                parts++;
+            }
+        }
+    }
+    return singles == 20 && iterations == 100 && parts == 40;
+}
+
+/* The first thread has done its part of an ordered loop, and leaves the region. The last one waits
+   there for the turn of the second, which was behind, so that the loop has no place. */
+static int left_behind(void)
+{
+    int sum = 0;
+    done = 0;
+#pragma omp parallel num_threads(3)
+    {
+        int num = omp_get_thread_num();
+        if (num == 1)
+            wait_for(&done);
+        for (int turn = 0; turn < 12; turn++) {
+#pragma omp single nowait
+#pragma omp atomic
+            sum++;
+        }
+#pragma omp for ordered schedule(static) nowait
+        for (int i = 0; i < 6; i++) {
+#pragma omp ordered
+#pragma omp atomic
+            sum++;
+        }
+        if (num == 0) {
+            tell(&done);
+#pragma omp cancel parallel
+        }
+        usleep(1000);
+    }
+    return sum == 18;
+}
+
 /* As a compiler passes what is false: of the register only the lowest byte is said. */
 extern _Bool cancel_if(int what, unsigned long does) __asm__("GOMP_cancel");
 extern _Bool start(unsigned long up, unsigned long first, unsigned long end, unsigned long step,
@@ -209,7 +273,7 @@ static void say(const char *name, int is_right)
 
 int main(void)
 {
-    int rights[5] = {1, 1, 1, 1, 1};
+    int rights[7] = {1, 1, 1, 1, 1, 1, 1};
     for (int round = 0; round < ROUNDS; round++) {
         int threads = 1 + round % 3;
         rights[0] &= in_region(threads);
@@ -217,12 +281,16 @@ int main(void)
         rights[2] &= between(threads);
         rights[3] &= next(threads, round % 2);
         rights[4] &= seen();
+        rights[5] &= left_alone();
+        rights[6] &= left_behind();
     }
     say("in a region", rights[0]);
     say("with the region", rights[1]);
     say("between others", rights[2]);
     say("before others", rights[3]);
     say("seen", rights[4]);
+    say("left alone", rights[5]);
+    say("left behind", rights[6]);
     say("in a byte", in_a_byte());
     fflush(stdout);
     say("ahead", ahead());
