@@ -91,6 +91,22 @@ fn processors(page: &str, list: &str) -> String {
     text + "\n"
 }
 
+/// The page of results tells of each file the measurement that the file has now.
+pub(crate) fn check_section(path: &Path, page: &str, name: &str, csv: &str) -> Option<Finding> {
+    let heading = format!("\n## {name}\n");
+    let begin = page.find(&heading)? + heading.len();
+    let section = &page[begin..];
+    let section = section.find("\n## ").map_or(section, |end| &section[..end]);
+    let machine = fields(csv.lines().nth(1)?).pop()?;
+    let told = section.lines().any(|line| line == format!("on {machine}"));
+    let text = format!(
+        "{name}.csv was measured on \"{machine}\", and its section was not: \
+         `cargo run --profile measure --features rivals -- bench {name}`"
+    );
+    let line = page[..begin].lines().count();
+    (!told).then(|| Finding::new(path, line, text))
+}
+
 /// The page with its figures as the results have them now.
 pub(crate) fn refreshed(page: &str, results: &str, list: &str) -> String {
     let mut text = page.to_owned();
@@ -182,6 +198,20 @@ mod tests {
         );
         assert!(found(link, "").unwrap().text.contains("missing"));
         assert_eq!(refreshed(&now, "", ""), page(""));
+    }
+
+    #[test]
+    fn a_section_of_another_measurement_is_found() {
+        let page = "# Results\n\n## fib\n\n`bench fib`\\\non A; commit 1\n\n## wake\n\non B\n";
+        let csv = |machine| format!("kind,value,machine\nclaim,1,\"{machine}\"\n");
+        let found =
+            |name, machine| check_section(Path::new("README.md"), page, name, &csv(machine));
+        assert_eq!(found("fib", "A; commit 1"), None);
+        assert_eq!(found("wake", "B"), None);
+        assert_eq!(found("other", "C"), None);
+        let stale = found("fib", "A; commit 2").unwrap();
+        assert!(stale.line == 3 && stale.text.contains("bench fib`"));
+        assert!(found("fib", "B").is_some());
     }
 
     #[test]

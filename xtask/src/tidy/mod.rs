@@ -175,6 +175,9 @@ const RAYONS: &str = "roving-iter";
 fn check_quoted(workspace: &Workspace, pages: &[PathBuf]) -> Result<Vec<Finding>> {
     let folder = workspace.root.join("docs/results");
     let (mut numbers, mut names) = (Vec::new(), Vec::new());
+    let results = folder.join("README.md");
+    let told = read(&results)?;
+    let mut found = Vec::new();
     for path in files(&folder, &["csv"]) {
         let name = path
             .file_name()
@@ -182,11 +185,16 @@ fn check_quoted(workspace: &Workspace, pages: &[PathBuf]) -> Result<Vec<Finding>
             .to_string_lossy()
             .into_owned();
         if name != "commits.csv" {
-            numbers.extend(quoted::numbers(&read(&path)?));
+            let csv = read(&path)?;
+            numbers.extend(quoted::numbers(&csv));
+            let row = name.trim_end_matches(".csv");
+            // Those of other processors are in folders of their own, of which no page tells.
+            if path.parent() == Some(&folder) {
+                found.extend(figures::check_section(&results, &told, row, &csv));
+            }
             names.push(name);
         }
     }
-    let mut found = Vec::new();
     let mut words = BTreeSet::new();
     // What changed before is told with the figures of its time.
     let page = |path: &&PathBuf| !path.starts_with(&folder) && !path.ends_with("CHANGELOG.md");
