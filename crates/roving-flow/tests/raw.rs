@@ -3,6 +3,7 @@
 #![cfg(not(loom))]
 
 use std::fmt;
+use std::panic;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
@@ -473,6 +474,30 @@ fn a_port_of_a_process_that_fails_is_closed_later() {
     }
     assert_eq!(*seen.lock().unwrap(), Some(Err(TryRecvError::Empty)));
     assert_eq!(input.lock().unwrap().try_recv(), Err(TryRecvError::Closed));
+}
+
+/// To another rank, a closed port would be the end of a whole stream.
+#[test]
+fn a_port_with_a_hook_that_a_panic_has_dropped_is_closed_when_the_turn_ends() {
+    let mut network = Network::new();
+    let (out, input, mut bridge) = raw::bridged::<u32>(&mut network, "numbers", Some(2));
+    drop(input);
+    let egress = bridge.egress().unwrap();
+    egress.hook(|| ());
+    let egress = Arc::new(Mutex::new(egress));
+    let within = Arc::clone(&egress);
+    network.process("waits", out, async move |out: Out<u32>| {
+        let panics = panic::AssertUnwindSafe(move || {
+            let _out = out;
+            panic!("with the port");
+        });
+        assert!(panic::catch_unwind(panics).is_err());
+        let taken = roving::blocking(|| within.lock().unwrap().take());
+        assert_eq!(taken, Err(TryRecvError::Empty));
+    });
+    network.run(&pool()).unwrap();
+    let taken = egress.lock().unwrap().take();
+    assert_eq!(taken, Err(TryRecvError::Closed));
 }
 
 /// An error that asks the network for its failure when it is to say what it is.

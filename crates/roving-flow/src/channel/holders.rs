@@ -256,6 +256,13 @@ impl Words {
         self.hook_is_there(end);
     }
 
+    /// Whether a function is called whenever that end has become ready: see [`Self::put_hook`].
+    pub(crate) fn has_hook(&self, end: ChannelEnd) -> bool {
+        self.elsewhere
+            .get()
+            .is_some_and(|_| self.elsewhere(end).hook.get().is_some())
+    }
+
     /// Wakes whoever waits at that end. After a fence.
     #[inline]
     pub(crate) fn wake(&self, end: ChannelEnd) {

@@ -18,6 +18,7 @@ use crate::machine::prim::{
 use crate::machine::runtime::{CancelledError, Place, is_cancelled};
 use crate::state::all_counts::Lines;
 use crate::state::control::Control;
+use crate::state::doubt::Doubt;
 use crate::state::meter::Meter;
 use crate::state::names::NetworkPlan;
 use crate::state::process_waker::Tasks;
@@ -90,6 +91,7 @@ pub(crate) struct Shared {
     /// Processes that have not ended.
     running: AtomicUsize,
     stopped: AtomicBool,
+    pub(crate) doubt: Doubt,
     pub(crate) failure: Mutex<Option<NetworkFailure>>,
     /// How many messages each channel had sent and received when the network failed. Afterwards
     /// its processes drop their ports, and with them what they have not received.
@@ -127,6 +129,7 @@ impl Shared {
             unstarted: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
+            doubt: Doubt::new(),
             failure: Mutex::new(None),
             at_failure: OnceLock::new(),
             writers: AtomicBool::new(false),

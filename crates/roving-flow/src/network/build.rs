@@ -62,7 +62,8 @@ pub(crate) type Beside<'env> = Box<dyn FnOnce(Scope<'env>) + Send + 'env>;
 ///   port that the body captures works as one held outside.
 /// * A port that a thread outside drops in a panic is closed, as by any other drop. A port that a
 ///   *process* drops in a panic is closed when the network is known to have failed: no other
-///   process takes half a stream for the whole.
+///   process takes half a stream for the whole. Before, where the process waits within its poll:
+///   then it is the others that wait at the end of the stream until they know.
 /// * A waker of a process that has ended does nothing. A [`Canceller`](crate::Canceller) does
 ///   nothing then, and [`Live`](crate::Live) shows processes that have ended, and keeps the report.
 /// * Each of these keeps the memory of the network's tasks, without their content, until it is

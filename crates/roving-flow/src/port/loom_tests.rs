@@ -1,7 +1,7 @@
 //! Networks under loom: real processes, ports, looks for deadlocks and ends.
 
 use std::future::poll_fn;
-use std::io;
+use std::panic::resume_unwind;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
@@ -118,6 +118,26 @@ fn loom_a_process_that_ends_has_woken_who_waits() {
     });
 }
 
+/// Who waits is no process of the network, and the port outlives the one that fails.
+#[test]
+fn loom_a_process_that_panics_has_woken_who_waits() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut out, mut input) = net.channel(1);
+        let shared = net.begin(1);
+        let thread = thread::spawn(move || assert_eq!(input.recv_blocking(), Some(7)));
+        let lent = &mut out;
+        let body = async move {
+            lent.send(7).await.unwrap();
+            resume_unwind(Box::new("it fails"));
+        };
+        Worker::new(&shared, 0, body).work();
+        thread.join().unwrap();
+        drop(out);
+        assert!(matches!(end(&shared), Some(NetworkFailure::Panicked(0, _))));
+    });
+}
+
 #[test]
 fn loom_a_process_that_waits_for_the_outside_has_woken_who_waits() {
     explore_within(PREEMPTIONS, || {
@@ -154,34 +174,6 @@ fn loom_a_network_that_is_cancelled_ends() {
         Worker::new(&shared, 0, body).work();
         thread.join().unwrap();
         assert!(matches!(end(&shared), Some(NetworkFailure::Cancelled)));
-    });
-}
-
-/// The process that fails has sent half of what it was to send.
-#[test]
-fn loom_half_a_stream_is_not_taken_for_the_whole() {
-    explore_within(PREEMPTIONS, || {
-        let mut net = Net::new();
-        let (mut out, mut input) = net.channel(1);
-        let shared = net.begin(2);
-        let failing = Arc::clone(&shared);
-        let thread = thread::spawn(move || {
-            let of = Arc::clone(&failing);
-            let body = async move {
-                out.send(1).await.unwrap();
-                let mut out = Some(out);
-                poll_fn(|_| ProcessTurn::closing_late(|| Poll::Ready(drop(out.take())))).await;
-                of.stop(NetworkFailure::returned(0, io::Error::other("half").into()));
-            };
-            Worker::new(&failing, 0, body).work();
-        });
-        let body = async move {
-            while input.recv().await.is_some() {}
-            panic!("that was no end");
-        };
-        Worker::new(&shared, 1, body).work();
-        thread.join().unwrap();
-        assert!(matches!(end(&shared), Some(NetworkFailure::Failed(0, ..))));
     });
 }
 

@@ -194,7 +194,7 @@ impl<T> In<T> {
     fn wait(&mut self, empty: Empty, context: &mut Context<'_>) -> Poll<bool> {
         let words = self.words();
         match empty {
-            Empty::Ended => is_over(words),
+            Empty::Ended => is_over(words, context),
             Empty::Yet => wait(words, ChannelEnd::Reader, context),
         }
     }
@@ -332,7 +332,7 @@ impl<T> Out<T> {
     fn wait(&mut self, full: Full, context: &mut Context<'_>) -> Poll<bool> {
         let words = self.words();
         match full {
-            Full::Ended => is_over(words),
+            Full::Ended => is_over(words, context),
             Full::Yet => wait(words, ChannelEnd::Writer, context),
         }
     }
@@ -359,11 +359,13 @@ fn wait_elsewhere(words: &Words, end: ChannelEnd, context: &Context<'_>) -> Poll
 /// The other end is gone. A network that fails closes its ports, too, and none of its processes is
 /// to take that for the end of a stream: they are about to be dropped. Whoever else waits here is
 /// not, and neither is a root of its own in which a process waits: nothing else would end that.
-fn is_over(words: &Words) -> Poll<bool> {
-    if words.shared().is_stopped() && ProcessTurn::is_of(words.shared()) {
-        Poll::Pending
-    } else {
-        Poll::Ready(true)
+fn is_over(words: &Words, context: &Context<'_>) -> Poll<bool> {
+    let shared = words.shared();
+    // In this order: a doubt may end with a failure.
+    let is_unsure = || shared.doubt.wait(context.waker()) || shared.is_stopped();
+    match ProcessTurn::is_of(shared) && is_unsure() {
+        true => Poll::Pending,
+        false => Poll::Ready(true),
     }
 }
 

@@ -1,5 +1,6 @@
 //! A process: the body that its author wrote, and what the network needs around it.
 
+mod late_ports;
 #[cfg(not(loom))]
 pub(crate) mod metered;
 pub(crate) mod poll;
@@ -140,6 +141,7 @@ impl<F: Future<Output = ()>> Process<F> {
                 self.shared
                     .stop(NetworkFailure::unwound(self.index, payload));
                 turn.close_all();
+                turn.pay_at_once();
                 Turned::Ended
             }
         }

@@ -2,18 +2,15 @@
 
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
-use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
-use crate::channel::shared::{NetworkFailure, Shared};
+use super::late_ports::LatePorts;
+use crate::channel::shared::Shared;
 use crate::channel::words::{ChannelEnd, Words};
-use crate::channel::{Op, Waits, drop_port};
+use crate::channel::{Op, Waits};
 use crate::deadlock;
 use crate::machine::prim::{Arc, AtomicBool, OnceLock, Ordering, fence, ord, per_thread};
-
-/// Ends of channels.
-type Closing = Vec<(NonNull<Words>, ChannelEnd)>;
 
 /// One poll of a process, on the native stack of its worker.
 pub(crate) struct ProcessTurn<'p> {
@@ -25,8 +22,8 @@ pub(crate) struct ProcessTurn<'p> {
     outside: &'p OnceLock<Arc<Outside>>,
     /// The operations that have to wait.
     waits: Cell<Waits>,
-    /// Ports that a panic has dropped, to be closed.
-    closing: Cell<Option<Box<Closing>>>,
+    /// Ports that were dropped, to be closed.
+    closing: Cell<Option<Box<LatePorts>>>,
     /// Ports that are dropped now are to be closed later.
     is_late: Cell<bool>,
     owed: Owed,
@@ -71,6 +68,15 @@ impl Owed {
 
     fn is_halted(&self) -> bool {
         ptr::eq(self.0[0].get(), HALTED)
+    }
+}
+
+/// The turn goes on when this is dropped.
+struct Halted<'t>(&'t Owed);
+
+impl Drop for Halted<'_> {
+    fn drop(&mut self) {
+        let _halted = self.0.replace(ptr::null());
     }
 }
 
@@ -299,23 +305,27 @@ impl<'p> ProcessTurn<'p> {
     }
 
     /// Calls `f`, in which the process waits within its turn, for a root or a task of its own say.
-    /// It pays before, and what it owes there at once.
+    /// It pays before, and what it owes there at once; and ports that it has dropped are closed:
+    /// who learns of that may be who it waits for.
     pub(crate) fn halted(f: &mut dyn FnMut()) {
-        struct Halted<'t>(&'t Owed);
-        impl Drop for Halted<'_> {
-            fn drop(&mut self) {
-                let _halted = self.0.replace(ptr::null());
-            }
-        }
         ProcessTurn::with_current(|turn| {
-            let _halted = turn.filter(|turn| !turn.owed.is_halted()).map(|turn| {
-                let owed = turn.owed.replace(HALTED);
-                let halted = Halted(&turn.owed);
-                owed.pay_at_once();
-                halted
-            });
+            let _halted = turn.and_then(ProcessTurn::halt);
             f();
         });
+    }
+
+    fn halt(&self) -> Option<Halted<'_>> {
+        if let Some(closing) = self.closing.take() {
+            let left = |left| self.closing.set(Some(left));
+            closing.close_before(self.shared, self.process, left);
+        }
+        if self.owed.is_halted() {
+            return None;
+        }
+        let owed = self.owed.replace(HALTED);
+        let halted = Halted(&self.owed);
+        owed.pay_at_once();
+        Some(halted)
     }
 
     /// Calls `f`, which is the work of others, on top of the process's turn.
@@ -332,7 +342,7 @@ impl<'p> ProcessTurn<'p> {
     }
 
     /// Calls `f`, which may end with the failure of its process: ports that it drops are closed at
-    /// the end of the turn.
+    /// the end of the turn, or when the process waits within it.
     pub(crate) fn closing_late<R>(f: impl FnOnce() -> R) -> R {
         let set = |is_late: bool| {
             ProcessTurn::with_current(|turn| turn.is_some_and(|turn| turn.is_late.replace(is_late)))
@@ -346,7 +356,10 @@ impl<'p> ProcessTurn<'p> {
     /// A port is dropped. True when the calling thread unwinds out of a process of its network, or
     /// is in that one's [`Self::closing_late`]: then the port is closed at the end of the turn,
     /// when it is known whether the process has failed. For else another process could take half of
-    /// a stream for the whole.
+    /// a stream for the whole. Where the process waits before, the port is closed at once, and if a
+    /// panic has dropped it, the end of the stream is in [`Doubt`] for as long.
+    ///
+    /// [`Doubt`]: crate::state::doubt::Doubt
     ///
     /// # Safety
     /// The caller is that port, and does not use the channel afterwards if this is true.
@@ -354,7 +367,8 @@ impl<'p> ProcessTurn<'p> {
     pub(crate) unsafe fn close_late(channel: NonNull<Words>, end: ChannelEnd) -> bool {
         ProcessTurn::with_current(|turn| {
             let Some(turn) = turn else { return false };
-            if !turn.is_late.get() && !std::thread::panicking() {
+            let panics = std::thread::panicking();
+            if !turn.is_late.get() && !panics {
                 return false;
             }
             // SAFETY: the caller is a port, which keeps its channel.
@@ -364,32 +378,18 @@ impl<'p> ProcessTurn<'p> {
                 return false;
             }
             let mut closing = turn.closing.take().unwrap_or_default();
-            closing.push((channel, end));
+            // SAFETY: the caller's promise.
+            unsafe { closing.add(channel, end, panics) };
             turn.closing.set(Some(closing));
             true
         })
     }
 
-    /// Closes the ports that were dropped while a panic went through the process.
+    /// Closes the ports that were left to the end of the turn, which is now.
     #[inline(always)]
     pub(crate) fn close_all(&self) {
         if let Some(closing) = self.closing.take() {
-            self.close_each(*closing);
-        }
-    }
-
-    /// Whatever messages do when they are dropped, all of these are closed; and what one of them
-    /// panics with, the process has panicked with.
-    #[cold]
-    fn close_each(&self, closing: Closing) {
-        for (channel, end) in closing {
-            // Whether all is quiet is asked at the end of the turn.
-            // SAFETY: that port has left it to this turn.
-            let closed = AssertUnwindSafe(|| unsafe { drop_port(channel, end, |_| ()) });
-            if let Err(payload) = panic::catch_unwind(closed) {
-                self.shared
-                    .stop(NetworkFailure::unwound(self.process, payload));
-            }
+            closing.close(self.shared, self.process);
         }
     }
 

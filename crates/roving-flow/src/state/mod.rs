@@ -3,6 +3,7 @@
 
 pub(crate) mod all_counts;
 pub(crate) mod control;
+pub(crate) mod doubt;
 #[cfg(not(loom))]
 pub(crate) mod meter;
 pub(crate) mod names;

@@ -1,0 +1,194 @@
+//! Ports that a process drops before it waits within its turn, where it may yet fail.
+
+#[path = "common/watched.rs"]
+mod watched;
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use roving::{Pool, task};
+use roving_flow::{Error, In, Network, Out};
+use watched::watched;
+
+/// Adds a process that may return an error.
+fn may_fail(network: &mut Network<'_>, body: impl FnOnce() + Send + 'static) {
+    network.try_process("may fail", (), async move |()| {
+        body();
+        Ok::<(), fmt::Error>(())
+    });
+}
+
+/// On each number of workers.
+fn on_pools(test: impl Fn(&Pool)) {
+    watched(|| (1..=2).for_each(|workers| test(&Pool::new(workers).unwrap())));
+}
+
+/// Answers with the sum of a stream.
+fn sums(network: &mut Network<'_>, input: In<u32>) -> In<u32> {
+    let (answers, answer) = network.bounded("answer", 1);
+    network.process(
+        "sums",
+        (input, answers),
+        async |(mut input, mut answers): (In<u32>, Out<u32>)| {
+            let mut sum = 0;
+            while let Some(number) = input.recv().await {
+                sum += number;
+            }
+            answers.send(sum).await.unwrap();
+        },
+    );
+    answer
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// An executor of which the runtime knows nothing.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return value;
+        }
+        thread::park();
+    }
+}
+
+fn asks(pool: &Pool, waits: fn(&mut In<u32>) -> Option<u32>) {
+    let mut network = Network::new();
+    let (mut out, input) = network.bounded("numbers", 1);
+    let mut answer = sums(&mut network, input);
+    may_fail(&mut network, move || {
+        out.try_send(7).unwrap();
+        drop(out);
+        assert_eq!(waits(&mut answer), Some(7));
+    });
+    network.run(pool).unwrap();
+}
+
+#[test]
+fn a_process_that_may_fail_has_closed_its_port_when_it_waits_for_an_answer() {
+    on_pools(|pool| asks(pool, |answer| task::block_on(answer.recv())));
+}
+
+#[test]
+fn a_process_that_may_fail_has_closed_its_port_when_it_waits_by_another_executor() {
+    on_pools(|pool| asks(pool, |answer| roving::blocking(|| block_on(answer.recv()))));
+    // Without `blocking`, another worker has to be there.
+    watched(|| asks(&Pool::new(2).unwrap(), |answer| block_on(answer.recv())));
+}
+
+/// Takes all of a stream.
+async fn takes_all(mut input: In<u32>) {
+    assert_eq!(input.recv().await, Some(7));
+    assert_eq!(input.recv().await, None);
+}
+
+/// Both ends are in a process that may fail.
+fn passes_to_itself(pool: &Pool, passes: fn(Out<u32>, In<u32>)) {
+    let mut network = Network::new();
+    let (out, input) = network.bounded("numbers", 1);
+    may_fail(&mut network, move || passes(out, input));
+    network.run(pool).unwrap();
+}
+
+#[test]
+fn a_closure_of_a_process_that_may_fail_closes_its_port() {
+    let passes = |mut out: Out<u32>, input| {
+        let sends = move || out.try_send(7).unwrap();
+        roving::join(sends, || task::block_on(takes_all(input)));
+    };
+    on_pools(|pool| passes_to_itself(pool, passes));
+}
+
+#[test]
+fn a_task_of_a_process_that_may_fail_closes_its_port() {
+    let passes = |mut out: Out<u32>, input| {
+        task::scope(async |scope| {
+            let sends = scope.spawn(async move { out.send(7).await.unwrap() });
+            takes_all(input).await;
+            sends.await;
+        });
+    };
+    on_pools(|pool| passes_to_itself(pool, passes));
+}
+
+/// Another task of the process waits for what comes of the panic.
+#[test]
+fn a_task_of_a_process_that_panics_closes_its_port() {
+    on_pools(|pool| {
+        let mut network = Network::new();
+        let (mut out, input) = network.bounded("numbers", 1);
+        network.process("first", (), async move |()| {
+            task::scope(async |scope| {
+                let panics = scope.spawn(async move {
+                    out.send(7).await.unwrap();
+                    panic!("a task");
+                });
+                takes_all(input).await;
+                let () = panics.await;
+            });
+        });
+        let failed = network.run(pool).unwrap_err();
+        assert!(matches!(failed, Error::Panicked { process, .. } if process == "first"));
+    });
+}
+
+/// A process drops its port in a panic, and waits for a task of its own before it goes on with
+/// that, or ends well.
+fn waits_in_a_panic(pool: &Pool, fails: bool) {
+    let mut network = Network::new();
+    let (mut out, input) = network.bounded("numbers", 1);
+    let (mut go_on, mut going_on) = network.bounded::<()>("go on", 1);
+    let mut sum = 0;
+    network.process("first", (), async move |()| {
+        let scope = AssertUnwindSafe(|| {
+            task::scope(async |scope| {
+                scope.spawn(async move { assert_eq!(going_on.recv().await, Some(())) });
+                out.try_send(7).unwrap();
+                let _out = { out };
+                panic!("with the port");
+            });
+        });
+        let panicked = catch_unwind(scope);
+        assert!(!fails && panicked.is_err(), "with the port");
+    });
+    network.process("second", (), async move |()| {
+        // The first one waits, as far as time can say so.
+        roving::blocking(|| thread::sleep(std::time::Duration::from_millis(20)));
+        go_on.send(()).await.unwrap();
+    });
+    let of = &mut sum;
+    network.process("third", input, async move |mut input: In<u32>| {
+        while let Some(number) = input.recv().await {
+            *of += number;
+        }
+        *of += 100;
+    });
+    let failed = network.run(pool).is_err();
+    assert_eq!(failed, fails);
+    match fails {
+        true => assert!(sum < 100, "half a stream was taken for the whole"),
+        false => assert_eq!(sum, 107),
+    }
+}
+
+#[test]
+fn a_process_that_waits_in_a_panic_ends_no_stream() {
+    on_pools(|pool| waits_in_a_panic(pool, true));
+}
+
+#[test]
+fn a_process_that_waits_in_a_panic_and_goes_on_ends_its_stream() {
+    on_pools(|pool| waits_in_a_panic(pool, false));
+}
