@@ -1,13 +1,14 @@
 //! Ports that are dropped, moved, or held outside; merging; groups and stages.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use futures_util::{StreamExt, select};
+use futures_util::{StreamExt, future, select};
 use roving::Pool;
 use roving_flow::{Error, In, Merge, Network, Out, SendError, State, TryRecvError, TrySendError};
 
@@ -434,6 +435,39 @@ fn a_merge_waits_at_no_input_when_it_has_a_message() {
                 count += 1;
             }
             assert_eq!(count, 10);
+        });
+        let report = network.run(&Pool::new(2).unwrap()).unwrap();
+        assert!(!report.growths.is_empty());
+    });
+}
+
+/// As a merge, a `select` gives up the wait at one input when there is a message at another. In two
+/// turns: where the process waits for room, it waits for nothing else.
+#[test]
+fn a_select_waits_at_no_input_when_it_has_a_message() {
+    within_a_minute(|| {
+        let mut network = Network::new();
+        let (_control, control) = network.channel("control");
+        let (out, data) = network.channel("data");
+        let (batch, input) = network.bounded("batch", 1);
+        let (go, may_go) = network.channel("go");
+        network.source("source", out, 0..10);
+        type Selects = (In<u32>, In<u32>, Out<u32>, Out<()>);
+        let body = async |(mut control, mut data, mut batch, mut go): Selects| {
+            for _ in 0..10 {
+                let (control, data) = (pin!(control.recv()), pin!(data.recv()));
+                let number = future::select(control, data).await.factor_first().0;
+                batch.send(number.unwrap()).await.unwrap();
+            }
+            go.send(()).await.unwrap();
+        };
+        network.process("select", (control, data, batch, go), body);
+        network.process("sink", (may_go, input), async |(mut may_go, mut input)| {
+            assert_eq!(may_go.recv().await, Some(()));
+            for _ in 0..10 {
+                assert!(input.recv().await.is_some());
+            }
+            assert_eq!(input.recv().await, None);
         });
         let report = network.run(&Pool::new(2).unwrap()).unwrap();
         assert!(!report.growths.is_empty());

@@ -61,6 +61,13 @@ pub(crate) enum At<'w> {
 
 const SEVERAL: usize = 0b10;
 
+/// A list of operations.
+struct Several {
+    ops: Vec<Op>,
+    /// The process waits for each of them. Else it may have given one up.
+    is_exact: bool,
+}
+
 // SAFETY: operations are `Send`, and the list is this one's own.
 unsafe impl Send for Waits {}
 
@@ -73,7 +80,8 @@ impl Waits {
     }
 
     fn any(ops: Vec<Op>) -> Waits {
-        let list: *mut Vec<Op> = Box::into_raw(Box::new(ops));
+        let is_exact = false;
+        let list: *mut Several = Box::into_raw(Box::new(Several { ops, is_exact }));
         Waits(list.map_addr(|at| at | SEVERAL).cast())
     }
 
@@ -97,11 +105,27 @@ impl Waits {
             return Waits::any(vec![first, op]);
         };
         // SAFETY: made by `any`, and this one's own.
-        let ops = unsafe { &mut *list };
-        if !ops.contains(&op) {
-            ops.push(op);
+        let several = unsafe { &mut *list };
+        several.is_exact = false;
+        if !several.ops.contains(&op) {
+            several.ops.push(op);
         }
         self
+    }
+
+    /// The process waits for each of these operations.
+    pub(crate) fn exactly(self) -> Waits {
+        if let Some(list) = self.list() {
+            // SAFETY: made by `any`, and this one's own.
+            unsafe { (*list).is_exact = true };
+        }
+        self
+    }
+
+    /// Whether the process waits for each of these operations, or may have given one up.
+    pub(crate) fn are_exact(&self) -> bool {
+        // SAFETY: made by `any`, and dropped with this.
+        self.list().is_none_or(|list| unsafe { (*list).is_exact })
     }
 
     /// Those of these operations that are another one.
@@ -119,7 +143,7 @@ impl Waits {
         }
     }
 
-    fn list(&self) -> Option<*mut Vec<Op>> {
+    fn list(&self) -> Option<*mut Several> {
         let is_list = self.0.addr() & SEVERAL != 0;
         is_list.then(|| self.0.map_addr(|at| at & !SEVERAL).cast())
     }
@@ -131,7 +155,7 @@ impl Waits {
             // SAFETY: packed by `one`, whose caller keeps the channel.
             None => At::One(unsafe { Op::unpack(self.0.cast()) }),
             // SAFETY: made by `any`, and dropped with this.
-            Some(list) => At::Any(unsafe { &*list }),
+            Some(list) => At::Any(unsafe { &(*list).ops }),
         }
     }
 }

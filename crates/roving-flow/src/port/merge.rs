@@ -93,7 +93,7 @@ impl<T> Merge<T> {
 
     fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<(usize, T)>> {
         let count = self.ports.len();
-        let mut is_over = true;
+        let (mut is_over, waits) = (true, ProcessTurn::waits());
         for step in 0..count {
             let place = (self.next + step) % count;
             let Some(port) = &mut self.ports[place] else {
@@ -114,10 +114,13 @@ impl<T> Merge<T> {
                 Poll::Pending => is_over = false,
             }
         }
-        match is_over {
-            true => Poll::Ready(None),
-            false => Poll::Pending,
+        if is_over {
+            return Poll::Ready(None);
         }
+        if !waits {
+            ProcessTurn::waits_for_all();
+        }
+        Poll::Pending
     }
 }
 
@@ -125,7 +128,7 @@ impl<T> Merge<T> {
 pub(crate) async fn ready<T>(outs: &mut [Option<Out<T>>], next: &mut usize) -> Option<usize> {
     std::future::poll_fn(|context| {
         let count = outs.len();
-        let mut is_over = true;
+        let (mut is_over, waits) = (true, ProcessTurn::waits());
         for step in 0..count {
             let place = (*next + step) % count;
             let Some(out) = &mut outs[place] else {
@@ -144,10 +147,13 @@ pub(crate) async fn ready<T>(outs: &mut [Option<Out<T>>], next: &mut usize) -> O
                 Poll::Pending => is_over = false,
             }
         }
-        match is_over {
-            true => Poll::Ready(None),
-            false => Poll::Pending,
+        if is_over {
+            return Poll::Ready(None);
         }
+        if !waits {
+            ProcessTurn::waits_for_all();
+        }
+        Poll::Pending
     })
     .await
 }

@@ -36,6 +36,8 @@ pub(crate) struct Process<F> {
     is_started: bool,
     /// Its turns are spans of a trace, under its name.
     is_traced: bool,
+    /// Of the last turn in which one of several waits may have been given up.
+    fingerprint: u16,
     waits: Waits,
     outside: OnceLock<Arc<Outside>>,
     /// Pinned. None when it has ended.
@@ -57,6 +59,7 @@ impl<F> Process<F> {
             index,
             is_started: false,
             is_traced: keeps_trace(),
+            fingerprint: 0,
             waits: Waits::NOWHERE,
             outside: OnceLock::new(),
             body: Some(body),
@@ -122,7 +125,9 @@ impl<F: Future<Output = ()>> Process<F> {
                 let may_wake = self.outside.get_mut().is_some_and(Outside::may_wake);
                 let control = self.shared.suspends(self.index, task);
                 self.waits = waits;
-                let suspended = begin(&self.waits, control, line, self.index, may_wake);
+                let last = &mut self.fingerprint;
+                let are_all = || self.waits.are_exact() || is_the_same(&self.waits, last);
+                let suspended = begin(&self.waits, control, line, self.index, may_wake, are_all);
                 // After a fence.
                 owed.pay();
                 if suspended && !self.shared.is_stopped() {
@@ -253,9 +258,16 @@ fn waits_to_write(waits: &Waits) -> bool {
 }
 
 /// The process waits there from now on, and this is a fence. False when something has come
-/// meanwhile: then it does not wait everywhere, and is to be resumed.
+/// meanwhile, or not all of these are known to be waited for: then it is to be resumed.
 #[inline(always)]
-fn begin(waits: &Waits, control: &Control, line: &Line, process: u32, may_wake: bool) -> bool {
+fn begin(
+    waits: &Waits,
+    control: &Control,
+    line: &Line,
+    process: u32,
+    may_wake: bool,
+    are_all: impl FnOnce() -> bool,
+) -> bool {
     let says = |word: Statement| {
         control
             .word
@@ -276,12 +288,41 @@ fn begin(waits: &Waits, control: &Control, line: &Line, process: u32, may_wake: 
         At::Any(ops) => {
             says(Statement::Runs);
             let waits = ops.iter().all(|op| op.words().wait(op.end, process));
-            if waits && !may_wake {
+            if !waits || may_wake {
+                return waits;
+            }
+            let waits = are_all();
+            if waits {
                 control.word.set(Statement::Many);
             }
             waits
         }
     }
+}
+
+/// Whether a turn ends with the same operations as the last one, at which nothing has been done, as
+/// far as a fingerprint says so.
+///
+/// An operation that was given up within a turn, as in a `select` whose other arm was ready, is
+/// among those that have to wait at its end, and the search for deadlocks would think that it lets
+/// the process go on. In a second turn none is given up, unless something has come.
+#[cold]
+#[inline(never)]
+fn is_the_same(waits: &Waits, last: &mut u16) -> bool {
+    let At::Any(ops) = waits.at() else {
+        return true;
+    };
+    let of_one = |op: &Op| {
+        let words = op.words();
+        let place = op.pack().addr() as u64;
+        let counts = words.sent().number().wrapping_add(words.taken().number());
+        place
+            .wrapping_add(counts)
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    };
+    let sum = ops.iter().map(of_one).fold(0, u64::wrapping_add);
+    let fingerprint = (sum >> 48) as u16;
+    std::mem::replace(last, fingerprint) == fingerprint
 }
 
 /// The process waits there no more.

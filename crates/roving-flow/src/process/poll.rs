@@ -8,7 +8,7 @@ use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 use super::late_ports::LatePorts;
 use crate::channel::shared::Shared;
 use crate::channel::words::{ChannelEnd, Words};
-use crate::channel::{Op, Waits};
+use crate::channel::{At, Op, Waits};
 use crate::deadlock;
 use crate::machine::prim::{Arc, AtomicBool, OnceLock, Ordering, fence, ord, per_thread};
 
@@ -208,7 +208,8 @@ impl<'p> ProcessTurn<'p> {
 
     /// An operation at that end of a channel has to wait. True when the process sees to it at the
     /// end of its turn. False when there is no such turn, or the context is not the process's own:
-    /// then a waker has to be left with the channel.
+    /// then a waker has to be left with the channel. One that is given up afterwards, within the
+    /// turn, is not forgotten but by who says so: see `is_the_same` of the process.
     #[inline]
     pub(crate) fn note(words: &Words, end: ChannelEnd, context: &Context<'_>) -> bool {
         ProcessTurn::with_current(|turn| {
@@ -247,6 +248,27 @@ impl<'p> ProcessTurn<'p> {
             let Some(turn) = turn else { return };
             let waits = turn.waits.replace(Waits::NOWHERE);
             turn.waits.set(waits.without(Op::new(words, end)));
+        });
+    }
+
+    /// Whether an operation of this turn waits.
+    pub(crate) fn waits() -> bool {
+        ProcessTurn::with_current(|turn| {
+            turn.is_some_and(|turn| {
+                let waits = turn.waits.replace(Waits::NOWHERE);
+                let are_there = !matches!(waits.at(), At::Nowhere);
+                turn.waits.set(waits);
+                are_there
+            })
+        })
+    }
+
+    /// The process has given up none of those that wait.
+    pub(crate) fn waits_for_all() {
+        ProcessTurn::with_current(|turn| {
+            let Some(turn) = turn else { return };
+            let waits = turn.waits.replace(Waits::NOWHERE);
+            turn.waits.set(waits.exactly());
         });
     }
 
