@@ -462,3 +462,48 @@ fn a_socket_in_the_place_of_its_own_is_left_alone() {
     assert!(socket.exists(), "it is another's");
     fs::remove_file(&socket).unwrap();
 }
+
+/// It finds that somebody answers, who is about to end.
+#[cfg(unix)]
+#[test]
+#[cfg_attr(miri, ignore = "it starts another process")]
+fn a_pool_that_comes_when_the_last_one_goes_is_answered_for() {
+    use std::os::unix::net::UnixStream;
+    use std::sync::Barrier;
+    use std::thread;
+    use std::time::Duration;
+
+    if std::env::var_os("ROVING_TEST_NEXT").is_some() {
+        let socket = std::env::var("ROVING_TOP").unwrap();
+        for round in 0..200 {
+            let both = Barrier::new(2);
+            let pool = thread::scope(|s| {
+                s.spawn(|| {
+                    assert_eq!(roving::join(|| 1, || 2), (1, 2));
+                    both.wait();
+                    roving::embed::shutdown_global().unwrap();
+                });
+                both.wait();
+                thread::sleep(Duration::from_micros(10 * (round % 50)));
+                Pool::builder().caller_runs().build().unwrap()
+            });
+            assert!(UnixStream::connect(&socket).is_ok(), "round {round}");
+            drop(pool);
+        }
+        return;
+    }
+    let socket = std::env::temp_dir().join(format!("roving-test-{}-4.sock", std::process::id()));
+    let mut command = this_program();
+    command.args([
+        "--exact",
+        "a_pool_that_comes_when_the_last_one_goes_is_answered_for",
+        "--nocapture",
+    ]);
+    command
+        .env("ROVING_TEST_NEXT", "1")
+        .env("ROVING_WORKERS", "1")
+        .env("ROVING_TOP", &socket);
+    let output = watched(|| command.output().unwrap());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{said}");
+}

@@ -59,6 +59,10 @@ pub(crate) fn enter(registry: &Arc<Registry>) {
             book.settles_at_exit = os::at_exit(at_exit);
         }
     }
+    serve();
+}
+
+fn serve() {
     if let Some(path) = &wishes().top {
         server::serve(path);
     }
@@ -67,10 +71,19 @@ pub(crate) fn enter(registry: &Arc<Registry>) {
 /// Ends what answers for pools, if none lives that owes an answer: before the code is unloaded.
 #[inline]
 pub(crate) fn rest() {
-    let any_lives = book().alive.any_lives();
-    if !any_lives {
-        server::stop();
+    if any_lives() {
+        return;
     }
+    server::stop();
+    // One that has come meanwhile has found that it need not see to that.
+    if any_lives() {
+        serve();
+    }
+}
+
+#[inline]
+fn any_lives() -> bool {
+    book().alive.any_lives()
 }
 
 /// A pool has ended.

@@ -48,6 +48,8 @@ mod unix {
         /// A thread of this process, to which the rest is left.
         Begins,
         Here(Server),
+        /// A thread of this process ends what was here.
+        Ends,
         /// The parent has the socket.
         InParent,
     }
@@ -173,7 +175,7 @@ mod unix {
 
     fn take() -> Option<Server> {
         let mut serving = serving();
-        match mem::take(&mut *serving) {
+        match mem::replace(&mut *serving, Serving::Ends) {
             Serving::Here(server) => Some(server),
             other => {
                 *serving = other;
@@ -183,11 +185,15 @@ mod unix {
     }
 
     /// Ends all of these threads, and removes the socket. The next pool that is built brings them
-    /// back.
+    /// back; not one that is built meanwhile.
     pub(crate) fn stop() {
-        let Some(server) = take() else {
-            return;
-        };
+        if let Some(server) = take() {
+            end_all(server);
+            *serving() = Serving::Nobody;
+        }
+    }
+
+    fn end_all(server: Server) {
         // Ordering: Relaxed, as in `listen`.
         server.shared.ends.store(true, Ordering::Relaxed);
         let is_there = server.identity.is_some() && identity(&server.path) == server.identity;
