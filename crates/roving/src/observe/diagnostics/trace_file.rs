@@ -40,7 +40,9 @@ pub(super) fn write(records: &[Record], put: Put<'_>) -> io::Result<()> {
     }
     for (number, thread) in threads.into_iter().enumerate() {
         // Its spans may have been given up meanwhile, for those of other threads.
-        if let Some((name, lane)) = lane_outside(thread) {
+        if let Some((name, mut lane)) = lane_outside(thread) {
+            // One that has ended since may have begun before the time that all others count from.
+            lane.events.retain(|event| begins(event) >= file.epoch);
             file.name_lane(0, number, &name)?;
             file.lane(0, [number; 2], &lane)?;
         }
