@@ -5,6 +5,7 @@
 #[path = "common/forks.rs"]
 mod forks;
 
+use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -61,6 +62,11 @@ fn so_far_below(forks: usize, body: &dyn Fn() -> bool) -> bool {
     }
 }
 
+/// One process tells after the other, each of which is the child of the one before.
+fn all_tell(is_told: &dyn Fn(usize) -> bool, down: usize) -> bool {
+    is_told(down) && (down == 12 || in_child(|| all_tell(is_told, down + 1)))
+}
+
 /// A child tells who is told in its parent, unless it says otherwise.
 fn of_who_is_told() {
     static TOLD: AtomicUsize = AtomicUsize::new(0);
@@ -74,6 +80,8 @@ fn of_who_is_told() {
     for so_far_down in 2..=7 {
         assert!(so_far_below(so_far_down, &|| is_told(1)));
     }
+    // And processes all of which tell.
+    assert!(in_child(|| all_tell(&is_told, 1)));
     // Of several that have said who is told, the nearest counts.
     assert!(in_child(|| {
         watch::on_report(|_| _ = TOLD.fetch_add(2, SeqCst));
@@ -84,6 +92,28 @@ fn of_who_is_told() {
         is_told(0)
     }));
     assert!(is_told(1));
+}
+
+/// A thread copies what its process inherits while another one forks.
+fn of_what_is_being_inherited() {
+    // So many that it takes a while.
+    let enter = || (0..1 << 18).for_each(|_| mem::forget(watch::held("of many")));
+    let forks_beside = || {
+        let copies = thread::spawn(|| drop(watch::held("first")));
+        thread::sleep(Duration::from_millis(2));
+        let is_well = in_child(|| {
+            // SAFETY: for when its parent is killed.
+            unsafe { libc::alarm(60) };
+            drop(watch::held("second"));
+            true
+        });
+        copies.join().is_ok() && is_well
+    };
+    // Each process copies once.
+    assert!(in_child(|| {
+        enter();
+        (0..5).all(|_| in_child(forks_beside))
+    }));
 }
 
 /// Has standard error go into a pipe that takes no more.
@@ -130,6 +160,7 @@ fn what_other_threads_had_locked_is_free_in_a_child() {
     let traced = Pool::builder().workers(1).trace(&file);
     let pool = traced.watch_waits(Duration::from_secs(60)).build().unwrap();
     of_who_is_told();
+    of_what_is_being_inherited();
     let held = watch::held("kept");
     beside("a section", || drop(watch::held("of all")));
     drop(held);

@@ -2,22 +2,33 @@
 //!
 //! A child has the memory of its parent, and of its threads one. If another thread of the parent
 //! had the lock at the fork, nobody opens it in the child. So the lock of such a value stands in
-//! several places, and by the number of [`forks`] a child uses another place than its parent. There
-//! it finds no value yet: what threads of the parent have entered is mostly no business of its own.
+//! several places, and each process that uses the value takes the place after that of the last of
+//! its ancestors that did. There it finds no value yet: what threads of the parent have entered is
+//! mostly no business of its own.
+//!
+//! Nobody touches the place after his own. So a child finds it open whatever other threads of its
+//! parent did at the fork, also if they were looking for what that process inherits.
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use super::os::forks;
-use super::prim::{Condvar, Mutex, MutexGuard, const_fn};
+use super::prim::unexplored::AtomicUsize;
+use super::prim::{Condvar, Mutex, MutexGuard, Ordering, const_fn};
 
-/// A process that is a child so many times over uses the place of an ancestor, whose value is left
-/// there. If another thread of that ancestor had it locked at the fork, the process waits for ever.
-const PLACES: usize = 4;
+/// A process that comes after so many others in its line that use the value takes the place of the
+/// first, whose value is left there. If another thread of that ancestor had it locked at the fork,
+/// the process waits for ever.
+const PLACES: usize = 5;
 
 /// A value of each process, behind a lock.
-pub(crate) struct PerProcess<T>([Place<T>; PLACES]);
+pub(crate) struct PerProcess<T> {
+    places: [Place<T>; PLACES],
+    /// The place that was taken last, and [`forks`] in the process that has taken it: the remainder
+    /// of a division by [`PLACES`], and the quotient.
+    taken: AtomicUsize,
+}
 
 struct Place<T> {
     own: Mutex<ProcessValue<T>>,
@@ -48,7 +59,10 @@ impl<T> Place<T> {
 impl<T> PerProcess<T> {
     const_fn! {
         pub(crate) fn new() -> PerProcess<T> {
-            PerProcess([Place::new(), Place::new(), Place::new(), Place::new()])
+            PerProcess {
+                places: [Place::new(), Place::new(), Place::new(), Place::new(), Place::new()],
+                taken: AtomicUsize::new(0),
+            }
         }
     }
 
@@ -58,46 +72,37 @@ impl<T> PerProcess<T> {
     where
         T: Default,
     {
-        self.lock_made(|_| T::default())
+        self.lock_made(T::default)
     }
 
     /// The value of this process. In a forked child it begins as what `inherit` makes of the
-    /// nearest ancestor's that has one, or as the default one where that may stand behind a lock
-    /// that is locked: who would open it is not here.
+    /// nearest ancestor's that has one, or as the default one where that is locked: who would open
+    /// it is not here.
     pub(crate) fn lock_inherited(&self, inherit: impl FnOnce(&T) -> T) -> PerProcessGuard<'_, T>
     where
         T: Default,
     {
-        self.lock_made(|left| self.of_ancestor(left, inherit).unwrap_or_default())
+        self.lock_made(|| self.of_ancestor(inherit).unwrap_or_default())
     }
 
-    fn of_ancestor(&self, left: &ProcessValue<T>, inherit: impl FnOnce(&T) -> T) -> Option<T> {
-        let others = (1..PLACES).map_while(|back| {
-            let place = &self.0[(forks() + PLACES - back) % PLACES];
-            place.own.try_lock()
-        });
-        let others: Vec<_> = others.collect();
-        // Places in which an ancestor can have left a value, from the nearest on, up to one that is
-        // locked. The last is the one that this process uses now.
-        let seen = others.len();
-        let is_all = seen == PLACES - 1;
-        let values = others
+    fn of_ancestor(&self, inherit: impl FnOnce(&T) -> T) -> Option<T> {
+        // Who was forked before it had made its value has left an older one in its place, or none.
+        // So there are two to look at, up to one that is locked.
+        let own = self.own_place();
+        let lasts = [1, 2].map(|back| &self.places[(own + PLACES - back) % PLACES]);
+        let lasts: Vec<_> = lasts.iter().map_while(|last| last.own.try_lock()).collect();
+        let nearest = lasts
             .iter()
-            .map(|own| &**own)
-            .chain(is_all.then_some(left));
-        let nearest = values
-            .filter(|own| own.value.is_some())
-            .max_by_key(|own| own.forks)?;
-        let is_nearest = is_all || nearest.forks + seen >= forks();
-        nearest.value.as_ref().filter(|_| is_nearest).map(inherit)
+            .filter(|last| last.value.is_some())
+            .max_by_key(|last| last.forks)?;
+        nearest.value.as_ref().map(inherit)
     }
 
-    fn lock_made(&self, make: impl FnOnce(&ProcessValue<T>) -> T) -> PerProcessGuard<'_, T> {
+    fn lock_made(&self, make: impl FnOnce() -> T) -> PerProcessGuard<'_, T> {
         let mut own = self.place().own.lock();
         if own.value.is_none() || own.forks != forks() {
             // The pools of an ancestor may be locked, and its threads are not here.
-            let made = make(&own);
-            mem::forget(own.value.replace(made));
+            mem::forget(own.value.replace(make()));
             own.forks = forks();
         }
         PerProcessGuard(own)
@@ -123,7 +128,22 @@ impl<T> PerProcess<T> {
     }
 
     fn place(&self) -> &Place<T> {
-        &self.0[forks() % PLACES]
+        &self.places[self.own_place()]
+    }
+
+    fn own_place(&self) -> usize {
+        let here = forks();
+        // Ordering: Relaxed, all; it only says in which place to look, and that has a lock.
+        let mut taken = self.taken.load(Ordering::Relaxed);
+        while taken / PLACES != here {
+            let next = here * PLACES + (taken + 1) % PLACES;
+            let relaxed = Ordering::Relaxed;
+            match self.taken.compare_exchange(taken, next, relaxed, relaxed) {
+                Ok(_) => return next % PLACES,
+                Err(by_another) => taken = by_another,
+            }
+        }
+        taken % PLACES
     }
 }
 
