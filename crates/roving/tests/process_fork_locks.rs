@@ -44,6 +44,26 @@ fn beside_as(name: &str, act: impl Fn() + Sync, in_children: impl Fn()) {
     });
 }
 
+/// A thread asks for the times of a pool, one of whose workers forks. Its child goes on.
+fn of_the_times_of_a_worker(pool: &Pool) {
+    let ends = AtomicBool::new(false);
+    let goes_on = || {
+        drop(trace::span("of a worker"));
+        join(|| join(|| 1, || 2), || 3) == ((1, 2), 3)
+    };
+    thread::scope(|s| {
+        s.spawn(|| {
+            while !ends.load(SeqCst) {
+                drop(pool.profile());
+            }
+        });
+        let forks = || pool.install(|| (0..40).all(|_| in_child(goes_on)));
+        let all = panic::catch_unwind(AssertUnwindSafe(forks));
+        ends.store(true, SeqCst);
+        assert!(all.unwrap_or(false));
+    });
+}
+
 /// A pool that begins and ends without threads of its own.
 fn pass(builder: PoolBuilder) {
     drop(builder.caller_runs().build().unwrap());
@@ -165,6 +185,7 @@ fn what_other_threads_had_locked_is_free_in_a_child() {
     beside("a section", || drop(watch::held("of all")));
     drop(held);
     beside("a span", || drop(trace::span("of all")));
+    of_the_times_of_a_worker(&pool);
     beside("who is told", || watch::on_report(|_| ()));
     beside("who watches", || {
         pass(Pool::builder().watch_waits(Duration::from_secs(60)));

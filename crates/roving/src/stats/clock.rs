@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::WorkerProfile;
 use super::activity::Activity;
 use super::lane::{Event, Lane};
+use crate::machine::os::forks;
 use crate::machine::prim::{Mutex, MutexGuard};
 
 /// How much of its workers' time a pool records.
@@ -82,6 +83,9 @@ impl AtWork {
 /// Adds up the time in each activity. When off, [`Clock::enter`] is one predictable branch.
 pub(crate) struct Clock {
     hand: Option<Mutex<Hand>>,
+    /// [`forks`] in the process whose time it divides. In a child the hand may be held by a thread
+    /// that is not there.
+    forks: usize,
 }
 
 pub(crate) struct Hand {
@@ -120,8 +124,10 @@ impl Hand {
 }
 
 #[cold]
-fn turn(hand: &Mutex<Hand>, next: Activity) -> Activity {
-    let mut hand = hand.lock();
+fn turn(clock: &Clock, next: Activity) -> Activity {
+    let Some(mut hand) = clock.hold() else {
+        return next;
+    };
     hand.advance(Instant::now());
     match (hand.now == Activity::Idle, next == Activity::Idle) {
         (true, false) => hand.quiet.begin(),
@@ -146,12 +152,15 @@ impl Clock {
         };
         Clock {
             hand: (keep != Keep::Nothing).then(|| Mutex::new(hand())),
+            forks: forks(),
         }
     }
 
-    /// Until the guard goes, the worker changes to no other activity. `None` when off.
+    /// Until the guard goes, the worker changes to no other activity. `None` when off, and in a
+    /// forked child.
     pub(crate) fn hold(&self) -> Option<MutexGuard<'_, Hand>> {
-        Some(self.hand.as_ref()?.lock())
+        let hand = self.hand.as_ref()?;
+        (self.forks == forks()).then(|| hand.lock())
     }
 
     /// Puts something else into the trace, if one is kept.
@@ -178,7 +187,7 @@ impl Clock {
     pub(crate) fn enter(&self, next: Activity) -> Activity {
         match &self.hand {
             None => next,
-            Some(hand) => turn(hand, next),
+            Some(_) => turn(self, next),
         }
     }
 }
