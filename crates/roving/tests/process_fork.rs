@@ -113,6 +113,37 @@ fn of_a_global_pool_that_is_made() {
     assert!(none.is_err());
 }
 
+/// Calls `body` while another thread does not return from `enter`.
+fn beside_one_in(enter: impl Fn(&mut dyn FnMut()) + Send, body: impl FnOnce()) {
+    let (begun, begins) = mpsc::channel();
+    let (go, goes) = mpsc::channel::<()>();
+    thread::scope(|s| {
+        s.spawn(move || {
+            enter(&mut || {
+                begun.send(()).unwrap();
+                let _ = goes.recv();
+            });
+        });
+        begins.recv().unwrap();
+        body();
+        drop(go);
+    });
+}
+
+/// The child's own one is another, whoever is in that of its parent.
+fn of_a_global_pool_without_threads() {
+    let ends_its_own = || {
+        let left = roving::embed::shutdown_global().is_err();
+        left && join(|| 1, || 2) == (1, 2) && roving::embed::shutdown_global().is_ok()
+    };
+    assert!(in_child(|| {
+        let built = Pool::builder().caller_runs().build_global();
+        let enter = |wait: &mut dyn FnMut()| roving::in_place_scope(|_| wait());
+        beside_one_in(enter, || assert!(in_child(ends_its_own)));
+        built.is_ok()
+    }));
+}
+
 /// Those that are built on the seam are refused as well, rather than to lose tasks.
 fn of_other_interfaces(pool: &Pool) {
     let target = Target::of(pool);
@@ -391,6 +422,7 @@ fn a_child_is_told_and_can_go_on() {
     // Before the global pool is used, it is the child's to start.
     assert!(in_child(|| join(|| 1, || 2) == (1, 2)));
     of_a_global_pool_that_is_made();
+    of_a_global_pool_without_threads();
     assert_eq!(join(|| 3, || 4), (3, 4));
 
     assert!(in_child(|| is_refusal(&message(|| pool.install(|| 1)))));

@@ -73,6 +73,16 @@ thread_local! {
 struct Global {
     pool: ManuallyDrop<Pool>,
     ended: Arc<Ended>,
+    /// [`os::forks`] in the process whose global pool it is. In a child its users are counted for
+    /// threads that are not there, so it can never be ended.
+    forks: usize,
+}
+
+impl Global {
+    #[inline]
+    fn is_here(&self) -> bool {
+        self.forks == os::forks()
+    }
 }
 
 impl Drop for Global {
@@ -188,12 +198,12 @@ impl Closed {
         self.ended.wait()
     }
 
-    /// Whether nobody has to wait for it any more; in a forked child, for a pool of the parent.
+    /// Whether nobody has to wait for it any more. Drops no pool, so that it may be asked under a
+    /// lock.
     #[inline]
     fn is_over(&self) -> bool {
-        let registry = self.registry.upgrade();
-        let is_here = registry.is_some_and(|registry| !registry.is_left_behind());
-        !is_here || matches!(self.ended.fate.lock().0, Fate::Over(_))
+        let is_gone = self.registry.strong_count() == 0;
+        is_gone || matches!(self.ended.fate.lock().0, Fate::Over(_))
     }
 }
 
@@ -305,6 +315,7 @@ fn place(pool: Pool) -> Result<Lease, (Lease, Pool)> {
     let shell = key.put(Global {
         pool: ManuallyDrop::new(pool),
         ended: Arc::default(),
+        forks: os::forks(),
     });
     Ok(enter(shell).expect("nobody closes it without the key"))
 }
@@ -434,10 +445,12 @@ fn shut_down_and_wait(now: bool) -> Dropped {
     let lease = find();
     if let Some(lease) = &lease {
         key.close(lease.shell);
-        closed().push(Closed {
-            registry: Arc::downgrade(lease.registry()),
-            ended: Arc::clone(&lease.global().ended),
-        });
+        if lease.global().is_here() {
+            closed().push(Closed {
+                registry: Arc::downgrade(lease.registry()),
+                ended: Arc::clone(&lease.global().ended),
+            });
+        }
     }
     drop(key);
     drop(making);
@@ -445,8 +458,7 @@ fn shut_down_and_wait(now: bool) -> Dropped {
         return Dropped::nothing(end_closed(None));
     };
     let registry = Arc::clone(lease.registry());
-    if registry.is_left_behind() {
-        // Its users are counted for threads that are not here, so it can never be ended.
+    if !lease.global().is_here() {
         LEASES.set(LEASES.get() - 1);
         mem::forget((lease, Arc::clone(&registry)));
         return Dropped::of(&registry, false);
