@@ -5,6 +5,7 @@
 
 use std::ptr;
 
+use crate::machine::os::forks;
 use crate::machine::per_process::{PerProcess, PerProcessGuard};
 use crate::machine::prim::{AtomicPtr, AtomicUsize, DataCell, Ordering, const_fn, ord};
 
@@ -123,7 +124,7 @@ pub(crate) enum Entry<'s, T> {
 /// Shells for one value after the other, of which one at most is open.
 pub(crate) struct Shells<T: 'static> {
     /// The shell that the first value lies in, and each one that is put in when no other is used
-    /// any more. So a library that is unloaded leaves nothing behind.
+    /// any more, but in a forked child. So a library that is unloaded leaves nothing behind.
     first: Shell<T>,
     /// The shell that is open; or null.
     current: AtomicPtr<Shell<T>>,
@@ -176,7 +177,9 @@ impl<T> Key<T> {
             value = unsafe { shell.open(value.take()?) };
             value.is_none().then_some(shell)
         };
-        let first = try_in(&self.shells.first);
+        // In a forked child somebody may be counted there for ever who came too late at the fork:
+        // then its value would never be taken out.
+        let first = (forks() == 0).then(|| try_in(&self.shells.first)).flatten();
         let free = first.or_else(|| self.further.iter().find_map(|shell| try_in(shell)));
         let shell = free.unwrap_or_else(|| {
             let shell: &'static Shell<T> = Box::leak(Box::new(Shell::new()));
@@ -199,6 +202,10 @@ impl<T> Key<T> {
             .store(ptr::null_mut(), Ordering::Relaxed);
     }
 }
+
+#[cfg(all(test, target_os = "linux", not(any(loom, miri))))]
+#[path = "lease_process_tests.rs"]
+mod process_tests;
 
 #[cfg(all(test, loom))]
 mod loom_tests {

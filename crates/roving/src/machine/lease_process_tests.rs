@@ -1,0 +1,26 @@
+//! Shells in a forked child.
+
+#[path = "../../tests/common/forks.rs"]
+mod forks;
+
+use super::{Entry, Shells, USER};
+use crate::machine::os;
+use crate::machine::prim::Ordering;
+
+/// Another thread has found a shell, and comes when that is closed and empty again. At the fork it
+/// has counted itself in, and not yet out.
+#[test]
+fn a_shell_of_a_child_is_left_by_its_last_user_whoever_came_late_in_the_parent() {
+    os::count_forks();
+    let shells: &'static Shells<i32> = Box::leak(Box::new(Shells::new()));
+    let put_and_take = |value| {
+        let shell = shells.lock().put(value);
+        assert!(matches!(shell.enter(), Entry::Here(&there) if there == value));
+        shells.lock().close(shell);
+        shell.leave() == Some(value)
+    };
+    assert!(put_and_take(1));
+    // Ordering: Relaxed; this thread alone has the shell.
+    shells.first.word.fetch_add(USER, Ordering::Relaxed);
+    assert!(forks::in_child(|| put_and_take(2) && put_and_take(3)));
+}
