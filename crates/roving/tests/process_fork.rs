@@ -198,6 +198,22 @@ fn sees_a_deadline_outside_of_pools() -> bool {
     true
 }
 
+/// A child that cancels wakes nobody of its parent: its waker may be locked.
+fn wakes_nobody_of_its_parent() {
+    let (token, woken) = (Cancel::new(), Arc::new(Woken::default()));
+    let waker = Waker::from(Arc::clone(&woken));
+    let mut wait = Box::pin(token.cancelled());
+    let mut poll = || wait.as_mut().poll(&mut Context::from_waker(&waker));
+    assert!(poll().is_pending());
+    let cancels = || {
+        token.cancel();
+        woken.0.load(SeqCst)
+    };
+    assert!(in_child(|| cancels() == 0));
+    assert_eq!(cancels(), 1);
+    assert!(poll().is_ready());
+}
+
 /// Counts how often it was woken.
 #[derive(Default)]
 struct Woken(AtomicUsize);
@@ -415,6 +431,7 @@ fn fork_in_blocking(body: impl FnOnce() -> bool) -> bool {
 #[test]
 fn a_child_is_told_and_can_go_on() {
     // Before there is a pool that would have forks counted.
+    wakes_nobody_of_its_parent();
     assert!(sees_a_deadline_outside_of_pools());
     assert!(in_child(sees_a_deadline_outside_of_pools));
     let pool = Pool::new(2).unwrap();

@@ -6,7 +6,6 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::token::Token;
-use crate::machine::os;
 use crate::machine::per_process::{PerProcess, PerProcessGuard};
 use crate::machine::prim::{mutant, process_wide, time_until};
 use crate::machine::service::{self, Service};
@@ -38,8 +37,6 @@ fn timer() -> PerProcessGuard<'static, Timer> {
 /// be started. Holds the token's lock: nothing here takes another.
 #[inline]
 pub(super) fn enter(deadline: Instant, token: &Arc<Token>) -> Option<Entry> {
-    // A program may fork before it has a pool: the child would take the thread for its own.
-    os::count_forks();
     let mut timer = timer();
     timer.service.start("roving-timer", run).ok()?;
     if !mutant("timer_is_told") {

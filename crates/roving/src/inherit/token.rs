@@ -11,7 +11,7 @@ use std::task::Waker;
 use std::time::Instant;
 
 use super::timer;
-use crate::machine::os::forks;
+use crate::machine::os::{count_forks, forks};
 use crate::machine::prim::{AtomicBool, Mutex, MutexGuard, Ordering, mutant, pause};
 use crate::machine::unwind::run_quietly;
 
@@ -158,6 +158,9 @@ impl Token {
     /// the waker, or this call comes after the flag was set.
     #[inline]
     pub(super) fn wait(self: &Arc<Token>, waker: &Waker) -> (u64, bool) {
+        // A program may fork before it has a pool: the child would take who waits for one of its
+        // own, and the timer's thread as well.
+        count_forks();
         // Outside of the lock, as in `wake`: its clone may run anything, too.
         let waker = waker.clone();
         let mut waiters = self.waiters();
