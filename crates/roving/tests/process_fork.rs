@@ -114,12 +114,12 @@ fn of_a_global_pool_that_is_made() {
 }
 
 /// Calls `body` while another thread does not return from `enter`.
-fn beside_one_in(enter: impl Fn(&mut dyn FnMut()) + Send, body: impl FnOnce()) {
+fn beside_one_in(enter: impl Fn(&mut (dyn FnMut() + Send)) + Send, body: impl FnOnce()) {
     let (begun, begins) = mpsc::channel();
     let (go, goes) = mpsc::channel::<()>();
     thread::scope(|s| {
         s.spawn(move || {
-            enter(&mut || {
+            enter(&mut move || {
                 begun.send(()).unwrap();
                 let _ = goes.recv();
             });
@@ -138,10 +138,30 @@ fn of_a_global_pool_without_threads() {
     };
     assert!(in_child(|| {
         let built = Pool::builder().caller_runs().build_global();
-        let enter = |wait: &mut dyn FnMut()| roving::in_place_scope(|_| wait());
+        let enter = |wait: &mut (dyn FnMut() + Send)| roving::in_place_scope(|_| wait());
         beside_one_in(enter, || assert!(in_child(ends_its_own)));
         built.is_ok()
     }));
+}
+
+/// A pool without threads is as good in the child, unless a thread is in it that is not there.
+fn of_a_pool_that_another_thread_is_in() {
+    let pool = Pool::builder().caller_runs().build().unwrap();
+    let is_good = || pool.install(|| join(|| 1, || 2)) == (1, 2);
+    assert!(in_child(is_good));
+    // The one that forks is there.
+    assert!(pool.install(|| in_child(is_good)));
+    let enter = |wait: &mut (dyn FnMut() + Send)| pool.install(wait);
+    beside_one_in(enter, || {
+        assert!(in_child(|| is_refusal(&message(|| pool.install(|| 1)))));
+        assert!(in_child(|| {
+            // SAFETY: the child does not use it any more.
+            drop(unsafe { std::ptr::read(&raw const pool) });
+            true
+        }));
+        assert!(in_child(|| is_refusal(&message(|| pool.spawn(|| ())))));
+    });
+    assert!(in_child(is_good));
 }
 
 /// Those that are built on the seam are refused as well, rather than to lose tasks.
@@ -475,6 +495,7 @@ fn a_child_is_told_and_can_go_on() {
     }));
 
     of_an_arena();
+    of_a_pool_that_another_thread_is_in();
     of_its_figures();
     of_its_deadlines();
     of_its_own_threads();

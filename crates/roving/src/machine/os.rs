@@ -5,6 +5,7 @@ use std::ffi::c_long;
 use std::ffi::c_ulong;
 use std::fs;
 use std::io::{self, Write as _};
+use std::ptr;
 use std::thread;
 use std::time::Duration;
 #[cfg(unix)]
@@ -137,6 +138,39 @@ pub(crate) fn forks() -> usize {
 
 static FORKS: AtomicUsize = AtomicUsize::new(0);
 
+/// A thread of this process or of one that it was forked from.
+#[derive(Clone, Copy)]
+pub(crate) struct ThreadMark {
+    /// [`forks`] in the process in which the mark was made.
+    pub(crate) forks: usize,
+    /// The address of a value of the thread's own.
+    thread: usize,
+}
+
+impl ThreadMark {
+    /// Of the calling thread.
+    pub(crate) fn here() -> ThreadMark {
+        let (forks, thread) = (forks(), own_address());
+        ThreadMark { forks, thread }
+    }
+
+    /// Whether the thread is in this process, if it has not ended.
+    pub(crate) fn is_here(self) -> bool {
+        // Ordering: Relaxed; as in `forks`.
+        self.forks == forks() || self.thread == FORKER.load(Ordering::Relaxed)
+    }
+}
+
+/// The thread that has forked this process, which alone came here.
+static FORKER: AtomicUsize = AtomicUsize::new(0);
+
+fn own_address() -> usize {
+    thread_local! {
+        static OWN: u8 = const { 0 };
+    }
+    OWN.with(|own| ptr::from_ref(own).addr())
+}
+
 /// Set by the handlers before a fork, and cleared by the first of those in the child, which counts
 /// it.
 #[cfg(unix)]
@@ -196,6 +230,7 @@ pub(crate) fn count_forks() {
             FORKS.fetch_add(1, Ordering::Relaxed);
         }
         STARTING.store(0, Ordering::Relaxed);
+        FORKER.store(own_address(), Ordering::Relaxed);
     }
     unsafe extern "C" {
         /// Of POSIX.

@@ -40,6 +40,12 @@ pub(crate) trait PoolKind: Send + Sync {
         os::forks()
     }
 
+    /// [`os::forks`] in the process in which a pool that can be used in any can be used now: that
+    /// number, which is the one of this process, if it can be here.
+    fn forks_now(&self, here: usize) -> usize {
+        here
+    }
+
     /// The place at that seat to which threads come that are not the pool's.
     fn desk(&self, _seat: usize) -> Option<Box<dyn Desk>> {
         None

@@ -185,7 +185,11 @@ impl Registry {
 
     /// Whether the pool was built before this process was forked, so that its threads are not here.
     pub(crate) fn is_left_behind(&self) -> bool {
-        self.forks != os::forks() && self.forks != ANY
+        let here = os::forks();
+        match self.forks {
+            ANY => here != 0 && self.kind.forks_now(here) != here,
+            forks => forks != here,
+        }
     }
 
     /// Of a pool that was left behind even the figures may be locked by threads that are not here.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::Worker;
 use crate::machine::meeting_points::unpark;
+use crate::machine::os::ThreadMark;
 use crate::machine::prim::thread::{self, Thread};
 use crate::machine::prim::{Mutex, mutant};
 use crate::stats::Activity;
@@ -35,8 +36,8 @@ pub(super) struct CallerPlace {
 
 #[derive(Default)]
 struct PlaceState {
-    /// Some thread is the pool's worker.
-    is_taken: bool,
+    /// The thread that is the pool's worker.
+    taken_by: Option<ThreadMark>,
     /// The threads that want to be. All are woken when the place is free: the first of them may be
     /// at something else just then, which it runs on top of its wait.
     waiting: Vec<Thread>,
@@ -48,7 +49,7 @@ struct AtPlace<'p>(&'p CallerPlace);
 impl Drop for AtPlace<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
-        state.is_taken = false;
+        state.taken_by = None;
         let waiting = mem::take(&mut state.waiting);
         drop(state);
         if !mutant("leave_place") {
@@ -87,9 +88,10 @@ impl CallerPlace {
     /// Takes the place. False if another thread has it, which wakes this one when it lets go.
     fn take_or_queue(&self) -> bool {
         let mut state = self.state.lock();
-        let is_free = !state.is_taken;
-        state.is_taken = true;
-        if !is_free {
+        let is_free = state.taken_by.is_none();
+        if is_free {
+            state.taken_by = Some(ThreadMark::here());
+        } else {
             let this = thread::current();
             if state.waiting.iter().all(|thread| thread.id() != this.id()) {
                 state.waiting.push(this);
@@ -99,8 +101,18 @@ impl CallerPlace {
     }
 
     fn try_take(&self) -> Option<AtPlace<'_>> {
-        let was_taken = mem::replace(&mut self.state.lock().is_taken, true);
-        (!was_taken).then(|| AtPlace(self))
+        let mut state = self.state.lock();
+        if state.taken_by.is_some() {
+            return None;
+        }
+        state.taken_by = Some(ThreadMark::here());
+        Some(AtPlace(self))
+    }
+
+    /// The thread that has the place, if it is in another process, and never leaves in this one.
+    fn taken_elsewhere(&self) -> Option<ThreadMark> {
+        let taken_by = self.state.lock().taken_by;
+        taken_by.filter(|thread| !thread.is_here())
     }
 
     /// Runs the jobs that the pool holds. Where another thread has the pool, that will: who lets go
@@ -189,7 +201,14 @@ impl PoolKind for InPlace {
         ANY
     }
 
+    /// But a thread of the parent may have been in it.
+    fn forks_now(&self, here: usize) -> usize {
+        let elsewhere = self.place.taken_elsewhere();
+        elsewhere.map_or(here, |thread| thread.forks)
+    }
+
     fn enter(&self, pool: &Arc<Registry>, call: &mut dyn FnMut()) -> bool {
+        pool.check_is_here();
         let entered = self.place.enter(pool, &first, call);
         entered.unwrap_or_else(|(_, payload)| panic::resume_unwind(payload));
         true
