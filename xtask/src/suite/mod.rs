@@ -98,7 +98,6 @@ pub(crate) fn release(workspace: &Workspace, step: &mut CheckStep) -> Result<()>
         "roving-iter",
         "roving-omp",
         "roving-c",
-        "rayon-core",
     ];
     let packages = libraries.iter().flat_map(|name| ["-p", name]);
     let words: Vec<&str> = ["test", "--release"].into_iter().chain(packages).collect();
