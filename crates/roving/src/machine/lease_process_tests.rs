@@ -11,16 +11,16 @@ use crate::machine::prim::Ordering;
 /// has counted itself in, and not yet out.
 #[test]
 fn a_shell_of_a_child_is_left_by_its_last_user_whoever_came_late_in_the_parent() {
+    static SHELLS: Shells<i32> = Shells::new();
     os::count_forks();
-    let shells: &'static Shells<i32> = Box::leak(Box::new(Shells::new()));
     let put_and_take = |value| {
-        let shell = shells.lock().put(value);
+        let shell = SHELLS.lock().put(value);
         assert!(matches!(shell.enter(), Entry::Here(&there) if there == value));
-        shells.lock().close(shell);
+        SHELLS.lock().close(shell);
         shell.leave() == Some(value)
     };
     assert!(put_and_take(1));
     // Ordering: Relaxed; this thread alone has the shell.
-    shells.first.word.fetch_add(USER, Ordering::Relaxed);
+    SHELLS.first.word.fetch_add(USER, Ordering::Relaxed);
     assert!(forks::in_child(|| put_and_take(2) && put_and_take(3)));
 }
