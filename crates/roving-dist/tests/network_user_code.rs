@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::{directory, hash, watched};
 use roving::Pool;
-use roving_dist::{Checkpoints, Mover, Network, World};
+use roving_dist::{Checkpoints, Mover, Network, NetworkError, World};
 use roving_flow::{In, Out};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -287,5 +287,33 @@ fn wakers_of_another_executor_hang_no_rank() {
             got
         });
         assert!(got[1].iter().copied().eq(0..200));
+    });
+}
+
+/// Rank 0 ends the network under a lock, where a waker of another executor waits.
+#[test]
+fn a_waker_of_another_executor_hangs_no_rank_whose_network_is_in_a_deadlock() {
+    watched(MOST, || {
+        World::threads(2, |world| {
+            let mut network = Network::new(&world);
+            let ports = network.bounded("to itself", 1);
+            network.process("waits", ports, async |(_out, mut input): (_, In<u64>)| {
+                elsewhere(|context| input.poll_recv(context)).await;
+            });
+            let (to_b, from_a) = network.bounded("a to b", 1);
+            let (to_a, from_b) = network.bounded("b to a", 1);
+            for (name, ports) in [("a", (to_b, from_b)), ("b", (to_a, from_a))] {
+                network.process(name, ports, async |(_out, mut input): (_, In<u64>)| {
+                    input.recv().await;
+                });
+            }
+            MOVERS.lock().unwrap().push(network.mover());
+            network.pin("waits", 0);
+            network.pin("a", 0);
+            network.pin("b", 1);
+            let failed = network.run(&Pool::new(2).unwrap()).unwrap_err();
+            let is_deadlock = matches!(failed, NetworkError::Deadlock { .. });
+            assert!(is_deadlock, "{failed:?}");
+        });
     });
 }

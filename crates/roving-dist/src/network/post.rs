@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
 use roving_flow::Canceller;
-use roving_flow::raw::Inside;
+use roving_flow::raw::{self, DueWaker, Inside};
 
 use super::error::Ended;
 use super::message::{Control, CutMessage, Head};
@@ -30,6 +30,9 @@ pub(super) struct Post {
     /// Why the network ends, as far as that is known here; what ends its part here.
     ended: Mutex<Option<Ended>>,
     canceller: Canceller,
+    /// Wakers of other executors that wait here no more, because the network has ended. Whoever
+    /// ends it may hold locks.
+    due: Mutex<Vec<DueWaker>>,
     channels: Arc<[String]>,
     /// Where the network has checkpoints.
     races: Option<Races>,
@@ -57,6 +60,7 @@ impl Post {
             bell: Bell::new(),
             ended: Mutex::default(),
             canceller,
+            due: Mutex::default(),
             channels,
             races: None,
         }
@@ -199,7 +203,7 @@ impl Post {
     /// The network ends here, for that reason; the first one counts.
     pub(super) fn end(&self, ended: Ended) {
         lock(&self.ended).get_or_insert(ended);
-        self.canceller.cancel();
+        self.cancel();
     }
 
     /// Why the network ends, if it was ended by [`Self::end`].
@@ -214,7 +218,14 @@ impl Post {
 
     /// Ends what runs here, because nobody can be reached any more.
     pub(super) fn cancel(&self) {
-        self.canceller.cancel();
+        let due = raw::cancel(&self.canceller);
+        lock(&self.due).extend(due);
+    }
+
+    /// Wakes those who wait here no more. By a thread without locks, again and again.
+    pub(super) fn wake_due(&self) {
+        let due = std::mem::take(&mut *lock(&self.due));
+        drop(due);
     }
 
     /// A token has no bytes, or bytes are no token: the others would wait for it.

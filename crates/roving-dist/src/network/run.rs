@@ -313,6 +313,7 @@ fn watched<R>(link: &Link, part: &NetworkPart, workers: usize, run: impl FnOnce(
                     part.post.cancel();
                 }
                 part.handle_own();
+                part.post.wake_due();
                 writers.look(part);
                 standstill.look(part);
                 part.cut_if_due();
@@ -321,11 +322,13 @@ fn watched<R>(link: &Link, part: &NetworkPart, workers: usize, run: impl FnOnce(
                 }
                 tell_failure(part);
             }
+            part.post.wake_due();
         };
         let watcher = thread::Builder::new().name("roving-watch".into());
         if let Err(error) = watcher.spawn_scoped(scope, watch) {
             link.fail(format_args!("no thread to watch the ranks: {error}"));
             part.post.cancel();
+            part.post.wake_due();
         }
         let _told_at_the_end = Tell(&over);
         run()

@@ -1,7 +1,7 @@
 //! The holders of a channel: its two ports, and the network that it belongs to.
 
 use std::ptr::NonNull;
-use std::task::Waker;
+use std::task::{Poll, Waker};
 
 use roving::raw::panics::drop_quietly;
 
@@ -230,10 +230,9 @@ impl Words {
         }
     }
 
-    /// Has that waker woken when the end is ready, for who has its port. False when it is ready
-    /// already.
-    #[must_use]
-    pub(crate) fn put_waker(&self, end: ChannelEnd, waker: &Waker) -> bool {
+    /// Has that waker woken when the end is ready, for who has its port. Ready when it is ready
+    /// already, or, with true, nobody waits in a network that has stopped.
+    pub(crate) fn put_waker(&self, end: ChannelEnd, waker: &Waker) -> Poll<bool> {
         let slot = &self.elsewhere(end).waker;
         let is_known = |old: &ForeignWaker| old.0.as_ref().is_some_and(|old| old.will_wake(waker));
         if !is_known(&lock(slot)) {
@@ -244,8 +243,18 @@ impl Words {
         }
         self.wait_elsewhere(end).unwrap_or_else(|| {
             waker.wake_by_ref();
-            true
+            Poll::Pending
         })
+    }
+
+    /// The network has stopped: whoever waits here, and is no process, waits no more. After a
+    /// fence. Adds the wakers that are to be woken.
+    pub(super) fn end_waits_elsewhere(&self, due: &mut Vec<DueWaker>) {
+        for end in [ChannelEnd::Reader, ChannelEnd::Writer] {
+            if self.claim_elsewhere(end) {
+                due.push(self.take_waker(end));
+            }
+        }
     }
 
     /// Has that function called, from now on, whenever the end has become ready; perhaps also when

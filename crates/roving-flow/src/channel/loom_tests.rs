@@ -2,12 +2,12 @@
 
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::task::Waker;
+use std::task::{Poll, Waker};
 
 use loom::sync::Arc;
 use loom::thread;
 
-use super::shared::Shared;
+use super::shared::{NetworkFailure, Shared};
 use super::statement::Statement;
 use super::window::Window;
 use super::words::{ChannelEnd, Claim, Resumed, UNBOUNDED};
@@ -263,13 +263,29 @@ fn loom_who_claims_a_waker_sees_it() {
         let thread = thread::spawn(move || {
             // SAFETY: not read before this thread says that it waits.
             written.with_mut(|slot| unsafe { *slot = 7 });
-            receiver.words.wait_elsewhere(ChannelEnd::Reader) == Some(true)
+            receiver.words.wait_elsewhere(ChannelEnd::Reader) == Some(Poll::Pending)
         });
         if channel.words.claim(ChannelEnd::Reader, 0) == Claim::Elsewhere {
             // SAFETY: the waiter has written it before it said that it waits.
             assert_eq!(slot.with(|slot| unsafe { *slot }), 7);
         }
         assert!(thread.join().unwrap());
+        clear(&channel);
+    });
+}
+
+#[test]
+fn loom_who_is_told_of_a_stopped_network_has_seen_what_was_sent_before() {
+    explore(|| {
+        let channel = channel(1);
+        let sender = Arc::clone(&channel);
+        let sends = thread::spawn(move || {
+            assert!(push(&sender, 1));
+            sender.words.shared().stop(NetworkFailure::Cancelled);
+        });
+        let waits = channel.words.put_waker(ChannelEnd::Reader, Waker::noop());
+        assert_ne!(waits, Poll::Ready(true));
+        sends.join().unwrap();
         clear(&channel);
     });
 }
@@ -291,8 +307,8 @@ fn loom_no_reader_of_another_executor_sleeps_on_a_message() {
         for _ in 0..2 {
             let woken = std::sync::Arc::new(Woken::default());
             let waker = Waker::from(std::sync::Arc::clone(&woken));
-            let is_pending =
-                pop(&channel).is_err() && channel.words.put_waker(ChannelEnd::Reader, &waker);
+            let puts = || channel.words.put_waker(ChannelEnd::Reader, &waker);
+            let is_pending = pop(&channel).is_err() && puts().is_pending();
             waits = is_pending.then_some(woken);
             if waits.as_ref().is_none_or(|woken| woken.times() == 0) {
                 break;

@@ -16,6 +16,7 @@ use crate::machine::prim::{
     RwLock, RwLockReadGuard, fence, lock, ord,
 };
 use crate::machine::runtime::{CancelledError, Place, is_cancelled};
+use crate::machine::unwind::DueWaker;
 use crate::state::all_counts::Lines;
 use crate::state::control::Control;
 use crate::state::doubt::Doubt;
@@ -157,6 +158,11 @@ impl Shared {
         let _ = self
             .controls
             .set((0..processes).map(|_| Control::new()).collect());
+        if self.is_stopped() {
+            self.end_waits_elsewhere()
+                .into_iter()
+                .for_each(DueWaker::wake);
+        }
     }
 
     pub(crate) fn channels(&self) -> RwLockReadGuard<'_, Vec<Handle>> {
@@ -259,21 +265,36 @@ impl Shared {
         self.stopped.load(Ordering::Relaxed)
     }
 
+    /// As [`Self::is_stopped`], by who is no process, and has said since that it waits: what was
+    /// sent before the network was stopped is there.
+    pub(crate) fn was_stopped(&self) -> bool {
+        // Ordering: Acquire. Pairs with [stopped].
+        self.stopped.load(ord("see_stopped", Ordering::Acquire))
+    }
+
     /// The network ends with that; the first failure counts. But a panic counts before a request to
     /// end, which a process that computes may not have heard of: it would be lost.
     pub(crate) fn stop(&self, failure: NetworkFailure) {
+        self.stop_and_owe(failure)
+            .into_iter()
+            .for_each(DueWaker::wake);
+    }
+
+    /// As [`Self::stop`], by who may hold a lock: wakers that are somebody else's are left to the
+    /// caller.
+    pub(crate) fn stop_and_owe(&self, failure: NetworkFailure) -> Vec<DueWaker> {
         {
             let mut first = lock(&self.failure);
             match (&*first, &failure) {
                 (None, _) => {}
                 (Some(NetworkFailure::Cancelled), NetworkFailure::Panicked(..)) => {
                     *first = Some(failure);
-                    return;
+                    return Vec::new();
                 }
                 (Some(_), _) => {
                     drop(first);
                     drop_quietly(failure);
-                    return;
+                    return Vec::new();
                 }
             }
             *first = Some(failure);
@@ -285,15 +306,30 @@ impl Shared {
                     .map(|words| (words.sent().number(), words.taken().number()));
                 let _first = self.at_failure.set(counts.collect());
             }
-            // Ordering: Relaxed; see `is_stopped`.
-            self.stopped.store(true, Ordering::Relaxed);
-            // Ordering: in the manner of Dekker: either the process that is being suspended sees
-            // that, after its own fence, or its waker is seen below. Pairs with [wait].
+            // Ordering: Edge [stopped]: Release, for what the caller has sent before; see also
+            // `is_stopped`.
+            self.stopped.store(true, ord("stopped", Ordering::Release));
+            // Ordering: in the manner of Dekker: either who is being suspended sees that, after its
+            // own fence, or its waker is seen below. Pairs with [wait].
             fence(ord("stop_fence", Ordering::SeqCst));
         }
         for control in self.controls() {
             control.task.wake(&self.tasks);
         }
+        self.end_waits_elsewhere()
+    }
+
+    /// The network has stopped: whoever waits at its channels and is no process, which may be what
+    /// a process waits for within its turn, waits no more. Returns whom to wake.
+    fn end_waits_elsewhere(&self) -> Vec<DueWaker> {
+        let mut due = Vec::new();
+        // As above. Before the network runs, it looks here when it begins to.
+        if let Ok(channels) = self.channels.try_read() {
+            for words in &*channels {
+                words.end_waits_elsewhere(&mut due);
+            }
+        }
+        due
     }
 
     /// All processes have ended: the network gives up its channels, which keep what is shared.
@@ -305,8 +341,10 @@ impl Shared {
         drop(gone);
     }
 
+    /// All processes have ended. From now on nothing stops the network, and who has its ports goes
+    /// on with them.
     pub(crate) fn take_failure(&self) -> Option<NetworkFailure> {
-        lock(&self.failure).take()
+        lock(&self.failure).replace(NetworkFailure::Cancelled)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The words that the two ends of a channel share.
 
+use std::task::Poll;
+
 use super::holders::{Elsewhere, Meta, OUTSIDE};
 use crate::machine::prim::{AtomicU64, Cell, OnceLock, Ordering, exchange_and_fence, fence, ord};
 use crate::machine::runtime::let_others_run;
@@ -364,14 +366,23 @@ impl Words {
         waits.is_ok() && !self.is_ready(end)
     }
 
-    /// A waker has been put into the channel for that end, by who has its port. False when there is
-    /// no need to wait; none as with [`Self::hold`].
+    /// A waker has been put into the channel for that end, by who has its port. Ready when there is
+    /// no need to wait, with whether that is so because nobody waits in a network that has stopped;
+    /// none as with [`Self::hold`].
     #[must_use]
-    pub(crate) fn wait_elsewhere(&self, end: ChannelEnd) -> Option<bool> {
+    pub(crate) fn wait_elsewhere(&self, end: ChannelEnd) -> Option<Poll<bool>> {
         // Ordering: as above; Edge [wait] carries the waker.
         let order = ord("wait_elsewhere", Ordering::SeqCst);
-        let waits = self.set_phase(end, ELSEWHERE, order);
-        waits.then(|| !self.is_ready(end))
+        if !self.set_phase(end, ELSEWHERE, order) {
+            return None;
+        }
+        // In this order: what was sent before the network was stopped is received.
+        let is_stopped = self.shared().was_stopped();
+        Some(match (self.is_ready(end), is_stopped) {
+            (true, _) => Poll::Ready(false),
+            (false, true) => Poll::Ready(true),
+            (false, false) => Poll::Pending,
+        })
     }
 
     /// A function has been put into the channel for that end, where no process ever waits. What
@@ -486,12 +497,27 @@ impl Words {
             }
             _ => return Claim::Nobody,
         };
+        match self.claim_as(end, now, next) {
+            true => claim,
+            false => Claim::Nobody,
+        }
+    }
+
+    /// The right to wake who waits at that end by a waker in the channel, if somebody does.
+    #[must_use]
+    pub(crate) fn claim_elsewhere(&self, end: ChannelEnd) -> bool {
+        // Ordering: Relaxed; the compare-and-swap decides.
+        let now = WaitState(self.waiting(end).load(Ordering::Relaxed));
+        now.phase() == ELSEWHERE && self.claim_as(end, now, now.at(NOBODY))
+    }
+
+    /// False when who waited there waits no more, or another has claimed it.
+    #[inline(always)]
+    fn claim_as(&self, end: ChannelEnd, now: WaitState, next: WaitState) -> bool {
         // Ordering: Acquire. Pairs with [wait]: the waker is there.
         let order = ord("claim", Ordering::Acquire);
-        match word.compare_exchange(now.0, next.0, order, Ordering::Relaxed) {
-            Ok(_) => claim,
-            // It waits no more, or another has claimed it.
-            Err(_) => Claim::Nobody,
-        }
+        let word = self.waiting(end);
+        word.compare_exchange(now.0, next.0, order, Ordering::Relaxed)
+            .is_ok()
     }
 }

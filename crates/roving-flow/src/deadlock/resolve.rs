@@ -5,12 +5,16 @@ use crate::channel::Handle;
 use crate::channel::shared::{ChannelWait, GrownChannel, NetworkFailure, Shared};
 use crate::channel::words::{ChannelEnd, UNBOUNDED};
 use crate::machine::prim::{Ordering, lock};
+use crate::machine::unwind::DueWaker;
 
-/// Channels that have grown, and whose writers are to be woken: with no lock, because a waker that
-/// is somebody else's may run anything.
+/// Channels that have grown, and whose writers are to be woken; or who waits where a network has
+/// been stopped. With no lock, because a waker that is somebody else's may run anything.
 #[derive(Default)]
 #[must_use]
-pub(super) struct Grown(Vec<Handle>);
+pub(super) struct Grown {
+    channels: Vec<Handle>,
+    due: Vec<DueWaker>,
+}
 
 impl Grown {
     /// Makes a channel larger.
@@ -21,14 +25,15 @@ impl Grown {
         };
         lock(&shared.growths).push(growth);
         words.set_capacity(growth.to);
-        self.0.push(words.clone());
+        self.channels.push(words.clone());
     }
 
-    /// Wakes who waits for room.
+    /// Wakes who waits for room, or no more.
     pub(super) fn wake(self) {
-        for words in self.0 {
+        for words in self.channels {
             words.wake(ChannelEnd::Writer);
         }
+        self.due.into_iter().for_each(DueWaker::wake);
     }
 }
 
@@ -51,11 +56,11 @@ pub(super) fn resolve(shared: &Shared, graph: &Graph) -> Option<Grown> {
         match verdict {
             Verdict::Grow(growth) => grown.grow(shared, growth),
             Verdict::Deadlock(cycle) => {
-                shared.stop(NetworkFailure::Deadlock(cycle));
+                grown.due = shared.stop_and_owe(NetworkFailure::Deadlock(cycle));
                 break;
             }
             Verdict::Full(cycle, limit) => {
-                shared.stop(NetworkFailure::Full(cycle, limit));
+                grown.due = shared.stop_and_owe(NetworkFailure::Full(cycle, limit));
                 break;
             }
         }

@@ -58,6 +58,10 @@ pub(crate) type Beside<'env> = Box<dyn FnOnce(Scope<'env>) + Send + 'env>;
 /// * A port that is held outside, or by another network, still works when its own network has
 ///   ended, failed, or was dropped before it ran: messages that were sent can be received, then its
 ///   channel is closed. Two threads that hold both ports go on with the channel.
+/// * But in a network that has failed, or was cancelled, nobody waits, whoever has the other port:
+///   a thread, a future or another network that would have to wait finds the channel closed
+///   instead, and from then on it is. So a process ends that waits within its poll for a port that
+///   nobody closes, in a `block_on` say.
 /// * A port of another network cannot be given to a process: [`Self::run`] refuses the network. A
 ///   port that the body captures works as one held outside.
 /// * A port that a thread outside drops in a panic is closed, as by any other drop. A port that a

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::build::Network;
 use crate::channel::shared::{NetworkFailure, Shared};
+use crate::machine::unwind::DueWaker;
 
 /// A handle that ends a network from any thread: see [`Network::canceller`].
 ///
@@ -52,7 +53,9 @@ impl Canceller {
     /// Ends the network: each process is dropped where it is suspended, and [`Network::run`]
     /// returns [`Error::Cancelled`](crate::Error::Cancelled), unless the network has ended, or
     /// failed, before, or a process panics. A process that computes is not interrupted: it is
-    /// dropped when it next has to wait.
+    /// dropped when it next has to wait. Where it waits within its poll for a port of this network,
+    /// in a `block_on` say, that finds the channel closed; and so does whoever waits for one
+    /// outside: see [Ports and handles after the end](Network#ports-and-handles-after-the-end).
     ///
     /// ```
     /// use roving_flow::{Error, Network};
@@ -64,6 +67,10 @@ impl Canceller {
     /// ```
     pub fn cancel(&self) {
         self.shared.stop(NetworkFailure::Cancelled);
+    }
+
+    pub(crate) fn cancel_and_owe(&self) -> Vec<DueWaker> {
+        self.shared.stop_and_owe(NetworkFailure::Cancelled)
     }
 }
 

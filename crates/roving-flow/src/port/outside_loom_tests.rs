@@ -1,11 +1,14 @@
-//! Deadlocks that are found by who acts from outside of a network, under loom.
+//! Deadlocks that are found by who acts from outside of a network, and the end of who waits there,
+//! under loom.
+
+use std::task::{Context, Poll};
 
 use loom::thread;
 
-use super::loom_net::{Net, PREEMPTIONS, Worker, end, give_in, give_out};
-use super::ports::Out;
+use super::loom_net::{Net, PREEMPTIONS, Task, Worker, end, give_in, give_out};
+use super::ports::{In, Out};
 use crate::channel::shared::NetworkFailure;
-use crate::machine::prim::explore_within;
+use crate::machine::prim::{Arc, explore_within};
 
 /// A thread outside wakes a process, which goes on before the thread has counted that, and waits
 /// for itself. Either may be the last to act.
@@ -97,4 +100,54 @@ fn loom_a_deadlock_is_found_by_a_process_of_another_network() {
         left
     };
     ends_beside_a_deadlock(4, sends, Some(7));
+}
+
+/// Receives outside of processes, by a waker of another executor.
+fn receive(input: &mut In<u32>) -> Option<u32> {
+    let (task, waker) = Task::leak();
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match input.poll_recv(&mut context) {
+            Poll::Ready(got) => return got,
+            Poll::Pending => task.bell.wait(),
+        }
+    }
+}
+
+/// The other end is there all the time.
+#[test]
+fn loom_nobody_waits_outside_in_a_network_that_is_stopped() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (_open, mut input) = net.channel(1);
+        let shared = net.begin(0);
+        let canceller = Arc::clone(&shared);
+        let thread = thread::spawn(move || canceller.stop(NetworkFailure::Cancelled));
+        assert_eq!(receive(&mut input), None);
+        thread.join().unwrap();
+        assert!(matches!(end(&shared), Some(NetworkFailure::Cancelled)));
+    });
+}
+
+/// It has been sent by a process without a fence.
+#[test]
+fn loom_what_was_sent_before_a_network_is_stopped_is_received() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut out, mut input) = net.channel(1);
+        let shared = net.begin(1);
+        let process = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            let of = Arc::clone(&process);
+            let body = async move {
+                out.send(7).await.unwrap();
+                of.stop(NetworkFailure::Cancelled);
+            };
+            Worker::new(&process, 0, body).work();
+        });
+        assert_eq!(receive(&mut input), Some(7));
+        assert_eq!(receive(&mut input), None);
+        thread.join().unwrap();
+        assert!(matches!(end(&shared), Some(NetworkFailure::Cancelled)));
+    });
 }

@@ -10,7 +10,7 @@ use futures_core::Stream;
 
 use super::error::{SendError, TryRecvError, TrySendError};
 use crate::channel::words::{ChannelEnd, Words};
-use crate::channel::{self, Channel, Empty, Full};
+use crate::channel::{self, Channel, Empty, Full, Handle};
 use crate::deadlock;
 use crate::machine::unwind::{go_on, to_the_end};
 use crate::process::poll::ProcessTurn;
@@ -84,6 +84,18 @@ impl<T> Unpin for Out<T> {}
 pub(crate) unsafe fn pair<T>(channel: NonNull<Channel<T>>) -> (Out<T>, In<T>) {
     let marker = PhantomData;
     (Out { channel, marker }, In { channel, marker })
+}
+
+/// A new channel in the place of that one, of which that end is closed. Returns its name.
+fn half_closed<T>(words: &Words, closed: ChannelEnd) -> NonNull<Channel<T>> {
+    let channel = channel::open::<T>(words.shared(), words.index() as u32, 1);
+    // SAFETY: it came with three references. The network gives up its own here, and so does a port
+    // of that end, which is not made; the caller's port has the third.
+    unsafe {
+        drop(Handle::new(channel.cast()));
+        channel::drop_port(channel.cast(), closed, |_| ());
+    }
+    channel
 }
 
 impl<T> In<T> {
@@ -181,11 +193,30 @@ impl<T> In<T> {
             match self.take() {
                 Ok(message) => return Poll::Ready(Some(message)),
                 Err(empty) => match self.wait(empty, context) {
-                    Poll::Ready(true) => return Poll::Ready(None),
+                    Poll::Ready(true) => {
+                        self.has_ended();
+                        return Poll::Ready(None);
+                    }
                     Poll::Ready(false) => {}
                     Poll::Pending => return Poll::Pending,
                 },
             }
+        }
+    }
+
+    /// The end of the stream is told. It may come of a network that has stopped, with the other end
+    /// still open: then the stream is cut, for nothing is to come after its end.
+    #[cold]
+    #[inline(never)]
+    fn has_ended(&mut self) {
+        let words = self.words();
+        let (sent, taken) = (words.sent(), words.taken());
+        let is_natural = sent.is_gone() && sent.number() == taken.number();
+        if words.shared().is_stopped() && !is_natural {
+            *self = In {
+                channel: half_closed(words, ChannelEnd::Writer),
+                marker: PhantomData,
+            };
         }
     }
 
@@ -319,11 +350,27 @@ impl<T> Out<T> {
             match unsafe { self.channel().has_room() } {
                 Ok(()) => return Poll::Ready(Ok(())),
                 Err(full) => match self.wait(full, context) {
-                    Poll::Ready(true) => return Poll::Ready(Err(SendError(()))),
+                    Poll::Ready(true) => {
+                        self.has_ended();
+                        return Poll::Ready(Err(SendError(())));
+                    }
                     Poll::Ready(false) => {}
                     Poll::Pending => return Poll::Pending,
                 },
             }
+        }
+    }
+
+    /// As that of [`In`].
+    #[cold]
+    #[inline(never)]
+    fn has_ended(&mut self) {
+        let words = self.words();
+        if words.shared().is_stopped() && !words.taken().is_gone() {
+            *self = Out {
+                channel: half_closed(words, ChannelEnd::Reader),
+                marker: PhantomData,
+            };
         }
     }
 
@@ -351,14 +398,15 @@ fn wait(words: &Words, end: ChannelEnd, context: &mut Context<'_>) -> Poll<bool>
 fn wait_elsewhere(words: &Words, end: ChannelEnd, context: &Context<'_>) -> Poll<bool> {
     ProcessTurn::pay_here();
     match words.put_waker(end, context.waker()) {
-        true => Poll::Pending,
-        false => Poll::Ready(false),
+        Poll::Ready(true) if ProcessTurn::is_of(words.shared()) => Poll::Pending,
+        polled => polled,
     }
 }
 
 /// The other end is gone. A network that fails closes its ports, too, and none of its processes is
 /// to take that for the end of a stream: they are about to be dropped. Whoever else waits here is
-/// not, and neither is a root of its own in which a process waits: nothing else would end that.
+/// not, and neither is a root of its own in which a process waits: nothing else would end that. So
+/// for these a network that has stopped is the end, whoever has the other port.
 fn is_over(words: &Words, context: &Context<'_>) -> Poll<bool> {
     let shared = words.shared();
     // In this order: a doubt may end with a failure.
@@ -470,7 +518,10 @@ impl<T> Future for Sending<'_, T> {
                 }
             };
             match self.port.wait(full, context) {
-                Poll::Ready(true) => return Poll::Ready(Err(SendError(message))),
+                Poll::Ready(true) => {
+                    self.port.has_ended();
+                    return Poll::Ready(Err(SendError(message)));
+                }
                 Poll::Ready(false) => {}
                 Poll::Pending => {
                     self.message = Some(message);

@@ -10,7 +10,9 @@ use super::Waiting;
 use crate::channel::shared::{GrownChannel, Shared};
 use crate::deadlock;
 use crate::machine::prim::Ordering;
+use crate::machine::unwind::DueWaker;
 use crate::network::Network;
+use crate::network::cancel::Canceller;
 use crate::report::error::Error;
 
 /// Adds a task that runs alongside the processes, on the same workers, and is no process: the run
@@ -40,6 +42,12 @@ pub fn inside(network: &Network<'_>) -> Inside {
     Inside {
         shared: network.shared(),
     }
+}
+
+/// Ends a network as its canceller does, by who may hold a lock: wakers of other executors, which
+/// may run anything, are left to the caller.
+pub fn cancel(canceller: &Canceller) -> Vec<DueWaker> {
+    canceller.cancel_and_owe()
 }
 
 /// A view of a network while it runs: see [`inside`].

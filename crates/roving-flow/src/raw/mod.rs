@@ -62,7 +62,9 @@
 //! raw::beside(&mut network, async { /* a task that is no process */ });
 //! network.process("sends", (), async move |()| _ = out.send(1).await);
 //! network.process("takes", (), async move |()| assert_eq!(input.recv().await, Some(1)));
+//! let canceller = network.canceller();
 //! network.run(&roving::Pool::new(1)?)?;
+//! assert!(raw::cancel(&canceller).is_empty(), "too late");
 //! raw::fence(std::sync::atomic::Ordering::SeqCst); // what was given is seen before anybody asks
 //! inside.has_given();
 //! inside.look();
@@ -124,7 +126,7 @@ pub use crate::machine::prim::fence;
 pub use crate::machine::unwind::DueWaker;
 pub use crate::placement::{Across, Figures};
 pub use ends::{Bridge, Egress, Ingress, bridged, forget_room, take_unread};
-pub use inside::{Inside, at_rest, beside, inside, metered};
+pub use inside::{Inside, at_rest, beside, cancel, inside, metered};
 pub use verdict::{Verdict, Waiting, stuck, verdicts};
 
 /// An end of a channel.
