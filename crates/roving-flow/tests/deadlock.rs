@@ -2,8 +2,9 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::mpsc;
-use std::task::Waker;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+use std::task::{Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -243,4 +244,35 @@ fn waker_taker(is_used: bool) -> mpsc::Sender<Waker> {
         drop(waker);
     });
     to
+}
+
+/// It looks at other ports each time that it is polled, so it is not known which of the waits it
+/// has given up.
+#[test]
+fn a_process_that_never_waits_for_the_same_as_before_is_suspended() {
+    let mut network = Network::new();
+    let [one, two, three] = ["one", "two", "three"].map(|name| network.bounded::<u32>(name, 1));
+    let polls = Arc::new(AtomicUsize::new(0));
+    let polled = Arc::clone(&polls);
+    type Own = (Out<u32>, In<u32>);
+    network.process(
+        "looks here and there",
+        (one, two, three),
+        async move |(mut one, mut two, mut three): (Own, Own, Own)| {
+            let looks = poll_fn(|context| {
+                let other = match polled.fetch_add(1, SeqCst) % 2 {
+                    0 => &mut two,
+                    _ => &mut three,
+                };
+                for (_, input) in [&mut one, other] {
+                    assert!(pin!(input.recv()).poll(context).is_pending());
+                }
+                Poll::<()>::Pending
+            });
+            looks.await;
+        },
+    );
+    let ended = network.run(&Pool::new(1).unwrap());
+    assert!(matches!(ended, Err(Error::Deadlock { .. })), "{ended:?}");
+    assert!(polls.load(SeqCst) < 1000);
 }

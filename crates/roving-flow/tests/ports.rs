@@ -474,6 +474,43 @@ fn a_select_waits_at_no_input_when_it_has_a_message() {
     });
 }
 
+/// It waits at two inputs, and then for room, having given up a third. Channels that are made one
+/// after the other lie at equal distances, so the sum of these two is that of the other two.
+#[test]
+fn a_select_at_other_ports_than_before_waits_at_no_input_that_it_gave_up() {
+    within_a_minute(|| {
+        let mut network = Network::new();
+        let mut channels: Vec<_> = (0..40).map(|_| network.bounded::<u32>("", 1)).collect();
+        let [(batch, input), (mut to_c, c), (mut to_b, b), (_silent, a)] =
+            std::array::from_fn(|_| channels.remove(36));
+        let (go, may_go) = network.channel("go");
+        let (tick, mut ticks) = network.channel("tick");
+        type Selects = (In<u32>, In<u32>, In<u32>, Out<u32>, Out<()>, Out<()>);
+        let body = async |(mut a, mut b, mut c, mut batch, mut go, mut tick): Selects| {
+            assert_eq!(c.recv().await, Some(1));
+            batch.send(1).await.unwrap();
+            tick.send(()).await.unwrap();
+            future::select(pin!(b.recv()), pin!(c.recv())).await;
+            future::select(pin!(a.recv()), future::ready(())).await;
+            batch.send(2).await.unwrap();
+            go.send(()).await.unwrap();
+        };
+        network.process("select", (a, b, c, batch, go, tick), body);
+        network.process("source", (), async move |()| {
+            to_c.send(1).await.unwrap();
+            assert_eq!(ticks.recv().await, Some(()));
+            to_b.send(1).await.unwrap();
+            ticks.recv().await;
+        });
+        network.process("sink", (may_go, input), async |(mut may_go, mut input)| {
+            assert_eq!(may_go.recv().await, Some(()));
+            assert_eq!((input.recv().await, input.recv().await), (Some(1), Some(2)));
+        });
+        let report = network.run(&Pool::new(1).unwrap()).unwrap();
+        assert!(!report.growths.is_empty());
+    });
+}
+
 /// A waker that panics when it is dropped.
 struct Bomb;
 

@@ -22,6 +22,9 @@ use poll::{Outside, ProcessTurn};
 /// So many times in one poll a process goes on at once when what it waits for has come just then.
 const TURNS_MAX: u32 = 64;
 
+const STARTED: u8 = 1;
+const TRACED: u8 = 2;
+
 /// The future of a process, or what is around it.
 pub(crate) trait OfProcess: Future<Output = ()> {
     /// The state that the process shares with its network, and keeps; and its index. Not by a
@@ -33,9 +36,10 @@ pub(crate) trait OfProcess: Future<Output = ()> {
 pub(crate) struct Process<F> {
     shared: Arc<Shared>,
     index: u32,
-    is_started: bool,
-    /// Its turns are spans of a trace, under its name.
-    is_traced: bool,
+    /// [`STARTED`], and [`TRACED`] when its turns are spans of a trace, under its name.
+    flags: u8,
+    /// So many turns of this poll were unsure.
+    unsure: u8,
     /// Of the last turn in which one of several waits may have been given up.
     fingerprint: u16,
     waits: Waits,
@@ -57,8 +61,8 @@ impl<F> Process<F> {
         Process {
             shared: Arc::clone(shared),
             index,
-            is_started: false,
-            is_traced: keeps_trace(),
+            flags: if keeps_trace() { TRACED } else { 0 },
+            unsure: 0,
             fingerprint: 0,
             waits: Waits::NOWHERE,
             outside: OnceLock::new(),
@@ -69,8 +73,8 @@ impl<F> Process<F> {
     /// It is polled: it waits nowhere any more.
     #[inline(always)]
     fn resume(&mut self, line: &Line) {
-        if !self.is_started {
-            self.is_started = true;
+        if self.flags & STARTED == 0 {
+            self.flags |= STARTED;
             self.shared.process_started();
         }
         let waits = std::mem::replace(&mut self.waits, Waits::NOWHERE);
@@ -125,8 +129,8 @@ impl<F: Future<Output = ()>> Process<F> {
                 let may_wake = self.outside.get_mut().is_some_and(Outside::may_wake);
                 let control = self.shared.suspends(self.index, task);
                 self.waits = waits;
-                let last = &mut self.fingerprint;
-                let are_all = || self.waits.are_exact() || is_the_same(&self.waits, last);
+                let (last, unsure) = (&mut self.fingerprint, &mut self.unsure);
+                let are_all = || self.waits.are_exact() || is_the_same(&self.waits, last, unsure);
                 let suspended = begin(&self.waits, control, line, self.index, may_wake, are_all);
                 // After a fence.
                 owed.pay();
@@ -189,7 +193,7 @@ impl<F: Future<Output = ()>> Future for Process<F> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         // SAFETY: nothing is moved out; the body is treated as pinned.
         let this = unsafe { self.get_unchecked_mut() };
-        if this.is_traced {
+        if this.flags & TRACED != 0 {
             return this.go_on_traced(context);
         }
         this.go_on(context)
@@ -219,6 +223,7 @@ impl<F: Future<Output = ()>> Process<F> {
         let line = unsafe { &*shared }.lines.mine();
         line.enter();
         this.resume(line);
+        this.unsure = 0;
         for _ in 0..TURNS_MAX {
             match this.turn(line, context.waker()) {
                 Turned::Again => {}
@@ -305,24 +310,27 @@ fn begin(
 ///
 /// An operation that was given up within a turn, as in a `select` whose other arm was ready, is
 /// among those that have to wait at its end, and the search for deadlocks would think that it lets
-/// the process go on. In a second turn none is given up, unless something has come.
+/// the process go on. In a second turn none is given up, unless something has come. A process that
+/// looks at other ports in each turn is believed in the last one of a poll.
 #[cold]
 #[inline(never)]
-fn is_the_same(waits: &Waits, last: &mut u16) -> bool {
+fn is_the_same(waits: &Waits, last: &mut u16, unsure: &mut u8) -> bool {
     let At::Any(ops) = waits.at() else {
         return true;
     };
+    // Not in proportion to what is mixed: channels may lie at equal distances.
+    const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mix = |bits: u64| (bits ^ (bits.wrapping_mul(ODD) >> 32)).wrapping_mul(ODD);
     let of_one = |op: &Op| {
         let words = op.words();
-        let place = op.pack().addr() as u64;
         let counts = words.sent().number().wrapping_add(words.taken().number());
-        place
-            .wrapping_add(counts)
-            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        mix(mix(op.pack().addr() as u64).wrapping_add(counts))
     };
     let sum = ops.iter().map(of_one).fold(0, u64::wrapping_add);
     let fingerprint = (sum >> 48) as u16;
-    std::mem::replace(last, fingerprint) == fingerprint
+    let is_same = std::mem::replace(last, fingerprint) == fingerprint;
+    *unsure += u8::from(!is_same);
+    is_same || u32::from(*unsure) == TURNS_MAX
 }
 
 /// The process waits there no more.

@@ -1,7 +1,10 @@
 //! Ends of streams of which it is not known whether they are whole.
 
-use std::mem;
+use std::collections::BTreeMap;
 use std::task::Waker;
+use std::{mem, ptr};
+
+use roving::raw::panics::drop_quietly;
 
 use crate::machine::prim::{Mutex, lock};
 use crate::machine::unwind::DueWaker;
@@ -13,15 +16,15 @@ pub(crate) struct Doubt(Mutex<Doubts>);
 
 struct Doubts {
     processes: u32,
-    /// Who has come to such an end.
-    waiting: Vec<Waker>,
+    /// Who has come to such an end, perhaps in many polls: by the addresses of the waker's parts.
+    waiting: BTreeMap<(usize, usize), Waker>,
 }
 
 impl Doubt {
     pub(crate) fn new() -> Doubt {
         Doubt(Mutex::new(Doubts {
             processes: 0,
-            waiting: Vec::new(),
+            waiting: BTreeMap::new(),
         }))
     }
 
@@ -36,7 +39,7 @@ impl Doubt {
         doubts.processes -= 1;
         let woken = mem::take(&mut doubts.waiting);
         drop(doubts);
-        for waker in woken {
+        for waker in woken.into_values() {
             DueWaker::new(Some(waker)).wake();
         }
     }
@@ -49,13 +52,48 @@ impl Doubt {
             return false;
         }
         // Without the lock: it may run anything to clone a waker, or to drop one.
-        let mut waker = Some(waker.clone());
+        let waker = waker.clone();
+        let parts = (waker.data().addr(), ptr::from_ref(waker.vtable()).addr());
         let mut doubts = lock(&self.0);
         let is_open = doubts.processes != 0;
-        if is_open {
-            doubts.waiting.extend(waker.take());
-        }
+        let left = match is_open {
+            true => doubts.waiting.insert(parts, waker),
+            false => Some(waker),
+        };
         drop(doubts);
+        drop_quietly(left);
         is_open
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use std::task::{Wake, Waker};
+
+    use super::Doubt;
+
+    #[derive(Default)]
+    struct Counts(AtomicUsize);
+
+    impl Wake for Counts {
+        fn wake(self: Arc<Counts>) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+
+    /// As a process that comes to the end in doubt in each of its polls.
+    #[test]
+    fn who_asks_again_and_again_is_kept_once() {
+        let doubt = Doubt::new();
+        let counts = Arc::new(Counts::default());
+        doubt.begin();
+        for _ in 0..1000 {
+            assert!(doubt.wait(&Waker::from(Arc::clone(&counts))));
+        }
+        doubt.end();
+        assert_eq!(counts.0.load(SeqCst), 1);
+        assert!(!doubt.wait(&Waker::from(counts)));
     }
 }
