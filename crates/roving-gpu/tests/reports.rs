@@ -99,6 +99,24 @@ fn a_report_may_drop_its_devices() {
     });
 }
 
+/// It owns a buffer whose only valid copy is there, which keeps the device.
+#[test]
+fn the_callback_goes_with_the_last_handle_and_the_buffer_stays() {
+    within("goes".to_owned(), || {
+        let (kept, owned) = (buffer(), Arc::new(()));
+        let (from, is_there) = (kept.clone(), Arc::downgrade(&owned));
+        let devices = builder(Simulated::new()).on_failure(move |_| {
+            let _ = (&from, &owned);
+        });
+        let devices = devices.build().unwrap();
+        add(&devices, &STEP, &ADD_ONE, &kept);
+        devices.wait();
+        drop(devices);
+        assert!(is_there.upgrade().is_none());
+        assert_eq!(kept.into_vec(), [2; LEN]);
+    });
+}
+
 /// Each cause once, in the order of the errors; the end of the devices waits for the callback.
 #[test]
 fn all_reports_have_come_in_their_order_when_the_devices_are_gone() {

@@ -219,6 +219,13 @@ impl Common {
         reporter.map_or(Poll::Ready(()), |reporter| reporter.poll_idle(waker))
     }
 
+    /// The program has been told of all errors that it hears of.
+    pub(crate) fn end_reports(&self) {
+        if let Some(reporter) = &self.reporter {
+            reporter.end();
+        }
+    }
+
     /// Something to be told in the profile.
     pub(crate) fn note(&self, notes: impl IntoIterator<Item = String>) {
         self.told().reports.extend(notes);

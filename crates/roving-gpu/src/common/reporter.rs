@@ -56,12 +56,13 @@ pub(crate) type OnFailure = Box<dyn Fn(&DeviceReport) + Send + Sync>;
 /// a report is of, so it is called on a thread that no device needs: one that is started when there
 /// is a report, and ends with the last of them. There are few: one for each device and cause.
 pub(crate) struct Reporter {
-    call: OnFailure,
     state: Mutex<ReporterState>,
 }
 
-#[derive(Default)]
 struct ReporterState {
+    /// Until the last handle of the devices has gone: the function may own a buffer that is at one
+    /// of them, and would keep it, with all that it needs, for ever.
+    call: Option<Arc<OnFailure>>,
     /// The oldest first.
     due: VecDeque<DeviceReport>,
     /// A thread makes the calls. In a forked child, which has none of the parent's, nobody waits
@@ -74,8 +75,12 @@ struct ReporterState {
 impl Reporter {
     pub(super) fn new(call: OnFailure) -> Arc<Reporter> {
         Arc::new(Reporter {
-            call,
-            state: Mutex::default(),
+            state: Mutex::new(ReporterState {
+                call: Some(Arc::new(call)),
+                due: VecDeque::new(),
+                is_called: false,
+                waiters: Vec::new(),
+            }),
         })
     }
 
@@ -85,7 +90,10 @@ impl Reporter {
 
     /// [`Reporter::call_due`] is to follow, when nothing else is left to do for the device.
     pub(super) fn put(&self, report: DeviceReport) {
-        self.lock().due.push_back(report);
+        let mut state = self.lock();
+        if state.call.is_some() {
+            state.due.push_back(report);
+        }
     }
 
     /// Has the calls made that are due. They are made here, if there can be no other thread.
@@ -106,14 +114,24 @@ impl Reporter {
     fn call_all(&self) {
         let mut state = self.lock();
         while let Some(report) = state.due.pop_front() {
+            let call = state.call.clone();
             drop(state);
-            let _ = DeviceThread::during(|| contain(|| (self.call)(&report)));
+            if let Some(call) = call {
+                let _ = DeviceThread::during(|| contain(|| call(&report)));
+            }
             state = self.lock();
         }
         state.is_called = false;
         let waiters = std::mem::take(&mut state.waiters);
         drop(state);
         wake_all(waiters);
+    }
+
+    /// Drops the function, when all calls have been made: there are no more.
+    pub(super) fn end(&self) {
+        let call = self.lock().call.take();
+        // With no lock: it is the program's.
+        let _ = contain(|| drop(call));
     }
 
     /// Whether all calls have been made; if not, wakes when they have.

@@ -202,5 +202,7 @@ mod tests {
         }
         device.leave_window(&mut state, &flies);
         assert_eq!((state.flying.count, state.window.len()), (0, 0));
+        // Nobody would take it, and it keeps the device.
+        assert_eq!(state.queue.drain().len(), 1);
     }
 }

@@ -258,7 +258,8 @@ impl DevicesBuilder {
     /// the error is of. No device waits for it, so it may do what other threads may: read a buffer
     /// of the device, run a task, wait for the devices, or drop them. The drop of the last handle
     /// waits for the calls that are due, so a call must not wait for whoever drops it; in a call it
-    /// [waits for nothing](Devices#the-last-handle).
+    /// [waits for nothing](Devices#the-last-handle). Then the function is dropped: of errors that
+    /// come later, as when a buffer is read that is still there, only the reader hears.
     ///
     /// A panic in it is swallowed. Where the system gives no thread, the thread that has the error
     /// calls it, which may be that of the back-end.

@@ -124,5 +124,6 @@ impl LastHandle {
             let tell = || "the callback of `on_failure`".to_owned();
             block(tell, poll_fn(|context| common.poll_told(context.waker())));
         }
+        common.end_reports();
     }
 }
