@@ -1,5 +1,7 @@
 //! Ports that a process gives away, and waits of a process within its own turn.
 
+#[path = "common/executor.rs"]
+mod executor;
 #[path = "common/watched.rs"]
 mod watched;
 
@@ -7,10 +9,10 @@ use std::future::poll_fn;
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::task::Poll;
+use std::thread;
 
+use executor::block_on;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use roving::policy::Amount;
@@ -316,26 +318,6 @@ fn a_port_that_a_closure_of_others_drops_in_a_panic_is_closed_at_once() {
         let text = *panicked.unwrap_err().downcast::<&str>().unwrap();
         assert_eq!(text, "with the port");
     });
-}
-
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-/// An executor of which the runtime knows nothing.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut future = pin!(future);
-    loop {
-        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            return value;
-        }
-        thread::park();
-    }
 }
 
 /// A process waits for a port by `waits`, within its turn, while the network fails.

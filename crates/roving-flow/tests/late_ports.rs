@@ -1,15 +1,16 @@
 //! Ports that a process drops before it waits within its turn, where it may yet fail.
 
+#[path = "common/executor.rs"]
+mod executor;
 #[path = "common/watched.rs"]
 mod watched;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::thread;
+use std::time::Duration;
 
+use executor::block_on;
 use roving::{Pool, task};
 use roving_flow::{Error, In, Network, Out};
 use watched::watched;
@@ -42,26 +43,6 @@ fn sums(network: &mut Network<'_>, input: In<u32>) -> In<u32> {
         },
     );
     answer
-}
-
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-/// An executor of which the runtime knows nothing.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut future = pin!(future);
-    loop {
-        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            return value;
-        }
-        thread::park();
-    }
 }
 
 fn asks(pool: &Pool, waits: fn(&mut In<u32>) -> Option<u32>) {
@@ -165,7 +146,7 @@ fn waits_in_a_panic(pool: &Pool, fails: bool) {
     });
     network.process("second", (), async move |()| {
         // The first one waits, as far as time can say so.
-        roving::blocking(|| thread::sleep(std::time::Duration::from_millis(20)));
+        roving::blocking(|| thread::sleep(Duration::from_millis(20)));
         go_on.send(()).await.unwrap();
     });
     let of = &mut sum;

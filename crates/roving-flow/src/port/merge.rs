@@ -92,8 +92,12 @@ impl<T> Merge<T> {
     }
 
     fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<(usize, T)>> {
+        ProcessTurn::waits_for_all(|| self.poll_each(context))
+    }
+
+    fn poll_each(&mut self, context: &mut Context<'_>) -> Poll<Option<(usize, T)>> {
         let count = self.ports.len();
-        let (mut is_over, waits) = (true, ProcessTurn::waits());
+        let mut is_over = true;
         for step in 0..count {
             let place = (self.next + step) % count;
             let Some(port) = &mut self.ports[place] else {
@@ -114,48 +118,48 @@ impl<T> Merge<T> {
                 Poll::Pending => is_over = false,
             }
         }
-        if is_over {
-            return Poll::Ready(None);
+        match is_over {
+            true => Poll::Ready(None),
+            false => Poll::Pending,
         }
-        if !waits {
-            ProcessTurn::waits_for_all();
-        }
-        Poll::Pending
     }
 }
 
 /// The place of an output with room. `None` when all are closed. The next look begins after it.
 pub(crate) async fn ready<T>(outs: &mut [Option<Out<T>>], next: &mut usize) -> Option<usize> {
-    std::future::poll_fn(|context| {
-        let count = outs.len();
-        let (mut is_over, waits) = (true, ProcessTurn::waits());
-        for step in 0..count {
-            let place = (*next + step) % count;
-            let Some(out) = &mut outs[place] else {
-                continue;
-            };
-            match out.poll_ready(context) {
-                Poll::Ready(Ok(())) => {
-                    for step in 0..step {
-                        let before = &outs[(*next + step) % count];
-                        forget(before.as_ref().map(Out::words), ChannelEnd::Writer);
-                    }
-                    *next = place + 1;
-                    return Poll::Ready(Some(place));
+    std::future::poll_fn(|context| ProcessTurn::waits_for_all(|| poll_room(outs, next, context)))
+        .await
+}
+
+fn poll_room<T>(
+    outs: &mut [Option<Out<T>>],
+    next: &mut usize,
+    context: &mut Context<'_>,
+) -> Poll<Option<usize>> {
+    let count = outs.len();
+    let mut is_over = true;
+    for step in 0..count {
+        let place = (*next + step) % count;
+        let Some(out) = &mut outs[place] else {
+            continue;
+        };
+        match out.poll_ready(context) {
+            Poll::Ready(Ok(())) => {
+                for step in 0..step {
+                    let before = &outs[(*next + step) % count];
+                    forget(before.as_ref().map(Out::words), ChannelEnd::Writer);
                 }
-                Poll::Ready(Err(_)) => outs[place] = None,
-                Poll::Pending => is_over = false,
+                *next = place + 1;
+                return Poll::Ready(Some(place));
             }
+            Poll::Ready(Err(_)) => outs[place] = None,
+            Poll::Pending => is_over = false,
         }
-        if is_over {
-            return Poll::Ready(None);
-        }
-        if !waits {
-            ProcessTurn::waits_for_all();
-        }
-        Poll::Pending
-    })
-    .await
+    }
+    match is_over {
+        true => Poll::Ready(None),
+        false => Poll::Pending,
+    }
 }
 
 fn forget(words: Option<&Words>, end: ChannelEnd) {

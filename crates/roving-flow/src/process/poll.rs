@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
-use std::task::{Context, RawWaker, RawWakerVTable, Waker};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
 use super::late_ports::LatePorts;
 use crate::channel::shared::Shared;
@@ -251,25 +251,24 @@ impl<'p> ProcessTurn<'p> {
         });
     }
 
-    /// Whether an operation of this turn waits.
-    pub(crate) fn waits() -> bool {
-        ProcessTurn::with_current(|turn| {
-            turn.is_some_and(|turn| {
+    /// Looks at several ports by `poll`. Where no operation of this turn waited before, and this
+    /// one has to, the process gives up none of those that wait.
+    pub(crate) fn waits_for_all<R>(poll: impl FnOnce() -> Poll<R>) -> Poll<R> {
+        let change = |change: fn(Waits) -> Waits| {
+            ProcessTurn::with_current(|turn| {
+                let Some(turn) = turn else { return false };
                 let waits = turn.waits.replace(Waits::NOWHERE);
-                let are_there = !matches!(waits.at(), At::Nowhere);
-                turn.waits.set(waits);
-                are_there
+                let is_first = matches!(waits.at(), At::Nowhere);
+                turn.waits.set(change(waits));
+                is_first
             })
-        })
-    }
-
-    /// The process has given up none of those that wait.
-    pub(crate) fn waits_for_all() {
-        ProcessTurn::with_current(|turn| {
-            let Some(turn) = turn else { return };
-            let waits = turn.waits.replace(Waits::NOWHERE);
-            turn.waits.set(waits.exactly());
-        });
+        };
+        let is_first = change(|waits| waits);
+        let polled = poll();
+        if is_first && polled.is_pending() {
+            change(Waits::exactly);
+        }
+        polled
     }
 
     /// Something has been sent or taken: wakes who waits at the other end, which is `end`. Whether
