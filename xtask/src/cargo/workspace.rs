@@ -8,6 +8,9 @@ use serde_json::Value;
 use crate::Result;
 use crate::cargo::tool;
 
+/// Whether cargo keeps parts of what it compiles for the next time.
+const INCREMENTAL: &str = "CARGO_INCREMENTAL";
+
 /// One of our own packages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Package {
@@ -91,10 +94,14 @@ impl Workspace {
         self.packages.iter().find(|package| package.name == name)
     }
 
-    /// `cargo` with these words, in the root.
+    /// `cargo` with these words, in the root. It keeps nothing for a next build after a change,
+    /// unless it is told to: that is a quarter of what a build takes in a new clone.
     pub(crate) fn cargo(&self, words: &[&str]) -> Command {
         let mut command = Command::new(cargo());
         command.args(words).current_dir(&self.root);
+        if std::env::var_os(INCREMENTAL).is_none() {
+            command.env(INCREMENTAL, "0");
+        }
         command
     }
 

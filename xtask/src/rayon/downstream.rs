@@ -254,8 +254,7 @@ impl PackageCopy<'_> {
         let mut command = self.workspace.cargo(words);
         command
             .current_dir(&self.source)
-            .env("CARGO_TARGET_DIR", &self.target)
-            .env("CARGO_INCREMENTAL", "0");
+            .env("CARGO_TARGET_DIR", &self.target);
         // Little to write; assertions stay.
         for profile in ["DEV", "TEST"] {
             command
