@@ -6,7 +6,8 @@ mod executor;
 mod watched;
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -172,4 +173,77 @@ fn a_process_that_waits_in_a_panic_ends_no_stream() {
 #[test]
 fn a_process_that_waits_in_a_panic_and_goes_on_ends_its_stream() {
     on_pools(|pool| waits_in_a_panic(pool, false));
+}
+
+/// Adds a process that sends the port of a reply, says so, and waits for the end of the replies.
+/// Returns the port of its request, and calls `has_it` when the end is there.
+fn requests(
+    network: &mut Network<'_>,
+    keeps_port: bool,
+    has_it: impl FnOnce() + Send + 'static,
+) -> (In<Out<u32>>, In<()>) {
+    let (requests, request) = network.bounded("requests", 1);
+    let (reply, mut replies) = network.bounded("replies", 1);
+    let (sends, is_sent) = network.bounded("is sent", 1);
+    type Ports = (Out<Out<u32>>, Out<()>);
+    let body = async move |(mut requests, mut sends): Ports| {
+        requests.send(reply).await.unwrap();
+        let _kept = keeps_port.then_some(requests);
+        sends.send(()).await.unwrap();
+        assert_eq!(replies.recv().await, None);
+        has_it();
+    };
+    network.process("requests", (requests, sends), body);
+    (request, is_sent)
+}
+
+#[test]
+fn a_process_that_may_fail_drops_what_it_has_not_received() {
+    on_pools(|pool| {
+        let mut network = Network::new();
+        let ports = requests(&mut network, true, || ());
+        network.try_process("may fail", ports, async |(request, mut is_sent)| {
+            is_sent.recv().await;
+            drop(request);
+            Ok::<(), fmt::Error>(())
+        });
+        network.run(pool).unwrap();
+    });
+}
+
+#[test]
+fn a_process_drops_what_a_port_has_not_received_that_a_panic_has_dropped() {
+    on_pools(|pool| {
+        let mut network = Network::new();
+        let ports = requests(&mut network, true, || ());
+        network.process("catches", ports, async |(request, mut is_sent)| {
+            is_sent.recv().await;
+            let panics = AssertUnwindSafe(move || {
+                let _request = request;
+                resume_unwind(Box::new("with the port"));
+            });
+            catch_unwind(panics).unwrap_err();
+        });
+        network.run(pool).unwrap();
+    });
+}
+
+/// The port of the reply is dropped with the request, and that within the turn, too.
+#[test]
+fn ports_in_messages_that_a_process_drops_are_closed_when_it_waits() {
+    for keeps_port in [false, true] {
+        on_pools(|pool| {
+            let mut network = Network::new();
+            let (tells, told) = mpsc::channel();
+            let ports = requests(&mut network, keeps_port, move || tells.send(()).unwrap());
+            let body = async move |(request, mut is_sent): (In<Out<u32>>, In<()>)| {
+                is_sent.recv().await;
+                drop(request);
+                roving::blocking(|| told.recv().unwrap());
+                Ok::<(), fmt::Error>(())
+            };
+            network.try_process("may fail", ports, body);
+            network.run(pool).unwrap();
+        });
+    }
 }

@@ -56,7 +56,8 @@ pub(crate) type Hook = Box<dyn Fn() + Send + Sync>;
 
 /// The functions for a channel whose messages may be of any type.
 pub(super) struct VTable {
-    /// Returns what the first message panicked with that did so in its drop.
+    /// These two return what the first message panicked with that did so in its drop.
+    pub(super) drain: unsafe fn(NonNull<Words>) -> Option<Payload>,
     pub(super) clear: unsafe fn(NonNull<Words>) -> Option<Payload>,
     pub(super) free: unsafe fn(NonNull<Words>),
     pub(super) message_bytes: usize,
@@ -178,6 +179,16 @@ pub(crate) unsafe fn drop_port(words: NonNull<Words>, end: ChannelEnd, told: fn(
         release(words);
         go_on(panicked);
     }
+}
+
+/// Drops the messages that lie in the channel, as the consumer's port does when it is dropped: who
+/// sent them may wait for that. Returns what the first one panicked with that did so.
+///
+/// # Safety
+/// The caller is that port.
+pub(crate) unsafe fn drain_port(words: NonNull<Words>) -> Option<Payload> {
+    // SAFETY: the port keeps the channel, and is the only one at that end.
+    unsafe { (words.as_ref().meta.vtable.drain)(words) }
 }
 
 /// The channel has a new port for that end, whose port is gone. False when it is not, or when the

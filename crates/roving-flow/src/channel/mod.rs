@@ -28,7 +28,7 @@ use words::{EndCells, Words};
 use crate::machine::prim::Arc;
 use crate::machine::unwind::{Payload, to_the_end};
 
-pub(crate) use holders::{Handle, OUTSIDE, drop_port, reopen_port};
+pub(crate) use holders::{Handle, OUTSIDE, drain_port, drop_port, reopen_port};
 pub(crate) use op::{At, Op, Waits};
 
 /// A channel of messages of type `T`.
@@ -258,14 +258,23 @@ impl<T> Channel<T> {
         Ok(())
     }
 
-    /// Drops what lies in the channel, and frees the rings. Returns what the first message panicked
-    /// with that did so in its drop: the others are dropped all the same.
+    /// Consumer: drops what lies in the channel. Returns what the first message panicked with that
+    /// did so in its drop: the others are dropped all the same.
+    ///
+    /// # Safety
+    /// As [`Self::pop`].
+    unsafe fn drain(&self) -> Option<Payload> {
+        // SAFETY: the caller's promise.
+        to_the_end(|| unsafe { self.pop() }.is_ok())
+    }
+
+    /// As [`Self::drain`], and frees the rings.
     ///
     /// # Safety
     /// Both ends are gone, with a happens-before edge to this, and this is called once.
     pub(crate) unsafe fn clear(&self) -> Option<Payload> {
         // SAFETY: the caller is alone.
-        let panicked = to_the_end(|| unsafe { self.pop() }.is_ok());
+        let panicked = unsafe { self.drain() };
         let mut last = Some(Channel::<T>::ring_of(&self.words.consumer));
         while let Some(ring) = last {
             // SAFETY: empty, and nobody's any more; so are those that were linked to it without a
@@ -281,10 +290,18 @@ impl<T> Channel<T> {
 
 impl<T> Channel<T> {
     const VTABLE: &'static VTable = &VTable {
+        drain: drain::<T>,
         clear: clear::<T>,
         free: free::<T>,
         message_bytes: size_of::<T>(),
     };
+}
+
+/// # Safety
+/// As [`Channel::drain`]; the words are those of a `Channel<T>`.
+unsafe fn drain<T>(words: NonNull<Words>) -> Option<Payload> {
+    // SAFETY: the caller's promise.
+    unsafe { words.cast::<Channel<T>>().as_ref().drain() }
 }
 
 /// # Safety

@@ -3,9 +3,9 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::NonNull;
 
-use crate::channel::drop_port;
 use crate::channel::shared::{NetworkFailure, Shared};
 use crate::channel::words::{ChannelEnd, Words};
+use crate::channel::{drain_port, drop_port};
 
 /// A port, which has left its part in the channel to the turn.
 struct LatePort {
@@ -45,13 +45,15 @@ impl LatePorts {
     }
 
     /// They are closed, and `left` with what is to be closed later, before the turn's end, of which
-    /// the process waits for something that others may do then.
+    /// the process waits for something that others may do then. Whether any was closed: a message
+    /// that was dropped with one may have left others to the turn.
+    #[must_use]
     pub(super) fn close_before(
         mut self: Box<Self>,
         shared: &Shared,
         process: u32,
         left: impl FnOnce(Box<LatePorts>),
-    ) {
+    ) -> bool {
         let is_later = |port: &LatePort| port.panics && port.is_told_on();
         let (later, ports): (Vec<_>, Vec<_>) = self.ports.into_iter().partition(is_later);
         self.ports = later;
@@ -62,7 +64,9 @@ impl LatePorts {
         if self.is_in_doubt || !self.ports.is_empty() {
             left(self);
         }
+        let has_some = !ports.is_empty();
         close_each(ports, shared, process);
+        has_some
     }
 
     /// The turn ends.
@@ -79,10 +83,16 @@ impl LatePorts {
 /// with, the process has panicked with.
 fn close_each(ports: Vec<LatePort>, shared: &Shared, process: u32) {
     for LatePort { channel, end, .. } in ports {
+        let drained = match end {
+            // SAFETY: that port has left it to this turn.
+            ChannelEnd::Reader => unsafe { drain_port(channel) },
+            ChannelEnd::Writer => None,
+        };
         // Whether all is quiet is asked at the end of the turn.
-        // SAFETY: that port has left it to this turn.
+        // SAFETY: it has left that too, and is not used again.
         let closed = AssertUnwindSafe(|| unsafe { drop_port(channel, end, |_| ()) });
-        if let Err(payload) = panic::catch_unwind(closed) {
+        let closed = panic::catch_unwind(closed);
+        for payload in drained.into_iter().chain(closed.err()) {
             shared.stop(NetworkFailure::unwound(process, payload));
         }
     }

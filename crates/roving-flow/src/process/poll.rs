@@ -336,9 +336,11 @@ impl<'p> ProcessTurn<'p> {
     }
 
     fn halt(&self) -> Option<Halted<'_>> {
-        if let Some(closing) = self.closing.take() {
+        while let Some(closing) = self.closing.take() {
             let left = |left| self.closing.set(Some(left));
-            closing.close_before(self.shared, self.process, left);
+            if !closing.close_before(self.shared, self.process, left) {
+                break;
+            }
         }
         if self.owed.is_halted() {
             return None;
