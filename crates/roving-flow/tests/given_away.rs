@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
 use std::thread;
+use std::time::Duration;
 
 use executor::block_on;
 use futures_util::StreamExt as _;
@@ -178,6 +179,38 @@ fn a_port_that_a_task_has_used_and_given_back_is_its_processs_again() {
         );
         let report = network.run(&Pool::new(2).unwrap()).unwrap();
         assert_eq!(report.channel(0).producer, Some(0));
+    });
+}
+
+/// Who has it may take its time: nobody else is known to.
+#[test]
+fn a_captured_port_that_a_task_or_a_thread_has_is_in_no_deadlock() {
+    fn late(send: impl FnOnce()) {
+        thread::sleep(Duration::from_millis(20));
+        send();
+    }
+    type Hands = fn(Out<u32>);
+    let to_a_task: Hands = |mut out| {
+        drop(task::spawn(async move {
+            roving::blocking(|| late(|| ()));
+            out.send(7).await.unwrap();
+        }));
+    };
+    let to_a_thread: Hands = |mut out| {
+        thread::spawn(move || late(|| out.send_blocking(7).unwrap()));
+    };
+    watched(|| {
+        for hands in [to_a_task, to_a_thread] {
+            let mut network = Network::new();
+            let (out, input) = network.bounded("numbers", 1);
+            let (doubles, mut doubled) = network.bounded("doubled", 1);
+            network.flat_map("doubles", input, doubles, |number: u32| Some(2 * number));
+            network.process("first", (), async move |()| {
+                hands(out);
+                assert_eq!(doubled.recv().await, Some(14));
+            });
+            network.run(&Pool::new(2).unwrap()).unwrap();
+        }
     });
 }
 
