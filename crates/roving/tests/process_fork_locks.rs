@@ -64,6 +64,18 @@ fn of_the_times_of_a_worker(pool: &Pool) {
     });
 }
 
+/// Threads come to a pool without threads and go, and its child may be refused.
+fn of_a_pool_without_threads() {
+    let pool = Pool::builder().caller_runs().build().unwrap();
+    let is_told = |told: &str| told == "no panic" || is_refusal(told);
+    beside("a pool without threads", || {
+        let told = message(|| pool.install(|| ()));
+        assert!(is_told(&told), "{told}");
+        let told = message(|| pool.spawn(|| ()));
+        assert!(is_told(&told), "{told}");
+    });
+}
+
 /// A pool that begins and ends without threads of its own.
 fn pass(builder: PoolBuilder) {
     drop(builder.caller_runs().build().unwrap());
@@ -186,6 +198,7 @@ fn what_other_threads_had_locked_is_free_in_a_child() {
     drop(held);
     beside("a span", || drop(trace::span("of all")));
     of_the_times_of_a_worker(&pool);
+    of_a_pool_without_threads();
     beside("who is told", || watch::on_report(|_| ()));
     beside("who watches", || {
         pass(Pool::builder().watch_waits(Duration::from_secs(60)));

@@ -142,7 +142,7 @@ static FORKS: AtomicUsize = AtomicUsize::new(0);
 #[derive(Clone, Copy)]
 pub(crate) struct ThreadMark {
     /// [`forks`] in the process in which the mark was made.
-    pub(crate) forks: usize,
+    forks: usize,
     /// The address of a value of the thread's own.
     thread: usize,
 }
@@ -151,6 +151,12 @@ impl ThreadMark {
     /// Of the calling thread.
     pub(crate) fn here() -> ThreadMark {
         let (forks, thread) = (forks(), own_address());
+        ThreadMark { forks, thread }
+    }
+
+    /// Of one that is in no process that asks.
+    pub(crate) fn nowhere() -> ThreadMark {
+        let (forks, thread) = (usize::MAX, usize::MAX);
         ThreadMark { forks, thread }
     }
 

@@ -213,6 +213,11 @@ impl Injector {
         Some((job, class))
     }
 
+    /// Whether nobody has it locked.
+    pub(crate) fn is_unlocked(&self) -> bool {
+        self.jobs.try_lock().is_some()
+    }
+
     /// For the last look before sleep: whether there is a job that is not below that class. Asks
     /// under the lock.
     pub(crate) fn has_not_below(&self, class: Priority) -> bool {

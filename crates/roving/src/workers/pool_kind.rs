@@ -40,10 +40,10 @@ pub(crate) trait PoolKind: Send + Sync {
         os::forks()
     }
 
-    /// [`os::forks`] in the process in which a pool that can be used in any can be used now: that
-    /// number, which is the one of this process, if it can be here.
-    fn forks_now(&self, here: usize) -> usize {
-        here
+    /// Whether a pool that can be used in any process cannot be used in this one, a forked child:
+    /// threads of the parent were at it.
+    fn is_lost(&self, _pool: &Registry) -> bool {
+        false
     }
 
     /// The place at that seat to which threads come that are not the pool's.

@@ -187,7 +187,7 @@ impl Registry {
     pub(crate) fn is_left_behind(&self) -> bool {
         let here = os::forks();
         match self.forks {
-            ANY => here != 0 && self.kind.forks_now(here) != here,
+            ANY => here != 0 && self.kind.is_lost(self),
             forks => forks != here,
         }
     }

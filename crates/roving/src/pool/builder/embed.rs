@@ -18,7 +18,8 @@ impl PoolBuilder {
     /// is the worker for that long. Good for instruction counts, debuggers, and places where no
     /// thread can be started. Calls from several threads take turns. Overrides [`Self::workers`]
     /// and [`Self::adopt_current_thread`]. In a forked child it can be used as well, unless another
-    /// thread of the parent was in it: then it is as other pools of the parent are there.
+    /// thread of the parent was in it, or just coming or going: then it is as other pools of the
+    /// parent are there.
     ///
     /// ```
     /// let pool = roving::Pool::builder().caller_runs().build().unwrap();

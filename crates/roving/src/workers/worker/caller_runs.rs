@@ -8,8 +8,9 @@ use std::sync::Arc;
 use super::Worker;
 use crate::machine::meeting_points::unpark;
 use crate::machine::os::ThreadMark;
+use crate::machine::per_process::{PerProcess, PerProcessGuard};
+use crate::machine::prim::mutant;
 use crate::machine::prim::thread::{self, Thread};
-use crate::machine::prim::{Mutex, mutant};
 use crate::stats::Activity;
 use crate::workers::job_runs::Jobs;
 use crate::workers::pool_kind::PoolKind;
@@ -24,23 +25,40 @@ pub(crate) struct InPlace {
 
 /// An in-place pool, for its builder.
 pub(crate) fn kind() -> Box<dyn PoolKind> {
-    let place = CallerPlace::default();
+    let place = CallerPlace::new();
     Box::new(InPlace { place })
 }
 
 /// The place of a thread in a pool that has none.
-#[derive(Default)]
 pub(super) struct CallerPlace {
-    state: Mutex<PlaceState>,
+    state: PerProcess<PlaceState>,
 }
 
-#[derive(Default)]
 struct PlaceState {
     /// The thread that is the pool's worker.
     taken_by: Option<ThreadMark>,
     /// The threads that want to be. All are woken when the place is free: the first of them may be
     /// at something else just then, which it runs on top of its wait.
     waiting: Vec<Thread>,
+    /// Whether a thread of the parent has locked the pool's queue at the fork, when that is known.
+    is_queue_lost: Option<bool>,
+}
+
+impl PlaceState {
+    fn taken(by: Option<ThreadMark>) -> PlaceState {
+        PlaceState {
+            taken_by: by,
+            waiting: Vec::new(),
+            is_queue_lost: None,
+        }
+    }
+}
+
+impl Default for PlaceState {
+    /// In a forked child, if a thread of the parent was coming or going: it may have the place.
+    fn default() -> PlaceState {
+        PlaceState::taken(Some(ThreadMark::nowhere()))
+    }
 }
 
 /// The calling thread has the place, until this is dropped.
@@ -48,7 +66,7 @@ struct AtPlace<'p>(&'p CallerPlace);
 
 impl Drop for AtPlace<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.state.lock();
+        let mut state = self.0.state();
         state.taken_by = None;
         let waiting = mem::take(&mut state.waiting);
         drop(state);
@@ -59,6 +77,17 @@ impl Drop for AtPlace<'_> {
 }
 
 impl CallerPlace {
+    fn new() -> CallerPlace {
+        let state = PerProcess::new();
+        *state.lock() = PlaceState::taken(None);
+        CallerPlace { state }
+    }
+
+    fn state(&self) -> PerProcessGuard<'_, PlaceState> {
+        let inherit = |parents: &PlaceState| PlaceState::taken(parents.taken_by);
+        self.state.lock_inherited(inherit)
+    }
+
     /// Makes the calling thread the worker of the pool that `entrance` says, and runs what the pool
     /// holds. If it is in the pool already, further out, it becomes so once more. An error is what
     /// the call has panicked with, and whether this was the outermost one.
@@ -87,7 +116,7 @@ impl CallerPlace {
 
     /// Takes the place. False if another thread has it, which wakes this one when it lets go.
     fn take_or_queue(&self) -> bool {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         let is_free = state.taken_by.is_none();
         if is_free {
             state.taken_by = Some(ThreadMark::here());
@@ -101,7 +130,7 @@ impl CallerPlace {
     }
 
     fn try_take(&self) -> Option<AtPlace<'_>> {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         if state.taken_by.is_some() {
             return None;
         }
@@ -109,10 +138,14 @@ impl CallerPlace {
         Some(AtPlace(self))
     }
 
-    /// The thread that has the place, if it is in another process, and never leaves in this one.
-    fn taken_elsewhere(&self) -> Option<ThreadMark> {
-        let taken_by = self.state.lock().taken_by;
-        taken_by.filter(|thread| !thread.is_here())
+    /// Whether a thread of another process has the place or the queue, and never leaves them in
+    /// this one.
+    fn is_taken_elsewhere(&self, pool: &Registry) -> bool {
+        let mut state = self.state();
+        // Asked before the first use of the pool in this process: nobody here can have it locked.
+        let is_lost = || !pool.injector.is_unlocked();
+        *state.is_queue_lost.get_or_insert_with(is_lost)
+            || state.taken_by.is_some_and(|thread| !thread.is_here())
     }
 
     /// Runs the jobs that the pool holds. Where another thread has the pool, that will: who lets go
@@ -120,7 +153,8 @@ impl CallerPlace {
     /// either that look comes after the push, or this one, which follows the push, after the pool
     /// was let go.
     pub(super) fn run_left(&self, pool: &Arc<Registry>, entrance: &dyn Fn() -> usize) {
-        while pool.injector.has_not_below(Priority::Low) {
+        // A child that has left the pool since may find the queue locked for ever.
+        while !pool.is_left_behind() && pool.injector.has_not_below(Priority::Low) {
             let Some(taken) = self.try_take() else {
                 return;
             };
@@ -154,7 +188,7 @@ fn held(
             // The context that the thread is in goes with it.
             let run = || panic::catch_unwind(AssertUnwindSafe(call));
             let result = worker.segment(|| worker.framed(run));
-            if outermost {
+            if outermost && !pool.is_left_behind() {
                 let tasks = &worker.seat().tasks;
                 tasks.apart(|| Jobs(worker).run_jobs());
             }
@@ -202,9 +236,8 @@ impl PoolKind for InPlace {
     }
 
     /// But a thread of the parent may have been in it.
-    fn forks_now(&self, here: usize) -> usize {
-        let elsewhere = self.place.taken_elsewhere();
-        elsewhere.map_or(here, |thread| thread.forks)
+    fn is_lost(&self, pool: &Registry) -> bool {
+        self.place.is_taken_elsewhere(pool)
     }
 
     fn enter(&self, pool: &Arc<Registry>, call: &mut dyn FnMut()) -> bool {
@@ -255,7 +288,7 @@ mod loom_tests {
     #[test]
     fn loom_who_waits_for_a_callers_place_gets_it() {
         explore(|| {
-            let place = Arc::new((CallerPlace::default(), DataCell::new(0)));
+            let place = Arc::new((CallerPlace::new(), DataCell::new(0)));
             let enter = |place: &(CallerPlace, DataCell<u32>)| {
                 let _taken = place.0.take();
                 // SAFETY: the place is that of one thread at a time.
