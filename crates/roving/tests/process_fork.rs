@@ -234,6 +234,25 @@ fn wakes_nobody_of_its_parent() {
     assert!(poll().is_ready());
 }
 
+/// Who had begun to wait in the parent is woken in a child that polls it again, by the same waker.
+fn goes_on_to_wait_in_a_child(token: &Cancel, cancels: bool) {
+    let waker = Waker::from(Arc::new(Unparks(thread::current())));
+    let mut wait = Box::pin(token.cancelled());
+    let mut poll = || wait.as_mut().poll(&mut Context::from_waker(&waker));
+    assert!(poll().is_pending());
+    assert!(in_child(|| {
+        let mut is_over = poll().is_ready();
+        thread::scope(|s| {
+            s.spawn(|| cancels.then(|| token.cancel()));
+            while !is_over {
+                thread::park();
+                is_over = poll().is_ready();
+            }
+        });
+        true
+    }));
+}
+
 /// Counts how often it was woken.
 #[derive(Default)]
 struct Woken(AtomicUsize);
@@ -452,6 +471,8 @@ fn fork_in_blocking(body: impl FnOnce() -> bool) -> bool {
 fn a_child_is_told_and_can_go_on() {
     // Before there is a pool that would have forks counted.
     wakes_nobody_of_its_parent();
+    goes_on_to_wait_in_a_child(&Cancel::new(), true);
+    goes_on_to_wait_in_a_child(&Cancel::after(Duration::from_millis(300)), false);
     assert!(sees_a_deadline_outside_of_pools());
     assert!(in_child(sees_a_deadline_outside_of_pools));
     let pool = Pool::new(2).unwrap();

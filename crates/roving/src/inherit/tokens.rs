@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::token::Token;
 
+use crate::machine::os::forks;
 use crate::machine::prim::{mutant, thread};
 use crate::machine::unwind::run_quietly;
 
@@ -18,6 +19,8 @@ pub(crate) struct Tokens {
     all: Vec<(Arc<Token>, Option<u64>)>,
     /// Left with each of them.
     waker: Option<Waker>,
+    /// [`forks`] in the process in which it was left. No child of that has it woken.
+    forks: usize,
 }
 
 impl Tokens {
@@ -26,6 +29,7 @@ impl Tokens {
         Tokens {
             all: all.map(|token| (Arc::clone(token), None)).collect(),
             waker: None,
+            forks: forks(),
         }
     }
 
@@ -43,11 +47,11 @@ impl Tokens {
     /// Has the waker woken when one is cancelled. False if a deadline is to be looked for instead.
     #[inline]
     fn wait(&mut self, waker: &Waker) -> bool {
-        if self
+        let is_left = self
             .waker
             .as_ref()
-            .is_some_and(|left| left.will_wake(waker))
-        {
+            .is_some_and(|left| left.will_wake(waker));
+        if is_left && self.forks == forks() {
             // Whoever took it away has cancelled its token, and this is not asked again.
             return true;
         }
@@ -59,6 +63,7 @@ impl Tokens {
             all_timed &= is_timed;
         }
         self.waker = all_timed.then(|| waker.clone());
+        self.forks = forks();
         all_timed
     }
 
