@@ -126,7 +126,7 @@ macro_rules! toy {
 macro_rules! two {
     () => {
         r#"# use roving_gpu::{*, backend::*};
-# use std::{any::Any, sync::*, time::*};
+# use std::{sync::*, time::*};
 # type Bytes = Mutex<Vec<u8>>;
 # struct Card { bytes: u64, copy: fn(PeerCopy) }
 # impl Backend for Card {
@@ -151,7 +151,7 @@ macro_rules! two {
 #         }
 #         launch.done(Ok(Duration::ZERO));
 #     }
-#     fn reaches(&self, other: &dyn Backend) -> bool { (other as &dyn Any).is::<Card>() }
+#     fn reaches(&self, other: &dyn Backend) -> bool { other.downcast_ref::<Card>().is_some() }
 #     fn copy(&self, _: usize, copy: PeerCopy) { (self.copy)(copy) }
 # }
 # static FIRST: Kind = Kind::new("first");
@@ -228,7 +228,7 @@ pub use peer_copy::PeerCopy;
 /// let task = Dual::new(&SIDE, &[1]).reads(&numbers).cpu(|| "CPU").gpu(async |_gpu| Ok("GPU"));
 /// assert_eq!(task.run(&devices), "CPU");
 /// ```
-pub trait Backend: Any + Send + Sync {
+pub trait Backend: as_any::AsAny + Send + Sync {
     /// Returns the device's model, by which measured times are kept; not the unit.
     ///
     /// ```
@@ -417,6 +417,37 @@ pub trait Backend: Any + Send + Sync {
     /// assert_eq!(gauge.operations(), 2);
     /// ```
     fn launch(&self, stream: usize, launch: Launch);
+}
+
+impl dyn Backend {
+    /// Returns the device as the type that it has, if that is `T`.
+    ///
+    /// ```
+    /// use roving_gpu::Simulated;
+    /// use roving_gpu::backend::Backend;
+    ///
+    /// let device: &dyn Backend = &Simulated::new().name("toy");
+    /// assert!(device.downcast_ref::<Simulated>().is_some());
+    /// ```
+    pub fn downcast_ref<T: Backend>(&self) -> Option<&T> {
+        self.as_any().downcast_ref()
+    }
+}
+
+mod as_any {
+    use std::any::Any;
+
+    /// Gives a value as [`Any`], which compilers older than 1.86 do not do by themselves.
+    pub trait AsAny: Any {
+        #[doc(hidden)]
+        fn as_any(&self) -> &dyn Any;
+    }
+
+    impl<T: Any> AsAny for T {
+        fn as_any(&self) -> &dyn Any {
+            self
+        }
+    }
 }
 
 impl dyn Backend {

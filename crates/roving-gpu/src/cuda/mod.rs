@@ -47,7 +47,6 @@ mod staging;
 #[cfg(test)]
 mod tests;
 
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -219,12 +218,12 @@ impl Backend for Nvidia {
     }
 
     fn reaches(&self, other: &dyn Backend) -> bool {
-        (other as &dyn Any).is::<Nvidia>()
+        other.downcast_ref::<Nvidia>().is_some()
     }
 
     fn copy(&self, stream: usize, copy: PeerCopy) {
         let (source, source_stream) = copy.source();
-        let Some(source) = (source as &dyn Any).downcast_ref::<Nvidia>() else {
+        let Some(source) = source.downcast_ref::<Nvidia>() else {
             copy.refused(DeviceError::new(Cause::Peer, "it is of another back-end"));
             return;
         };

@@ -6,7 +6,6 @@ mod failure;
 mod memory;
 mod work;
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -338,13 +337,13 @@ impl Backend for Simulated {
     }
 
     fn reaches(&self, other: &dyn Backend) -> bool {
-        let other = (other as &dyn Any).downcast_ref();
+        let other = other.downcast_ref();
         other.is_some_and(|other| self.link_time(other, 0).is_some())
     }
 
     fn copy(&self, stream: usize, copy: PeerCopy) {
         let (source, source_stream) = copy.source();
-        let other = (source as &dyn Any).downcast_ref::<Simulated>();
+        let other = source.downcast_ref::<Simulated>();
         let time = |other| self.link_time(other, copy.bytes());
         let Some((other, time)) = other.and_then(|other| Some((other, time(other)?))) else {
             copy.refused(DeviceError::new(Cause::Peer, "there is no link"));
