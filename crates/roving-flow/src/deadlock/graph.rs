@@ -25,6 +25,8 @@ pub(super) struct Graph {
     /// Where the waits of each begin, and the end of the last.
     starts: Vec<u32>,
     edges: Vec<Edge>,
+    /// One of these processes runs, or is about to: it may have been given any port meanwhile.
+    pub(super) goes_on: bool,
 }
 
 /// The wait of that process at that end, if it is suspended there.
@@ -55,11 +57,15 @@ impl Graph {
         let channels = shared.channels();
         for process in processes {
             graph.processes.push(process);
-            match shared.control(process).word.get() {
+            let start = graph.edges.len();
+            let word = shared.control(process).word.get();
+            match word {
                 Statement::One(op) => graph.edges.extend(edge(process, op.words(), op.end)),
                 Statement::Many => graph.add_many(&channels, process),
                 Statement::Runs | Statement::Ended | Statement::Outside => {}
             }
+            let has_none = graph.edges.len() == start;
+            graph.goes_on |= has_none && !matches!(word, Statement::Ended | Statement::Outside);
             graph.starts.push(graph.edges.len() as u32);
         }
         graph

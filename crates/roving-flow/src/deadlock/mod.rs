@@ -8,7 +8,10 @@
 //! If a full channel is among those, the deadlock is *artificial*: an unbounded channel would not
 //! have it. Then the smallest of the full ones grows (Parks), and it does so when the cycle forms,
 //! not only when the whole network has come to rest (Geilen and Basten). If none is full, nothing
-//! helps, and the network ends with an error.
+//! helps, and the network ends with an error: when it has come to rest, and no channel of other
+//! processes grows. For until then some process may have been handed a port that another one was
+//! given, of which nothing is known here before it waits there, and may go on with it. A channel
+//! that grows for a deadlock which is none does no harm.
 //!
 //! Three occasions to search, from cheap to expensive:
 //!
@@ -130,6 +133,7 @@ fn follow(shared: &Shared, line: &Line, process: u32) {
             cycle.sort_unstable();
             let only_one = lock(&shared.detector);
             let graph = Graph::of(shared, cycle.iter().copied());
+            // Whether nothing helps is seen when the whole network is looked at.
             let grown = resolve::resolve(shared, &graph);
             drop(only_one);
             grown.unwrap_or_default().wake();
@@ -173,8 +177,16 @@ fn look_alone(shared: &Shared) -> Grown {
         if stuck.is_empty() {
             break;
         }
-        if let Some(grown) = resolve::resolve(shared, &graph.only(&stuck)) {
+        let Some(grown) = resolve::resolve(shared, &graph.only(&stuck)) else {
+            continue;
+        };
+        if !grown.is_hopeless() || graph.goes_on || !shared.is_quiet() {
             return grown;
+        }
+        // After that, the second reading of those that could have a port of who is stuck: of one
+        // that went on in between, the counts tell.
+        if Graph::of_all(shared) == graph {
+            return grown.fail(shared);
         }
     }
     Grown::default()

@@ -13,6 +13,8 @@ use crate::machine::unwind::DueWaker;
 #[must_use]
 pub(super) struct Grown {
     channels: Vec<Handle>,
+    /// Where no channel helps: how the network is to fail.
+    failure: Option<NetworkFailure>,
     due: Vec<DueWaker>,
 }
 
@@ -28,6 +30,19 @@ impl Grown {
         self.channels.push(words.clone());
     }
 
+    /// Whether nothing has grown, and the network is to fail, if no process can go on.
+    pub(super) fn is_hopeless(&self) -> bool {
+        self.channels.is_empty() && self.failure.is_some()
+    }
+
+    /// No process can go on: the network fails.
+    pub(super) fn fail(mut self, shared: &Shared) -> Grown {
+        if let Some(failure) = self.failure.take() {
+            self.due = shared.stop_and_owe(failure);
+        }
+        self
+    }
+
     /// Wakes who waits for room, or no more.
     pub(super) fn wake(self) {
         for words in self.channels {
@@ -38,7 +53,8 @@ impl Grown {
 }
 
 /// Lets the processes of `graph` go on, which are thought to wait for each other only. None when
-/// that is not so, or not any more.
+/// that is not so, or not any more. Where no channel can grow, what is returned says so: it is for
+/// the caller to know whether others can go on.
 ///
 /// By one thread at a time.
 pub(super) fn resolve(shared: &Shared, graph: &Graph) -> Option<Grown> {
@@ -56,12 +72,12 @@ pub(super) fn resolve(shared: &Shared, graph: &Graph) -> Option<Grown> {
         match verdict {
             Verdict::Grow(growth) => grown.grow(shared, growth),
             Verdict::Deadlock(cycle) => {
-                grown.due = shared.stop_and_owe(NetworkFailure::Deadlock(cycle));
-                break;
+                let first = || NetworkFailure::Deadlock(cycle);
+                let _first = grown.failure.get_or_insert_with(first);
             }
             Verdict::Full(cycle, limit) => {
-                grown.due = shared.stop_and_owe(NetworkFailure::Full(cycle, limit));
-                break;
+                let first = || NetworkFailure::Full(cycle, limit);
+                let _first = grown.failure.get_or_insert_with(first);
             }
         }
     }

@@ -192,8 +192,9 @@ impl<'env> Network<'env> {
     ///
     /// Ports are given rather than captured, so that the network knows who waits for whom: a port
     /// that a body has captured counts as held outside, and deadlocks by way of it are not found.
-    /// Capture one that the process hands on, to a task say: what was given counts as the process's
-    /// until another process waits there, and what looks like a deadlock by way of it may be none.
+    /// Capture one that the process hands on to a task or a thread: what was given counts as the
+    /// process's until another process waits there. What looks like a deadlock by way of it may be
+    /// none, and is reported where no process can go on.
     ///
     /// ```
     /// let mut network = roving_flow::Network::new();

@@ -131,6 +131,7 @@ impl<F: Future<Output = ()>> Process<F> {
                 self.waits = waits;
                 let (last, unsure) = (&mut self.fingerprint, &mut self.unsure);
                 let are_all = || self.waits.are_exact() || is_the_same(&self.waits, last, unsure);
+                let may_wake = may_wake.then_some(&self.outside);
                 let suspended = begin(&self.waits, control, line, self.index, may_wake, are_all);
                 // After a fence.
                 owed.pay();
@@ -270,13 +271,14 @@ fn begin(
     control: &Control,
     line: &Line,
     process: u32,
-    may_wake: bool,
+    may_wake: Option<&OnceLock<Arc<Outside>>>,
     are_all: impl FnOnce() -> bool,
 ) -> bool {
     let says = |word: Statement| {
-        control
-            .word
-            .set(if may_wake { Statement::Outside } else { word });
+        control.word.set(match may_wake {
+            Some(outside) => Outside::statement(outside.get()),
+            None => word,
+        });
         line.leave();
     };
     match waits.at() {
@@ -293,7 +295,7 @@ fn begin(
         At::Any(ops) => {
             says(Statement::Runs);
             let waits = ops.iter().all(|op| op.words().wait(op.end, process));
-            if !waits || may_wake {
+            if !waits || may_wake.is_some() {
                 return waits;
             }
             let waits = are_all();

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
 use super::late_ports::LatePorts;
 use crate::channel::shared::Shared;
+use crate::channel::statement::Statement;
 use crate::channel::words::{ChannelEnd, Words};
 use crate::channel::{At, Op, Waits};
 use crate::deadlock;
@@ -94,6 +95,18 @@ impl Outside {
             None => true,
             // Ordering: Relaxed; whoever gave a waker up came before, as `Arc::get_mut` sees to.
             Some(alone) => alone.woken.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The process says that instead of what it waits for, where [`Self::may_wake`] is true: if it
+    /// has been woken already, it goes on for sure.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn statement(this: Option<&Arc<Outside>>) -> Statement {
+        // Ordering: Relaxed, as above; who wakes it later is not known here.
+        match this.is_some_and(|this| this.woken.load(Ordering::Relaxed)) {
+            true => Statement::Runs,
+            false => Statement::Outside,
         }
     }
 

@@ -191,6 +191,8 @@ pub fn explore_within(preemptions: Option<usize>, program: impl Fn() + Send + Sy
     let mut model = loom::model::Builder::new();
     if preemptions.is_some() {
         model.preemption_bound = preemptions;
+        // A program that needs the bound may have more steps than loom's own limit, 1000.
+        model.max_branches = model.max_branches.max(2000);
     }
     model.check(move || {
         // Ordering: Relaxed; read when all is over.
