@@ -214,6 +214,43 @@ fn who_waits_outside_before_a_network_begins_hears_that_it_was_cancelled() {
     });
 }
 
+/// It is dropped, or refused.
+#[test]
+fn who_waits_outside_hears_of_a_cancelled_network_that_never_begins() {
+    watched(|| {
+        for is_refused in [false, true] {
+            let mut network = Network::new();
+            let (_out, mut input) = network.bounded::<u32>("both outside", 1);
+            let waits = thread::spawn(move || input.recv_blocking());
+            thread::sleep(Duration::from_millis(10));
+            network.canceller().cancel();
+            if is_refused {
+                let _ports = network.bounded::<u32>("without room", 0);
+                let ended = network.run(&Pool::new(1).unwrap());
+                assert!(matches!(ended, Err(Error::Invalid { .. })), "{ended:?}");
+            } else {
+                drop(network);
+            }
+            assert_eq!(waits.join().unwrap(), None, "{is_refused}");
+        }
+    });
+}
+
+/// Nor is one that was dropped before it ran.
+#[test]
+fn a_network_that_was_never_run_is_not_cancelled_for_who_has_its_ports() {
+    watched(|| {
+        let mut canceller = None;
+        let (mut out, mut input) = outside_of(|network| canceller = Some(network.canceller()));
+        canceller.unwrap().cancel();
+        assert_eq!(input.recv_blocking(), Some(7));
+        let waits = thread::spawn(move || input.recv_blocking());
+        thread::sleep(Duration::from_millis(10));
+        out.send_blocking(8).unwrap();
+        assert_eq!(waits.join().unwrap(), Some(8));
+    });
+}
+
 #[test]
 fn a_network_that_has_ended_well_is_not_cancelled_for_who_has_its_ports() {
     watched(|| {

@@ -341,6 +341,18 @@ impl Shared {
         drop(gone);
     }
 
+    /// The network, which has these channels, will never run. Nothing stops it from now on, and who
+    /// has its ports goes on with them; but whoever waits there waits no more if it was cancelled.
+    pub(crate) fn never_begins(&self, channels: &[Handle]) {
+        if self.take_failure().is_some() {
+            let mut due = Vec::new();
+            for words in channels {
+                words.end_waits_elsewhere(&mut due);
+            }
+            due.into_iter().for_each(DueWaker::wake);
+        }
+    }
+
     /// All processes have ended. From now on nothing stops the network, and who has its ports goes
     /// on with them.
     pub(crate) fn take_failure(&self) -> Option<NetworkFailure> {

@@ -10,6 +10,7 @@ use roving::task::Scope;
 use super::launch::{Setting, start};
 use super::pending_starts::Starts;
 use super::unheld_port;
+use super::unrun_channels::UnrunChannels;
 use crate::channel::shared::{NetworkFailure, Shared};
 use crate::channel::words::UNBOUNDED;
 use crate::channel::{self, Handle};
@@ -69,7 +70,8 @@ pub(crate) type Beside<'env> = Box<dyn FnOnce(Scope<'env>) + Send + 'env>;
 ///   process takes half a stream for the whole. Before, where the process waits within its poll:
 ///   then it is the others that wait at the end of the stream until they know.
 /// * A waker of a process that has ended does nothing. A [`Canceller`](crate::Canceller) does
-///   nothing then, and [`Live`](crate::Live) shows processes that have ended, and keeps the report.
+///   nothing when the network has ended, or was dropped before it ran; and [`Live`](crate::Live)
+///   shows processes that have ended, and keeps the report.
 /// * Each of these keeps the memory of the network's tasks, without their content, until it is
 ///   dropped.
 pub struct Network<'env> {
@@ -78,7 +80,7 @@ pub struct Network<'env> {
     pub(crate) last: Arc<OnceLock<Report>>,
     pub(crate) starts: Starts<'env>,
     pub(crate) plan: NetworkPlan,
-    pub(crate) channels: Vec<Handle>,
+    pub(crate) channels: UnrunChannels,
     /// Work that runs alongside the processes, and is none.
     pub(crate) beside: Vec<Beside<'env>>,
     prefix: String,
@@ -105,12 +107,13 @@ impl<'env> Network<'env> {
     /// assert!(network.run(&roving::Pool::new(1).unwrap()).unwrap().processes().len() == 0);
     /// ```
     pub fn new() -> Network<'env> {
+        let shared = Arc::new(Shared::new());
         Network {
-            shared: Arc::new(Shared::new()),
+            channels: UnrunChannels::new(&shared),
+            shared,
             last: Arc::default(),
             starts: Starts::new(),
             plan: NetworkPlan::default(),
-            channels: Vec::new(),
             beside: Vec::new(),
             prefix: String::new(),
             placement: Placement::default(),
@@ -359,7 +362,7 @@ impl<'env> Network<'env> {
     /// Which port is held outside, if one is.
     pub(crate) fn held_outside(&self) -> Option<String> {
         let held = |words: &Handle| unheld_port::outside(words).next();
-        let mut channels = (0..).zip(&self.channels);
+        let mut channels = (0..).zip(&*self.channels);
         let (channel, end) = channels.find_map(|(index, words)| Some((index, held(words)?)))?;
         Some(format!(
             "the {} port of `{}` is held outside of a closed network: give it to a process, drop \

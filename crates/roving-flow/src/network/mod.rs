@@ -12,5 +12,6 @@ mod pending_starts;
 pub(crate) mod repeat;
 mod run;
 mod unheld_port;
+mod unrun_channels;
 
 pub use build::Network;

@@ -78,7 +78,7 @@ impl Network<'_> {
             beside,
             ..
         } = self;
-        shared.begin(plan, channels, starts.len());
+        shared.begin(plan, channels.run(), starts.len());
         let _at_the_end = GiveUp(Arc::clone(&shared));
         let workers = pool.workers();
         let grouped = Grouped::new(&placement, &shared, workers);
