@@ -6,14 +6,16 @@ mod executor;
 mod watched;
 
 use std::fmt;
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc;
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
 use executor::block_on;
 use roving::{Pool, task};
-use roving_flow::{Error, In, Network, Out};
+use roving_flow::{Error, In, Network, Out, TryRecvError};
 use watched::watched;
 
 /// Adds a process that may return an error.
@@ -126,9 +128,23 @@ fn a_task_of_a_process_that_panics_closes_its_port() {
     });
 }
 
+/// As `recv`, by asking again and again, and letting others run in between.
+async fn asks_for(input: &mut In<u32>) -> Option<u32> {
+    poll_fn(|context| match input.try_recv() {
+        Ok(number) => Poll::Ready(Some(number)),
+        Err(TryRecvError::Closed) => Poll::Ready(None),
+        Err(TryRecvError::Empty) => {
+            thread::yield_now();
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await
+}
+
 /// A process drops its port in a panic, and waits for a task of its own before it goes on with
-/// that, or ends well.
-fn waits_in_a_panic(pool: &Pool, fails: bool) {
+/// that, or ends well. Another one waits for the end, or asks for it.
+fn waits_in_a_panic(pool: &Pool, fails: bool, asks: bool) {
     let mut network = Network::new();
     let (mut out, input) = network.bounded("numbers", 1);
     let (mut go_on, mut going_on) = network.bounded::<()>("go on", 1);
@@ -152,7 +168,10 @@ fn waits_in_a_panic(pool: &Pool, fails: bool) {
     });
     let of = &mut sum;
     network.process("third", input, async move |mut input: In<u32>| {
-        while let Some(number) = input.recv().await {
+        while let Some(number) = match asks {
+            true => asks_for(&mut input).await,
+            false => input.recv().await,
+        } {
             *of += number;
         }
         *of += 100;
@@ -167,12 +186,35 @@ fn waits_in_a_panic(pool: &Pool, fails: bool) {
 
 #[test]
 fn a_process_that_waits_in_a_panic_ends_no_stream() {
-    on_pools(|pool| waits_in_a_panic(pool, true));
+    on_pools(|pool| waits_in_a_panic(pool, true, false));
 }
 
 #[test]
 fn a_process_that_waits_in_a_panic_and_goes_on_ends_its_stream() {
-    on_pools(|pool| waits_in_a_panic(pool, false));
+    on_pools(|pool| waits_in_a_panic(pool, false, false));
+}
+
+#[test]
+fn half_a_stream_is_not_the_whole_for_who_asks() {
+    on_pools(|pool| {
+        for fails in [false, true] {
+            waits_in_a_panic(pool, fails, true);
+        }
+        let mut network = Network::new();
+        let (mut out, mut input) = network.bounded("numbers", 1);
+        network.try_process("fails", (), async move |()| {
+            out.send(7).await.unwrap();
+            Err::<(), fmt::Error>(fmt::Error)
+        });
+        let mut has_ended = false;
+        let of = &mut has_ended;
+        network.process("asks", (), async move |()| {
+            while asks_for(&mut input).await.is_some() {}
+            *of = true;
+        });
+        network.run(pool).unwrap_err();
+        assert!(!has_ended, "half a stream was taken for the whole");
+    });
 }
 
 /// Adds a process that sends the port of a reply, says so, and waits for the end of the replies.

@@ -14,6 +14,7 @@ use crate::channel::{self, Channel, Empty, Full, Handle};
 use crate::deadlock;
 use crate::machine::unwind::{go_on, to_the_end};
 use crate::process::poll::ProcessTurn;
+use crate::state::doubt::Doubt;
 
 /// The receiving end of a channel.
 ///
@@ -86,9 +87,12 @@ pub(crate) unsafe fn pair<T>(channel: NonNull<Channel<T>>) -> (Out<T>, In<T>) {
     (Out { channel, marker }, In { channel, marker })
 }
 
+/// The capacity of a channel of which the end was told: no other channel of a process has it.
+const TOLD: u32 = 0;
+
 /// A new channel in the place of that one, of which that end is closed. Returns its name.
 fn half_closed<T>(words: &Words, closed: ChannelEnd) -> NonNull<Channel<T>> {
-    let channel = channel::open::<T>(words.shared(), words.index() as u32, 1);
+    let channel = channel::open::<T>(words.shared(), words.index() as u32, TOLD);
     // SAFETY: it came with three references. The network gives up its own here, and so does a port
     // of that end, which is not made; the caller's port has the third.
     unsafe {
@@ -154,7 +158,9 @@ impl<T> In<T> {
     /// another run.
     ///
     /// # Errors
-    /// There is none now, or there will never be one again.
+    /// There is none now, or there will never be one again. A process of a network that fails is
+    /// told the former at the end of a stream, which may be half of it: it is dropped when it next
+    /// has to wait. So one that asks again and again is to await something in between.
     ///
     /// ```
     /// use roving_flow::{Network, TryRecvError};
@@ -169,9 +175,13 @@ impl<T> In<T> {
     /// ```
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         self.words().shared().is_no_kahn_network();
-        self.take().map_err(|empty| match empty {
-            Empty::Yet => TryRecvError::Empty,
-            Empty::Ended => TryRecvError::Closed,
+        self.take().map_err(|empty| {
+            let words = self.words();
+            match empty {
+                Empty::Ended if words.capacity() == TOLD => TryRecvError::Closed,
+                Empty::Ended if !is_unsure(words, Doubt::is_open) => TryRecvError::Closed,
+                Empty::Yet | Empty::Ended => TryRecvError::Empty,
+            }
         })
     }
 
@@ -408,13 +418,17 @@ fn wait_elsewhere(words: &Words, end: ChannelEnd, context: &Context<'_>) -> Poll
 /// not, and neither is a root of its own in which a process waits: nothing else would end that. So
 /// for these a network that has stopped is the end, whoever has the other port.
 fn is_over(words: &Words, context: &Context<'_>) -> Poll<bool> {
-    let shared = words.shared();
-    // In this order: a doubt may end with a failure.
-    let is_unsure = || shared.doubt.wait(context.waker()) || shared.is_stopped();
-    match ProcessTurn::is_of(shared) && is_unsure() {
+    match is_unsure(words, |doubt| doubt.wait(context.waker())) {
         true => Poll::Pending,
         false => Poll::Ready(true),
     }
+}
+
+/// Whether a process of the network asks, and what it sees closed may come of a failure.
+fn is_unsure(words: &Words, in_doubt: impl FnOnce(&Doubt) -> bool) -> bool {
+    let shared = words.shared();
+    // In this order: a doubt may end with a failure.
+    ProcessTurn::is_of(shared) && (in_doubt(&shared.doubt) || shared.is_stopped())
 }
 
 /// The thread may have woken a process that has ended meanwhile.

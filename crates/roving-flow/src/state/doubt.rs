@@ -44,6 +44,11 @@ impl Doubt {
         }
     }
 
+    /// Whether there is one. If not, the failure that one may have ended with is seen.
+    pub(crate) fn is_open(&self) -> bool {
+        lock(&self.0).processes != 0
+    }
+
     /// Has that waker woken when one of them is over. False if there is none: the failure that one
     /// may have ended with is seen then.
     #[must_use]
