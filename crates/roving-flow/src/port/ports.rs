@@ -288,7 +288,9 @@ impl<T> Out<T> {
     /// # Errors
     /// The other end is gone; the message comes back. The port looks at the other end when it has
     /// used the room that it last saw. Until then a channel whose consumer is gone takes further
-    /// messages, at most as many as its capacity, and they are dropped.
+    /// messages, at most as many as its capacity, and they are dropped with this port. So who sends
+    /// the port of a reply, and waits for that for as long as somebody may reply, drops this port
+    /// before.
     ///
     /// ```
     /// let mut network = roving_flow::Network::new();
