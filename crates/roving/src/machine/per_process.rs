@@ -41,6 +41,16 @@ struct ProcessValue<T> {
     value: Option<T>,
 }
 
+impl<T> ProcessValue<T> {
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self, make: impl FnOnce() -> T) {
+        // The pools of an ancestor may be locked, and its threads are not here.
+        mem::forget(self.value.replace(make()));
+        self.forks = forks();
+    }
+}
+
 impl<T> Place<T> {
     const_fn! {
         fn new() -> Place<T> {
@@ -98,12 +108,11 @@ impl<T> PerProcess<T> {
         nearest.value.as_ref().map(inherit)
     }
 
+    #[inline]
     fn lock_made(&self, make: impl FnOnce() -> T) -> PerProcessGuard<'_, T> {
         let mut own = self.place().own.lock();
         if own.value.is_none() || own.forks != forks() {
-            // The pools of an ancestor may be locked, and its threads are not here.
-            mem::forget(own.value.replace(make()));
-            own.forks = forks();
+            own.begin(make);
         }
         PerProcessGuard(own)
     }
@@ -133,6 +142,10 @@ impl<T> PerProcess<T> {
 
     fn own_place(&self) -> usize {
         let here = forks();
+        // As in any process that has no parent of ours: nobody has taken another place there.
+        if here == 0 {
+            return 0;
+        }
         // Ordering: Relaxed, all; it only says in which place to look, and that has a lock.
         let mut taken = self.taken.load(Ordering::Relaxed);
         while taken / PLACES != here {

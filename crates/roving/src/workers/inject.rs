@@ -144,6 +144,7 @@ impl Injector {
         result
     }
 
+    #[inline]
     pub(crate) fn push(&self, class: Priority, kind: JobKind, job: Job) {
         let mut jobs = self.jobs.lock();
         jobs.push(class, (kind, job));

@@ -187,9 +187,15 @@ impl Registry {
     pub(crate) fn is_left_behind(&self) -> bool {
         let here = os::forks();
         match self.forks {
-            ANY => here != 0 && self.kind.is_lost(self),
+            ANY => here != 0 && self.is_lost(),
             forks => forks != here,
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_lost(&self) -> bool {
+        self.kind.is_lost(self)
     }
 
     /// Of a pool that was left behind even the figures may be locked by threads that are not here.

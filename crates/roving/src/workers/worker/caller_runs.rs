@@ -66,10 +66,11 @@ struct AtPlace<'p>(&'p CallerPlace);
 
 impl Drop for AtPlace<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.state();
-        state.taken_by = None;
-        let waiting = mem::take(&mut state.waiting);
-        drop(state);
+        let waiting = {
+            let state = &mut *self.0.state();
+            state.taken_by = None;
+            mem::take(&mut state.waiting)
+        };
         if !mutant("leave_place") {
             waiting.iter().for_each(unpark);
         }
@@ -116,7 +117,7 @@ impl CallerPlace {
 
     /// Takes the place. False if another thread has it, which wakes this one when it lets go.
     fn take_or_queue(&self) -> bool {
-        let mut state = self.state();
+        let state = &mut *self.state();
         let is_free = state.taken_by.is_none();
         if is_free {
             state.taken_by = Some(ThreadMark::here());
@@ -130,7 +131,7 @@ impl CallerPlace {
     }
 
     fn try_take(&self) -> Option<AtPlace<'_>> {
-        let mut state = self.state();
+        let state = &mut *self.state();
         if state.taken_by.is_some() {
             return None;
         }
