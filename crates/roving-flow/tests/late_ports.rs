@@ -133,7 +133,7 @@ async fn asks_for(input: &mut In<u32>) -> Option<u32> {
     poll_fn(|context| match input.try_recv() {
         Ok(number) => Poll::Ready(Some(number)),
         Err(TryRecvError::Closed) => Poll::Ready(None),
-        Err(TryRecvError::Empty) => {
+        Err(TryRecvError::Empty | TryRecvError::Stopped) => {
             thread::yield_now();
             context.waker().wake_by_ref();
             Poll::Pending
@@ -215,6 +215,32 @@ fn half_a_stream_is_not_the_whole_for_who_asks() {
         network.run(pool).unwrap_err();
         assert!(!has_ended, "half a stream was taken for the whole");
     });
+}
+
+/// A process that waits for nothing is dropped nowhere: it ends when it hears that.
+#[test]
+fn who_asks_without_any_wait_hears_that_the_network_has_stopped() {
+    let mut heard = Vec::new();
+    let mut network = Network::new();
+    let (mut out, mut input) = network.bounded("numbers", 1);
+    let (mut go_on, mut going_on) = network.bounded::<()>("go on", 1);
+    network.try_process("fails", (), async move |()| {
+        going_on.recv().await;
+        out.send(7).await.unwrap();
+        Err::<(), fmt::Error>(fmt::Error)
+    });
+    let of = &mut heard;
+    network.process("asks", (), async move |()| {
+        go_on.send(()).await.unwrap();
+        while !matches!(of.last(), Some(Err(_))) {
+            match input.try_recv() {
+                Err(TryRecvError::Empty) => thread::yield_now(),
+                other => of.push(other),
+            }
+        }
+    });
+    network.run(&Pool::new(2).unwrap()).unwrap_err();
+    assert_eq!(heard, [Ok(7), Err(TryRecvError::Stopped)]);
 }
 
 /// Adds a process that sends the port of a reply, says so, and waits for the end of the replies.

@@ -45,7 +45,7 @@ fn a_receiver_waits_as_long_as_it_says_and_loses_nothing() {
                         *count += 1;
                         let _ = found_none.send(());
                     }
-                    Err(TryRecvError::Closed) => return,
+                    Err(error) => return assert_eq!(error, TryRecvError::Closed),
                 }
             }
         });

@@ -246,7 +246,7 @@ impl<T: Serialize + Send + 'static> OutgoingOf<T> {
                 }
                 TurnStep::Rest(true)
             }
-            Some(Err(TryRecvError::Empty)) | None => TurnStep::Rest(false),
+            Some(Err(_)) | None => TurnStep::Rest(false),
         };
         match (&state.egress, state.is_missed) {
             (Some(egress), true) => (step, egress.reopen()),

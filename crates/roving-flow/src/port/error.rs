@@ -30,6 +30,10 @@ pub enum TryRecvError {
     Empty,
     /// The channel is empty, and its other end is gone.
     Closed,
+    /// As `Closed`, in a process of a network that fails or has been cancelled: what has come may be
+    /// half of what was to come. A wait, as that of [`In::recv_timeout`](super::In::recv_timeout),
+    /// does not return there.
+    Stopped,
 }
 
 /// The reason why [`Out::try_send`](super::Out::try_send) gives the message back; see there for an
@@ -92,6 +96,7 @@ impl fmt::Display for TryRecvError {
         f.write_str(match self {
             TryRecvError::Empty => "the channel is empty",
             TryRecvError::Closed => "the channel is empty, and its other end is gone",
+            TryRecvError::Stopped => "the channel is empty, and its network has been stopped",
         })
     }
 }

@@ -14,7 +14,6 @@ use crate::channel::{self, Channel, Empty, Full, Handle};
 use crate::deadlock;
 use crate::machine::unwind::{go_on, to_the_end};
 use crate::process::poll::ProcessTurn;
-use crate::state::doubt::Doubt;
 
 /// The receiving end of a channel.
 ///
@@ -159,8 +158,8 @@ impl<T> In<T> {
     ///
     /// # Errors
     /// There is none now, or there will never be one again. A process of a network that fails is
-    /// told the former at the end of a stream, which may be half of it: it is dropped when it next
-    /// has to wait. So one that asks again and again is to await something in between.
+    /// told [`Stopped`](TryRecvError::Stopped) at the end of a stream, which may be half of it; it
+    /// is dropped when it next has to wait.
     ///
     /// ```
     /// use roving_flow::{Network, TryRecvError};
@@ -175,14 +174,26 @@ impl<T> In<T> {
     /// ```
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         self.words().shared().is_no_kahn_network();
-        self.take().map_err(|empty| {
-            let words = self.words();
-            match empty {
-                Empty::Ended if words.capacity() == TOLD => TryRecvError::Closed,
-                Empty::Ended if !is_unsure(words, Doubt::is_open) => TryRecvError::Closed,
-                Empty::Yet | Empty::Ended => TryRecvError::Empty,
-            }
+        self.take().map_err(|empty| match empty {
+            Empty::Yet => TryRecvError::Empty,
+            Empty::Ended => self.end(),
         })
+    }
+
+    /// Tells who asks of the end of the stream.
+    #[cold]
+    fn end(&self) -> TryRecvError {
+        let words = self.words();
+        let shared = words.shared();
+        if words.capacity() == TOLD || !ProcessTurn::is_of(shared) {
+            return TryRecvError::Closed;
+        }
+        // In this order: a doubt may end with a failure.
+        match (shared.doubt.is_open(), shared.is_stopped()) {
+            (true, _) => TryRecvError::Empty,
+            (false, true) => TryRecvError::Stopped,
+            (false, false) => TryRecvError::Closed,
+        }
     }
 
     /// Polls for the next message: [`Self::recv`] for code that is no `async` block.
@@ -420,17 +431,13 @@ fn wait_elsewhere(words: &Words, end: ChannelEnd, context: &Context<'_>) -> Poll
 /// not, and neither is a root of its own in which a process waits: nothing else would end that. So
 /// for these a network that has stopped is the end, whoever has the other port.
 fn is_over(words: &Words, context: &Context<'_>) -> Poll<bool> {
-    match is_unsure(words, |doubt| doubt.wait(context.waker())) {
+    let shared = words.shared();
+    // In this order: a doubt may end with a failure.
+    let is_unsure = || shared.doubt.wait(context.waker()) || shared.is_stopped();
+    match ProcessTurn::is_of(shared) && is_unsure() {
         true => Poll::Pending,
         false => Poll::Ready(true),
     }
-}
-
-/// Whether a process of the network asks, and what it sees closed may come of a failure.
-fn is_unsure(words: &Words, in_doubt: impl FnOnce(&Doubt) -> bool) -> bool {
-    let shared = words.shared();
-    // In this order: a doubt may end with a failure.
-    ProcessTurn::is_of(shared) && (in_doubt(&shared.doubt) || shared.is_stopped())
 }
 
 /// The thread may have woken a process that has ended meanwhile.

@@ -130,7 +130,7 @@ impl ChannelCounts {
                     self.received.fetch_add(number, Relaxed);
                 }
                 Err(TryRecvError::Empty) => {}
-                Err(TryRecvError::Closed) => return,
+                Err(_) => return,
             }
         }
     }
