@@ -30,9 +30,9 @@ pub enum TryRecvError {
     Empty,
     /// The channel is empty, and its other end is gone.
     Closed,
-    /// As `Closed`, in a process of a network that fails or has been cancelled: what has come may be
-    /// half of what was to come. A wait, as that of [`In::recv_timeout`](super::In::recv_timeout),
-    /// does not return there.
+    /// As `Closed`, in a process of a network that fails or has been cancelled: what has come may
+    /// be half of what was to come. A wait does not return there, nor does
+    /// [`In::recv_timeout`](super::In::recv_timeout).
     Stopped,
 }
 
