@@ -69,17 +69,15 @@ pub(super) fn resolve(shared: &Shared, graph: &Graph) -> Option<Grown> {
     let limit = shared.capacity_max.load(Ordering::Relaxed);
     let mut grown = Grown::default();
     for verdict in verdicts(graph, limit) {
-        match verdict {
-            Verdict::Grow(growth) => grown.grow(shared, growth),
-            Verdict::Deadlock(cycle) => {
-                let first = || NetworkFailure::Deadlock(cycle);
-                let _first = grown.failure.get_or_insert_with(first);
+        let failure = match verdict {
+            Verdict::Grow(growth) => {
+                grown.grow(shared, growth);
+                continue;
             }
-            Verdict::Full(cycle, limit) => {
-                let first = || NetworkFailure::Full(cycle, limit);
-                let _first = grown.failure.get_or_insert_with(first);
-            }
-        }
+            Verdict::Deadlock(cycle) => NetworkFailure::Deadlock(cycle),
+            Verdict::Full(cycle, limit) => NetworkFailure::Full(cycle, limit),
+        };
+        let _first = grown.failure.get_or_insert(failure);
     }
     Some(grown)
 }
