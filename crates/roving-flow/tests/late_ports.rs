@@ -223,15 +223,15 @@ fn who_asks_without_any_wait_hears_that_the_network_has_stopped() {
     let mut heard = Vec::new();
     let mut network = Network::new();
     let (mut out, mut input) = network.bounded("numbers", 1);
-    let (mut go_on, mut going_on) = network.bounded::<()>("go on", 1);
+    let (asks, is_asking) = mpsc::channel();
     network.try_process("fails", (), async move |()| {
-        going_on.recv().await;
+        roving::blocking(|| is_asking.recv().unwrap());
         out.send(7).await.unwrap();
         Err::<(), fmt::Error>(fmt::Error)
     });
     let of = &mut heard;
     network.process("asks", (), async move |()| {
-        go_on.send(()).await.unwrap();
+        asks.send(()).unwrap();
         while !matches!(of.last(), Some(Err(_))) {
             match input.try_recv() {
                 Err(TryRecvError::Empty) => thread::yield_now(),
