@@ -7,8 +7,8 @@ use roving::raw::panics::drop_quietly;
 
 use super::shared::Shared;
 use super::words::{ChannelEnd, Claim, Words};
-use crate::machine::prim::{Arc, AtomicU32, Mutex, OnceLock, Ordering, lock, ord};
-use crate::machine::unwind::{DueWaker, Payload, go_on};
+use crate::machine::prim::{Arc, AtomicU32, Mutex, OnceLock, Ordering, fence, lock, ord};
+use crate::machine::unwind::{DueWaker, Payload, first_of, go_on};
 
 /// The fields of a channel that rarely change.
 pub(crate) struct Meta {
@@ -18,11 +18,17 @@ pub(crate) struct Meta {
     pub(crate) index: u32,
     /// How many of its holders keep the memory: the two ports and the network.
     references: AtomicU32,
-    /// How many of the two ports are left.
+    /// Of each port that is left, its [part](ChannelEnd::part); and [`BRIDGED`]. Who drops messages
+    /// that are left over has the part of the consumer's port, which is gone, for as long.
     ports: AtomicU32,
     /// How many messages may lie in the channel.
     pub(super) capacity: AtomicU32,
 }
+
+/// An end whose port is gone may get another one, for which messages are kept.
+const BRIDGED: u32 = 0b100;
+
+const BOTH: u32 = ChannelEnd::Reader.part() | ChannelEnd::Writer.part();
 
 /// No process: that port is held outside of the network.
 pub(crate) const OUTSIDE: u32 = u32::MAX;
@@ -88,7 +94,7 @@ impl Meta {
             vtable,
             index,
             references: AtomicU32::new(3),
-            ports: AtomicU32::new(2),
+            ports: AtomicU32::new(BOTH),
             capacity: AtomicU32::new(capacity),
         }
     }
@@ -155,29 +161,81 @@ unsafe fn release(words: NonNull<Words>) {
     }
 }
 
-/// One of the two ports is dropped. Messages that nobody will take are dropped with the last one.
-/// Calls `told` when whoever waits at the other end has been woken.
+/// One of the two ports is dropped. Messages that nobody will take are dropped with the last one,
+/// or with the consumer's, or when they are sent: see [`drop_unread`]. Calls `told` after that, and
+/// when whoever waits at the other end has been woken.
 ///
 /// # Safety
 /// The caller is that port, and does not use the channel afterwards.
 pub(crate) unsafe fn drop_port(words: NonNull<Words>, end: ChannelEnd, told: fn(&Words)) {
-    // SAFETY: the port keeps the channel.
+    // SAFETY: the port keeps the channel, and is at that end until it gives its part up.
     unsafe {
         let this = words.as_ref();
         this.leave(end);
-        this.wake(match end {
-            ChannelEnd::Reader => ChannelEnd::Writer,
-            ChannelEnd::Writer => ChannelEnd::Reader,
-        });
-        // Ordering: Edge [last_port]: Release hands this end's side to who clears the channel;
-        // Acquire takes the other's over.
-        let order = ord("last_port", Ordering::AcqRel);
-        let is_last = this.meta.ports.fetch_sub(1, order) == 1;
+        this.wake(end.other());
+        let reads = end == ChannelEnd::Reader && !this.is_bridged();
+        if reads && this.nobody_reads_any_more() {
+            this.take_waker(end).wake();
+        }
+        let cleared = give_part_up(words, end);
+        let unread = reads.then(|| drop_unread(words)).flatten();
         told(this);
-        // The other end's writes come before this by [last_port].
-        let panicked = is_last.then(|| (this.meta.vtable.clear)(words)).flatten();
         release(words);
-        go_on(panicked);
+        go_on(first_of(cleared, unread));
+    }
+}
+
+/// One of the two ports is there no more. The last one drops what lies in the channel, and returns
+/// what the first message panicked with that did so.
+///
+/// # Safety
+/// The caller has that port's part in the channel, and keeps the channel's memory.
+unsafe fn give_part_up(words: NonNull<Words>, end: ChannelEnd) -> Option<Payload> {
+    // SAFETY: the caller's promise; the other end's writes come before the end by [last_port].
+    unsafe {
+        let meta = &words.as_ref().meta;
+        // Ordering: Edge [last_port]: Release hands this end's side to who clears the channel, or
+        // drops what is unread; Acquire takes the other's over.
+        let order = ord("last_port", Ordering::AcqRel);
+        let left = meta.ports.fetch_sub(end.part(), order);
+        let is_last = left & BOTH == end.part();
+        is_last.then(|| (meta.vtable.clear)(words)).flatten()
+    }
+}
+
+/// Drops the messages that lie in a channel whose consumer's port is gone: who sent them may wait
+/// for that. By the consumer's port when it has gone, and by who has sent a message, both after a
+/// fence: one of the two sees the message, and that the consumer is gone. Returns what the first
+/// message panicked with that did so.
+///
+/// One thread does so at a time, in the place of the port that is gone. It looks again afterwards;
+/// so who finds it there need not wait.
+///
+/// # Safety
+/// The caller keeps the channel's memory.
+pub(crate) unsafe fn drop_unread(words: NonNull<Words>) -> Option<Payload> {
+    // SAFETY: the caller's promise; with the part of the consumer's port, this is at its end.
+    unsafe {
+        let this = words.as_ref();
+        let mut first = None;
+        loop {
+            // Ordering: in the manner of Dekker: either who has sent meanwhile finds that nobody
+            // has the part, after its own fence, or the message is seen. Pairs with [wait].
+            fence(ord("unread_fence", Ordering::SeqCst));
+            if !this.has_unread() {
+                break;
+            }
+            // Ordering: Acquire. Pairs with [last_port]: who was at that end has left it.
+            let (order, relaxed) = (ord("unread", Ordering::Acquire), Ordering::Relaxed);
+            let alone = ChannelEnd::Writer.part();
+            let ports = &this.meta.ports;
+            if ports.compare_exchange(alone, BOTH, order, relaxed).is_err() {
+                break;
+            }
+            first = first_of(first, (this.meta.vtable.drain)(words));
+            first = first_of(first, give_part_up(words, ChannelEnd::Reader));
+        }
+        first
     }
 }
 
@@ -195,8 +253,8 @@ pub(crate) unsafe fn drain_port(words: NonNull<Words>) -> Option<Payload> {
 /// other end's is gone as well: then what lay here has been cleared.
 ///
 /// # Safety
-/// The caller keeps the channel, is alone in calling this for that end, and makes one port when
-/// this is true.
+/// The caller keeps the channel, which [is bridged](Words::bridge), is alone in calling this for
+/// that end, and makes one port when this is true.
 #[must_use]
 pub(crate) unsafe fn reopen_port(words: &Words, end: ChannelEnd) -> bool {
     let is_gone = match end {
@@ -207,9 +265,10 @@ pub(crate) unsafe fn reopen_port(words: &Words, end: ChannelEnd) -> bool {
         return false;
     }
     let ports = &words.meta.ports;
+    let (one, both) = (BRIDGED | end.other().part(), BRIDGED | BOTH);
     // Ordering: Relaxed, both; what that end has left is taken over by the look above, with [sent]
     // or [taken]. Once this has succeeded, the other end's port is not the last one.
-    let counted = ports.compare_exchange(1, 2, Ordering::Relaxed, Ordering::Relaxed);
+    let counted = ports.compare_exchange(one, both, Ordering::Relaxed, Ordering::Relaxed);
     if counted.is_err() {
         return false;
     }
@@ -222,6 +281,23 @@ pub(crate) unsafe fn reopen_port(words: &Words, end: ChannelEnd) -> bool {
 impl Words {
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.meta.shared
+    }
+
+    /// From now on, the end of a port that is gone may get another one. Before a port is dropped.
+    pub(crate) fn bridge(&self) {
+        // Ordering: Relaxed; what the ports are handed over with orders it.
+        self.meta.ports.fetch_or(BRIDGED, Ordering::Relaxed);
+    }
+
+    fn is_bridged(&self) -> bool {
+        // Ordering: Relaxed, as above.
+        self.meta.ports.load(Ordering::Relaxed) & BRIDGED != 0
+    }
+
+    /// Whether messages lie here that nobody will take, and that are about to be dropped.
+    pub(crate) fn has_unread(&self) -> bool {
+        let (sent, taken) = (self.sent(), self.taken());
+        taken.is_gone() && sent.number() != taken.number() && !self.is_bridged()
     }
 
     pub(crate) fn index(&self) -> usize {

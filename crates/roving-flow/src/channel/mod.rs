@@ -18,6 +18,7 @@ pub(crate) mod words;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::mem::offset_of;
+use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
 
 use holders::{Meta, VTable};
@@ -26,9 +27,9 @@ use shared::Shared;
 use words::{EndCells, Words};
 
 use crate::machine::prim::Arc;
-use crate::machine::unwind::{Payload, to_the_end};
+use crate::machine::unwind::{Payload, first_of};
 
-pub(crate) use holders::{Handle, OUTSIDE, drain_port, drop_port, reopen_port};
+pub(crate) use holders::{Handle, OUTSIDE, drain_port, drop_port, drop_unread, reopen_port};
 pub(crate) use op::{At, Op, Waits};
 
 /// A channel of messages of type `T`.
@@ -218,6 +219,18 @@ impl<T> Channel<T> {
     /// The caller is the only one at the consuming end.
     #[inline(always)]
     pub(crate) unsafe fn pop(&self) -> Result<T, Empty> {
+        // SAFETY: the caller's promise; the slot is handed over below.
+        let (number, message) = unsafe { self.read() }?;
+        self.words.publish_taken(number + 1);
+        Ok(message)
+    }
+
+    /// Consumer: the oldest message, and its number.
+    ///
+    /// # Safety
+    /// As [`Self::pop`], and the caller publishes that it was taken before anything is read again.
+    #[inline(always)]
+    unsafe fn read(&self) -> Result<(u64, T), Empty> {
         let number = self.words.taken_by_me().number();
         if number == self.words.consumer.limit.get() {
             // SAFETY: the caller's promise.
@@ -225,8 +238,7 @@ impl<T> Channel<T> {
         }
         // SAFETY: below the limit, the slot is full and the consumer's.
         let message = unsafe { Ring::read(Channel::ring_of(&self.words.consumer), number) };
-        self.words.publish_taken(number + 1);
-        Ok(message)
+        Ok((number, message))
     }
 
     /// # Safety
@@ -259,13 +271,21 @@ impl<T> Channel<T> {
     }
 
     /// Consumer: drops what lies in the channel. Returns what the first message panicked with that
-    /// did so in its drop: the others are dropped all the same.
+    /// did so in its drop: the others are dropped all the same. A message counts as lying here
+    /// until it has been dropped: who looks for processes that can go on knows by that of what its
+    /// drop may do.
     ///
     /// # Safety
-    /// As [`Self::pop`].
+    /// As [`Self::pop`], by whoever is at that end, or its port has left it to.
     unsafe fn drain(&self) -> Option<Payload> {
-        // SAFETY: the caller's promise.
-        to_the_end(|| unsafe { self.pop() }.is_ok())
+        let mut first = None;
+        // SAFETY: the caller's promise; what was read is published below.
+        while let Ok((number, message)) = unsafe { self.read() } {
+            let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(message)));
+            self.words.publish_dropped(number + 1);
+            first = first_of(first, dropped.err());
+        }
+        first
     }
 
     /// As [`Self::drain`], and frees the rings.

@@ -232,6 +232,12 @@ impl Shared {
         self.lines.are_quiet() && self.unstarted.load(Ordering::Relaxed) == 0
     }
 
+    /// Whether some thread is about to drop messages that nobody will take, which may wake anybody:
+    /// it asks whether all is quiet after that.
+    pub(crate) fn has_unread(&self) -> bool {
+        self.channels().iter().any(|words| words.has_unread())
+    }
+
     /// Nothing can go on but by what comes from outside, or all have ended. Whether somebody wants
     /// to know.
     pub(crate) fn tell_rest(&self) -> bool {

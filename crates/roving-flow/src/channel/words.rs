@@ -16,6 +16,14 @@ impl ChannelEnd {
             ChannelEnd::Writer => ChannelEnd::Reader,
         }
     }
+
+    /// The bit of its port among those that are left.
+    pub(super) const fn part(self) -> u32 {
+        match self {
+            ChannelEnd::Reader => 0b01,
+            ChannelEnd::Writer => 0b10,
+        }
+    }
 }
 
 /// One of the two ends, as far as somebody waits there.
@@ -33,7 +41,7 @@ pub(crate) enum ChannelEnd {
 /// |---|---|---|
 /// | `sent` | producer | number of messages sent, and whether the producer is gone |
 /// | `taken` | consumer | number of messages taken, and whether the consumer is gone |
-/// | `reader` | consumer: its holder, `WAITS`, `ELSEWHERE`, `HOOKED`, `NOBODY`; who claims it: the rest | who has this end, and whether that one waits |
+/// | `reader` | consumer: its holder, `WAITS`, `ELSEWHERE`, `HOOKED`, `LEFT`, `NOBODY`; who claims it: the rest | who has this end, and whether that one waits |
 /// | `writer` | the same for the producer | the same for the producer |
 /// | `capacity` | whoever has found a deadlock | how many messages may lie in the channel |
 ///
@@ -47,6 +55,7 @@ pub(crate) enum ChannelEnd {
 /// | `WAITS` | the holder has been suspended here | `CLAIMED` by who wakes it; `NOBODY` by itself when something else woke it |
 /// | `ELSEWHERE` | a waker lies in the channel | `NOBODY` by who wakes it |
 /// | `HOOKED` | this end is no process's: a function is called each time | none |
+/// | `LEFT` | the consumer's port is gone for good: nobody waits here again | none |
 /// | `CLAIMED` + line | woken from the thread with that line, and not yet polled | `NOBODY` by the holder |
 ///
 /// A process says that it waits at the end of its turn, and may have given the port away by then:
@@ -100,7 +109,8 @@ const NOBODY: u32 = 0;
 const WAITS: u32 = 1;
 const ELSEWHERE: u32 = 2;
 const HOOKED: u32 = 3;
-const CLAIMED: u32 = 4;
+const LEFT: u32 = 4;
+const CLAIMED: u32 = 5;
 
 impl WaitState {
     #[inline(always)]
@@ -255,6 +265,15 @@ impl Words {
             .store(number * ONE, ord("taken", Ordering::Release));
     }
 
+    /// Who drops messages at the consumer's end: as [`Self::publish_taken`], but where the consumer
+    /// is gone, it stays so.
+    pub(super) fn publish_dropped(&self, number: u64) {
+        let gone = self.taken_by_me().0 & GONE;
+        // Ordering: Release, for the next one at this end. Pairs with [taken], as any other count.
+        self.taken
+            .store((number * ONE) | gone, ord("taken", Ordering::Release));
+    }
+
     /// One end is gone. Whoever waits at the other is to be woken.
     pub(super) fn leave(&self, end: ChannelEnd) {
         let word = match end {
@@ -284,6 +303,13 @@ impl Words {
     pub(crate) fn lower_capacity(&self, capacity: u32) {
         // Ordering: Relaxed; who sees the message taken sees this, too. Pairs with [taken].
         self.meta.capacity.store(capacity, Ordering::Relaxed);
+    }
+
+    /// Whether the consumer is gone. By who looks for messages afterwards.
+    #[inline(always)]
+    pub(crate) fn has_no_reader(&self) -> bool {
+        // Ordering: Relaxed; after the caller's fence.
+        Count(self.taken.load(Ordering::Relaxed)).is_gone()
     }
 
     /// How many messages may lie here; [`UNBOUNDED`] for any number.
@@ -471,7 +497,7 @@ impl Words {
         let now = WaitState(self.waiting(end).load(ord("see_due", Ordering::Acquire)));
         match now.phase() {
             _ if now.holder() != process => false,
-            NOBODY | ELSEWHERE | HOOKED => false,
+            NOBODY | ELSEWHERE | HOOKED | LEFT => false,
             WAITS => self.is_ready(end),
             _ => true,
         }
@@ -503,6 +529,26 @@ impl Words {
         }
     }
 
+    /// The consumer's port is gone for good, and says so here before it looks for messages that
+    /// have come meanwhile: who sends them claims nobody from now on, but looks at whether the
+    /// consumer is gone. A process that was claimed has still to be polled. True when a waker lies
+    /// in the channel, which the caller has claimed.
+    #[must_use]
+    pub(super) fn nobody_reads_any_more(&self) -> bool {
+        let word = self.waiting(ChannelEnd::Reader);
+        // Ordering: Relaxed, all; the fence before the caller's look acquires with that. Pairs with
+        // [claim] and [resumed]: what was sent before somebody was claimed is seen.
+        let order = Ordering::Relaxed;
+        let mut now = WaitState(word.load(order));
+        while now.phase() < HOOKED {
+            match word.compare_exchange(now.0, now.at(LEFT).0, order, order) {
+                Ok(_) => return now.phase() == ELSEWHERE,
+                Err(other) => now = WaitState(other),
+            }
+        }
+        false
+    }
+
     /// The right to wake who waits at that end by a waker in the channel, if somebody does.
     #[must_use]
     pub(crate) fn claim_elsewhere(&self, end: ChannelEnd) -> bool {
@@ -514,8 +560,9 @@ impl Words {
     /// False when who waited there waits no more, or another has claimed it.
     #[inline(always)]
     fn claim_as(&self, end: ChannelEnd, now: WaitState, next: WaitState) -> bool {
-        // Ordering: Acquire. Pairs with [wait]: the waker is there.
-        let order = ord("claim", Ordering::Acquire);
+        // Ordering: Acquire. Pairs with [wait]: the waker is there. Edge [claim]: Release, for a
+        // consumer's port that is going, and finds nobody who waits: see `nobody_reads_any_more`.
+        let order = ord("claim", Ordering::AcqRel);
         let word = self.waiting(end);
         word.compare_exchange(now.0, next.0, order, Ordering::Relaxed)
             .is_ok()

@@ -180,7 +180,8 @@ fn look_alone(shared: &Shared) -> Grown {
         let Some(grown) = resolve::resolve(shared, &graph.only(&stuck)) else {
             continue;
         };
-        if !grown.is_hopeless() || graph.goes_on || !shared.is_quiet() {
+        let goes_on = || graph.goes_on || shared.has_unread() || !shared.is_quiet();
+        if !grown.is_hopeless() || goes_on() {
             return grown;
         }
         // After that, the second reading of those that could have a port of who is stuck: of one

@@ -51,6 +51,17 @@ pub(crate) fn to_the_end(mut step: impl FnMut() -> bool) -> Option<Payload> {
     }
 }
 
+/// The first of two panics; the other one ends here.
+pub(crate) fn first_of(first: Option<Payload>, second: Option<Payload>) -> Option<Payload> {
+    match first {
+        None => second,
+        first => {
+            drop_quietly(second);
+            first
+        }
+    }
+}
+
 /// Lets a panic that was held up go on; but not on top of another one, which would end the process.
 pub(crate) fn go_on(payload: Option<Payload>) {
     match payload {

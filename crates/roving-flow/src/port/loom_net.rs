@@ -1,6 +1,7 @@
 //! Networks under loom, for tests. In the place of a worker, each process has a thread.
 
 use std::pin::Pin;
+use std::ptr::NonNull;
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
 use loom::sync::Notify;
@@ -142,6 +143,13 @@ pub(super) fn give_in<T>(port: &In<T>, process: u32) {
 
 pub(super) fn give_out<T>(port: &Out<T>, process: u32) {
     port.words().set_process(ChannelEnd::Writer, process);
+}
+
+/// Drops what was sent to a port of that channel that is gone, as who has sent it does.
+pub(super) fn drops_unread(channel: &Handle) {
+    // SAFETY: the handle keeps the channel.
+    let panicked = unsafe { channel::drop_unread(NonNull::from(&**channel)) };
+    assert!(panicked.is_none());
 }
 
 /// Models the end of `run`, when all processes have ended.

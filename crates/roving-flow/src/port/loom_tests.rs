@@ -468,7 +468,7 @@ fn loom_a_channel_is_freed_after_its_last_use() {
 
 #[test]
 fn loom_the_last_port_takes_over_what_the_other_has_left() {
-    explore_within(None, || {
+    explore_within(Some(3), || {
         let mut net = Net::new();
         let (mut out, mut input) = net.channel(UNBOUNDED);
         let shared = net.begin(0);
@@ -494,6 +494,7 @@ fn loom_a_port_that_comes_back_goes_on_where_the_last_one_was() {
         let (mut out, mut input) = net.channel(UNBOUNDED);
         (1..=3).for_each(|message| out.try_send(message).unwrap());
         let channel = net.channels[0].clone();
+        channel.bridge();
         let shared = net.begin(0);
         let thread = thread::spawn(move || {
             // SAFETY: the handle keeps the channel, this thread alone does this, and makes one

@@ -19,6 +19,8 @@ mod loom_net;
 mod loom_tests;
 #[cfg(all(test, loom))]
 mod outside_loom_tests;
+#[cfg(all(test, loom))]
+mod unread_loom_tests;
 
 pub(crate) use merge::ready;
 pub(crate) use ports::pair;

@@ -118,7 +118,8 @@ impl<T> In<T> {
     fn take(&mut self) -> Result<T, Empty> {
         // SAFETY: the port is borrowed exclusively, and is the only one at this end.
         let message = unsafe { self.channel().pop() }?;
-        ProcessTurn::tell(self.words(), ChannelEnd::Writer);
+        // SAFETY: this port has taken.
+        unsafe { ProcessTurn::tell(self.channel.cast(), ChannelEnd::Writer) };
         Ok(message)
     }
 
@@ -268,7 +269,8 @@ impl<T> Out<T> {
     #[inline(always)]
     pub(crate) fn put(&mut self, message: T) -> Result<(), (Full, T)> {
         self.put_silently(message)?;
-        ProcessTurn::tell(self.words(), ChannelEnd::Reader);
+        // SAFETY: this port has sent.
+        unsafe { ProcessTurn::tell(self.channel.cast(), ChannelEnd::Reader) };
         Ok(())
     }
 
@@ -299,9 +301,9 @@ impl<T> Out<T> {
     /// # Errors
     /// The other end is gone; the message comes back. The port looks at the other end when it has
     /// used the room that it last saw. Until then a channel whose consumer is gone takes further
-    /// messages, at most as many as its capacity, and they are dropped with this port. So who sends
-    /// the port of a reply, and waits for that for as long as somebody may reply, drops this port
-    /// before.
+    /// messages, at most as many as its capacity, and they are dropped: at the latest when the
+    /// process waits, sends to another channel, or ends. What one of them panics with, the sender
+    /// has panicked with.
     ///
     /// ```
     /// let mut network = roving_flow::Network::new();

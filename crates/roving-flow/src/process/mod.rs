@@ -3,6 +3,7 @@
 mod late_ports;
 #[cfg(not(loom))]
 pub(crate) mod metered;
+mod owed;
 pub(crate) mod poll;
 
 use std::panic::{self, AssertUnwindSafe};
@@ -134,7 +135,7 @@ impl<F: Future<Output = ()>> Process<F> {
                 let may_wake = may_wake.then_some(&self.outside);
                 let suspended = begin(&self.waits, control, line, self.index, may_wake, are_all);
                 // After a fence.
-                owed.pay();
+                owed.pay(self.index);
                 if suspended && !self.shared.is_stopped() {
                     return Turned::Suspended;
                 }

@@ -6,12 +6,13 @@ use std::ptr::{self, NonNull};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
 use super::late_ports::LatePorts;
+use super::owed::{self, Halted, Owed};
 use crate::channel::shared::Shared;
 use crate::channel::statement::Statement;
 use crate::channel::words::{ChannelEnd, Words};
 use crate::channel::{At, Op, Waits};
 use crate::deadlock;
-use crate::machine::prim::{Arc, AtomicBool, OnceLock, Ordering, fence, ord, per_thread};
+use crate::machine::prim::{Arc, AtomicBool, OnceLock, Ordering, ord, per_thread};
 
 /// One poll of a process, on the native stack of its worker.
 pub(crate) struct ProcessTurn<'p> {
@@ -28,57 +29,6 @@ pub(crate) struct ProcessTurn<'p> {
     /// Ports that are dropped now are to be closed later.
     is_late: Cell<bool>,
     owed: Owed,
-}
-
-/// Channels in which something was done without a fence after it: where something was taken, and
-/// where something was sent. Or [`HALTED`], both.
-#[must_use]
-pub(crate) struct Owed([Cell<*const Words>; 2]);
-
-/// The process waits within its turn: whatever it owes there is paid at once.
-const HALTED: *const Words = ptr::dangling();
-
-impl Owed {
-    fn none() -> Owed {
-        Owed([Cell::new(ptr::null()), Cell::new(ptr::null())])
-    }
-
-    /// Wakes whoever began to wait just when something was done. After a fence, and not while the
-    /// process waits within its turn.
-    #[inline(always)]
-    pub(crate) fn pay(&self) {
-        for end in [ChannelEnd::Reader, ChannelEnd::Writer] {
-            let words = self.0[end as usize].replace(ptr::null());
-            // SAFETY: as in `owe_another`.
-            if let Some(words) = unsafe { words.as_ref() } {
-                words.wake(end);
-            }
-        }
-    }
-
-    fn pay_at_once(&self) {
-        // Ordering: a fence between what was done and the look at who waits. Pairs with [wait].
-        fence(ord("done_fence", Ordering::SeqCst));
-        self.pay();
-    }
-
-    /// Each end's is that from now on. Returns what it was.
-    fn replace(&self, with: *const Words) -> Owed {
-        Owed([0, 1].map(|end| Cell::new(self.0[end].replace(with))))
-    }
-
-    fn is_halted(&self) -> bool {
-        ptr::eq(self.0[0].get(), HALTED)
-    }
-}
-
-/// The turn goes on when this is dropped.
-struct Halted<'t>(&'t Owed);
-
-impl Drop for Halted<'_> {
-    fn drop(&mut self) {
-        let _halted = self.0.replace(ptr::null());
-    }
 }
 
 /// The target of a process's wakers outside our channels: while there is one, the process may be
@@ -182,7 +132,7 @@ impl<'p> ProcessTurn<'p> {
         outside: &'p OnceLock<Arc<Outside>>,
     ) -> ProcessTurn<'p> {
         let turn = ProcessTurn::new(shared, process, Waker::noop(), outside);
-        let _none = turn.owed.replace(HALTED);
+        let _none = turn.owed.halt();
         turn
     }
 
@@ -287,49 +237,42 @@ impl<'p> ProcessTurn<'p> {
     /// Something has been sent or taken: wakes who waits at the other end, which is `end`. Whether
     /// it began to wait at this very moment is looked at again before the calling process does
     /// anything of that kind with another channel, or is suspended.
+    ///
+    /// # Safety
+    /// The caller is the port that has sent or taken.
     #[inline(always)]
-    pub(crate) fn tell(words: &Words, end: ChannelEnd) {
-        if words.is_waiting(end) {
-            wake_seen(words, end);
-        } else {
-            ProcessTurn::owe(words, end);
+    pub(crate) unsafe fn tell(channel: NonNull<Words>, end: ChannelEnd) {
+        // SAFETY: the port keeps its channel.
+        unsafe {
+            if channel.as_ref().is_waiting(end) {
+                wake_seen(channel, end);
+            } else {
+                ProcessTurn::owe(channel, end);
+            }
         }
     }
 
     /// Something was done in a channel of which whoever waits at `end` may have to hear, and there
     /// was no fence after it.
+    ///
+    /// # Safety
+    /// As [`Self::tell`].
     #[inline(always)]
-    fn owe(words: &Words, end: ChannelEnd) {
-        ProcessTurn::with_current(|turn| {
+    unsafe fn owe(channel: NonNull<Words>, end: ChannelEnd) {
+        // SAFETY: the port keeps its channel.
+        ProcessTurn::with_current(|turn| unsafe {
             let Some(turn) = turn else {
-                pay(words, end);
+                owed::pay(channel, end);
                 return;
             };
-            if !Arc::ptr_eq(turn.shared, words.shared()) {
-                pay(words, end);
+            if !Arc::ptr_eq(turn.shared, channel.as_ref().shared()) {
+                owed::pay(channel, end);
                 return;
             }
-            let cell = &turn.owed.0[end as usize];
-            if !ptr::eq(cell.get(), words) {
-                turn.owe_another(words, end);
+            if !turn.owed.has(channel, end) {
+                turn.owed.add(channel, end);
             }
         });
-    }
-
-    #[inline(never)]
-    fn owe_another(&self, words: &Words, end: ChannelEnd) {
-        let cell = &self.owed.0[end as usize];
-        let before = cell.replace(words);
-        if before.is_null() {
-            return;
-        }
-        if ptr::eq(before, HALTED) {
-            cell.set(HALTED);
-            pay(words, end);
-            return;
-        }
-        // SAFETY: a channel of this network, which keeps it while this process is there.
-        pay(unsafe { &*before }, end);
     }
 
     /// The process is about to wait within its turn, by an executor that the runtime does not know:
@@ -358,9 +301,9 @@ impl<'p> ProcessTurn<'p> {
         if self.owed.is_halted() {
             return None;
         }
-        let owed = self.owed.replace(HALTED);
+        let owed = self.owed.halt();
         let halted = Halted(&self.owed);
-        owed.pay_at_once();
+        owed.pay_at_once(self.process);
         Some(halted)
     }
 
@@ -374,7 +317,7 @@ impl<'p> ProcessTurn<'p> {
 
     /// Pays the turn's wake-ups where no wait, which would be a fence, follows.
     pub(crate) fn pay_at_once(&self) {
-        self.owed.pay_at_once();
+        self.owed.pay_at_once(self.process);
     }
 
     /// Calls `f`, which may end with the failure of its process: ports that it drops are closed at
@@ -457,10 +400,16 @@ impl<'p> ProcessTurn<'p> {
 /// Somebody was seen to wait at that end, who is woken. Whoever has stopped to wait meanwhile may
 /// wait again without having seen what it would be told, because there was no fence after that was
 /// published: so it is looked at again after one.
+///
+/// # Safety
+/// As [`ProcessTurn::tell`].
 #[inline(never)]
-fn wake_seen(words: &Words, end: ChannelEnd) {
+unsafe fn wake_seen(channel: NonNull<Words>, end: ChannelEnd) {
+    // SAFETY: the port keeps its channel.
+    let words = unsafe { channel.as_ref() };
     match words.wake_now(end) {
-        None => look_again(words, end),
+        // SAFETY: the caller's promise.
+        None => unsafe { look_again(channel, end) },
         Some(true) => deadlock::after_act(words.shared()),
         // A process of that network asks at the end of its turn.
         Some(false) => {}
@@ -468,18 +417,14 @@ fn wake_seen(words: &Words, end: ChannelEnd) {
 }
 
 /// Out of the way of who wakes somebody.
+///
+/// # Safety
+/// As [`ProcessTurn::tell`].
 #[cold]
 #[inline(never)]
-fn look_again(words: &Words, end: ChannelEnd) {
-    ProcessTurn::owe(words, end);
-}
-
-#[inline(never)]
-fn pay(words: &Words, end: ChannelEnd) {
-    if words.is_waiting_after_all(end) {
-        words.wake(end);
-        deadlock::after_act(words.shared());
-    }
+unsafe fn look_again(channel: NonNull<Words>, end: ChannelEnd) {
+    // SAFETY: the caller's promise.
+    unsafe { ProcessTurn::owe(channel, end) };
 }
 
 /// Of the waker that is lent to a process's body. A static, not a constant: its address is how it

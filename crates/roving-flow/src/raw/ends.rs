@@ -23,6 +23,7 @@ pub fn bridged<'env, T: Send + 'env>(
     };
     // The channel was added last.
     let channel = network.channels[network.channels.len() - 1].clone();
+    channel.bridge();
     let marker = PhantomData;
     (out, input, Bridge { channel, marker })
 }

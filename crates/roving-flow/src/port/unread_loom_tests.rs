@@ -1,0 +1,113 @@
+//! Messages to a port that is gone, under loom.
+
+use std::task::{Context, Waker};
+
+use loom::thread;
+
+use super::loom_net::{Net, PREEMPTIONS, Worker, drops_unread, end};
+use crate::channel::words::UNBOUNDED;
+use crate::machine::prim::{Arc, AtomicUsize, DataCell, Ordering, explore_within};
+
+/// A message that counts how often it is dropped.
+struct Counted(Arc<AtomicUsize>, DataCell<()>);
+
+impl Counted {
+    fn new() -> (Counted, Arc<AtomicUsize>) {
+        let count = Arc::new(AtomicUsize::new(0));
+        (Counted(Arc::clone(&count), DataCell::new(())), count)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.1.with_mut(|_| ());
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The sender has its port still.
+#[test]
+fn loom_a_message_to_a_port_that_is_gone_is_dropped() {
+    explore_within(None, || {
+        let mut net = Net::new();
+        let (mut out, input) = net.channel(UNBOUNDED);
+        let shared = net.begin(0);
+        let (message, count) = Counted::new();
+        let thread = thread::spawn(move || {
+            let _nobody_may_want_it = out.try_send(message);
+            out
+        });
+        drop(input);
+        let out = thread.join().unwrap();
+        assert_eq!(count.load(Ordering::Relaxed), 1);
+        drop(out);
+        shared.end();
+    });
+}
+
+/// The message was seen to wake a receiver, whose port another thread drops.
+#[test]
+fn loom_a_message_that_wakes_who_has_lost_its_port_is_dropped() {
+    explore_within(None, || {
+        let mut net = Net::new();
+        let (mut out, mut input) = net.channel(UNBOUNDED);
+        let shared = net.begin(0);
+        let (message, count) = Counted::new();
+        assert!(
+            input
+                .poll_recv(&mut Context::from_waker(Waker::noop()))
+                .is_pending()
+        );
+        let thread = thread::spawn(move || {
+            let _nobody_may_want_it = out.try_send(message);
+            out
+        });
+        drop(input);
+        let out = thread.join().unwrap();
+        assert_eq!(count.load(Ordering::Relaxed), 1);
+        drop(out);
+        shared.end();
+    });
+}
+
+/// The thread that has sent it, and goes on to drop the sender's port, may do so, or the other one.
+#[test]
+fn loom_a_message_to_a_port_that_is_gone_is_dropped_once() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut out, input) = net.channel(UNBOUNDED);
+        let channel = net.channels[0].clone();
+        let shared = net.begin(0);
+        let (message, count) = Counted::new();
+        let thread = thread::spawn(move || {
+            drop(out.put_silently(message));
+            drops_unread(&channel);
+            drop(out);
+        });
+        drop(input);
+        thread.join().unwrap();
+        assert_eq!(count.load(Ordering::Relaxed), 1);
+        shared.end();
+    });
+}
+
+/// A process waits for the reply to what it has sent to a port that another thread drops.
+#[test]
+fn loom_a_process_does_not_wait_for_a_reply_that_nobody_gives() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut out, input) = net.channel(1);
+        let (reply, mut replies) = net.channel::<u32>(1);
+        let shared = net.begin(1);
+        let thread = thread::spawn(move || drop(input));
+        let lent = &mut out;
+        let body = async move {
+            drop(lent.send(reply).await);
+            assert_eq!(replies.recv().await, None);
+        };
+        Worker::new(&shared, 0, body).work();
+        thread.join().unwrap();
+        drop(out);
+        assert!(end(&shared).is_none());
+    });
+}

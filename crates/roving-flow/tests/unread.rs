@@ -1,0 +1,237 @@
+//! Messages that are sent to a port that is gone, within the room that the sender has seen: they
+//! are dropped while the sender still has its port.
+
+#[path = "common/watched.rs"]
+mod watched;
+
+use std::panic::resume_unwind;
+use std::sync::mpsc;
+use std::thread;
+
+use roving::Pool;
+use roving_flow::{Error, In, Network, Out};
+use watched::watched;
+
+/// A request, with the port of its reply.
+type Request = Out<u32>;
+
+/// The channels of two requests, and the ports at which their replies come.
+struct Requests {
+    ports: [Request; 2],
+    replies: [In<u32>; 2],
+    out: Out<Request>,
+    input: In<Request>,
+}
+
+impl Requests {
+    fn new(network: &mut Network<'_>, capacity: Option<usize>) -> Requests {
+        let (first, first_reply) = network.bounded("first reply", 1);
+        let (second, second_reply) = network.bounded("second reply", 1);
+        let (out, input) = match capacity {
+            Some(capacity) => network.bounded("requests", capacity),
+            None => network.unbounded("requests"),
+        };
+        Requests {
+            ports: [first, second],
+            replies: [first_reply, second_reply],
+            out,
+            input,
+        }
+    }
+}
+
+/// Takes one request, and closes its port before it says that there is no reply.
+async fn serves_one(mut input: In<Request>) {
+    let request = input.recv().await.unwrap();
+    drop(input);
+    drop(request);
+}
+
+fn on_pools(test: impl Fn(&Pool)) {
+    for workers in 1..=2 {
+        watched(|| test(&Pool::new(workers).unwrap()));
+    }
+}
+
+#[test]
+fn a_process_hears_that_nobody_will_reply() {
+    on_pools(|pool| {
+        for capacity in [Some(2), Some(8), None] {
+            let mut network = Network::new();
+            let requests = Requests::new(&mut network, capacity);
+            network.process("serves one", requests.input, serves_one);
+            let (ports, mut replies) = (requests.ports, requests.replies);
+            network.process("requests", requests.out, async move |mut out| {
+                for (port, reply) in ports.into_iter().zip(&mut replies) {
+                    out.send(port).await.unwrap();
+                    assert_eq!(reply.recv().await, None);
+                }
+            });
+            network.run(pool).unwrap();
+        }
+    });
+}
+
+/// The process waits within its turn, by `waits`.
+fn waits_within(waits: fn(&mut In<u32>) -> Option<u32>) {
+    on_pools(|pool| {
+        let mut network = Network::new();
+        let requests = Requests::new(&mut network, Some(2));
+        network.process("serves one", requests.input, serves_one);
+        let (ports, mut replies) = (requests.ports, requests.replies);
+        network.process("requests", requests.out, async move |mut out| {
+            for (port, reply) in ports.into_iter().zip(&mut replies) {
+                out.send(port).await.unwrap();
+                assert_eq!(waits(reply), None);
+            }
+        });
+        network.run(pool).unwrap();
+    });
+}
+
+#[test]
+fn a_process_that_waits_within_its_turn_hears_that_nobody_will_reply() {
+    waits_within(|reply| roving::task::block_on(reply.recv()));
+    waits_within(|reply| {
+        let on_a_thread = || reply.recv_blocking();
+        roving::blocking(|| thread::scope(|scope| scope.spawn(on_a_thread).join().unwrap()))
+    });
+}
+
+/// Which of the two comes first, the message or the end of the port, differs.
+#[test]
+fn a_thread_outside_hears_that_nobody_will_reply() {
+    on_pools(|pool| {
+        for capacity in [Some(2), None] {
+            for _ in 0..if cfg!(miri) { 5 } else { 200 } {
+                let mut network = Network::new();
+                let requests = Requests::new(&mut network, capacity);
+                let mut input = requests.input;
+                network.process("serves one", (), async move |()| {
+                    drop(input.recv().await);
+                });
+                let (ports, mut replies, mut out) =
+                    (requests.ports, requests.replies, requests.out);
+                let asks = thread::spawn(move || {
+                    for (port, reply) in ports.into_iter().zip(&mut replies) {
+                        // It may have heard of the end already.
+                        drop(out.send_blocking(port));
+                        assert_eq!(reply.recv_blocking(), None);
+                    }
+                });
+                network.run(pool).unwrap();
+                asks.join().unwrap();
+            }
+        }
+    });
+}
+
+/// There are two processes, of which any thread may drop what the other has sent.
+#[test]
+fn every_message_is_dropped_once_whoever_has_the_port() {
+    on_pools(|pool| {
+        for _ in 0..if cfg!(miri) { 5 } else { 200 } {
+            let mut network = Network::new();
+            let (mut out, mut input) = network.bounded("numbers", 4);
+            let (hand, mut handed) = network.bounded("port", 1);
+            let (alive, mut all_gone) = network.bounded("alive", 1);
+            network.process("receives", (), async move |()| {
+                input.recv().await;
+            });
+            network.process(
+                "sends",
+                hand,
+                async move |mut hand: Out<(Out<_>, Out<u32>)>| {
+                    for number in 0..3 {
+                        out.send((number, Box::new(number))).await.unwrap();
+                    }
+                    hand.send((out, alive)).await.unwrap();
+                },
+            );
+            network.process("goes on", (), async move |()| {
+                let (mut out, alive) = handed.recv().await.unwrap();
+                drop(out.send((3, Box::new(3))).await);
+                drop(alive);
+            });
+            network.process("waits", (), async move |()| {
+                assert_eq!(all_gone.recv().await, None);
+            });
+            network.run(pool).unwrap();
+        }
+    });
+}
+
+/// Panics when it is dropped.
+struct Panics(u32);
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        resume_unwind(Box::new(self.0));
+    }
+}
+
+/// Sends a message that panics when it is dropped to a port that is gone, and keeps its own port.
+fn sends_what_panics(pool: &Pool, also_to_another: bool) -> Error {
+    let mut network = Network::new();
+    let (out, mut input) = network.bounded("messages", 2);
+    let (gone, mut is_gone) = network.bounded::<()>("gone", 1);
+    let (mut other, others) = network.bounded("others", 1);
+    network.sink("takes others", others, |_: u32| {});
+    network.process("drops its port", gone, async move |gone: Out<()>| {
+        drop::<Option<Option<Panics>>>(input.recv().await);
+        drop(input);
+        drop(gone);
+    });
+    let (_never, mut silence) = network.bounded::<()>("silence", 1);
+    network.process("sends", out, async move |mut out: Out<Option<Panics>>| {
+        out.send(None).await.unwrap();
+        assert_eq!(is_gone.recv().await, None);
+        out.send(Some(Panics(7))).await.unwrap();
+        if also_to_another {
+            other.send(1).await.unwrap();
+            other.send(2).await.unwrap();
+        }
+        silence.recv().await;
+    });
+    network.run(pool).unwrap_err()
+}
+
+#[test]
+fn what_a_message_panics_with_its_sender_has_panicked_with() {
+    on_pools(|pool| {
+        for also_to_another in [false, true] {
+            let error = sends_what_panics(pool, also_to_another);
+            let Error::Panicked { process, payload } = error else {
+                panic!("{error}")
+            };
+            assert_eq!(process, "sends");
+            assert_eq!(payload.into_panic().downcast_ref(), Some(&7_u32));
+        }
+    });
+}
+
+/// Sends when it is dropped.
+struct Sends(mpsc::Sender<()>);
+
+impl Drop for Sends {
+    fn drop(&mut self) {
+        let _nobody_may_wait = self.0.send(());
+    }
+}
+
+/// A network that is never run serves as its channels.
+#[test]
+fn messages_of_a_network_that_is_not_run_are_dropped() {
+    watched(|| {
+        let mut network = Network::new();
+        let (mut out, mut input) = network.bounded("messages", 2);
+        let (dropped, is_dropped) = mpsc::channel();
+        out.try_send(Sends(dropped.clone())).unwrap();
+        drop(input.try_recv());
+        drop(input);
+        is_dropped.recv().unwrap();
+        out.try_send(Sends(dropped)).unwrap();
+        is_dropped.recv().unwrap();
+        assert!(out.try_send(Sends(mpsc::channel().0)).is_err());
+    });
+}
