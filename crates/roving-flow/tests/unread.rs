@@ -4,9 +4,12 @@
 #[path = "common/watched.rs"]
 mod watched;
 
+use std::convert::Infallible;
 use std::panic::resume_unwind;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Wake, Waker};
 use std::thread;
+use std::time::Duration;
 
 use roving::Pool;
 use roving_flow::{Error, In, Network, Out};
@@ -92,9 +95,42 @@ fn waits_within(waits: fn(&mut In<u32>) -> Option<u32>) {
 #[test]
 fn a_process_that_waits_within_its_turn_hears_that_nobody_will_reply() {
     waits_within(|reply| roving::task::block_on(reply.recv()));
-    waits_within(|reply| {
-        let on_a_thread = || reply.recv_blocking();
-        roving::blocking(|| thread::scope(|scope| scope.spawn(on_a_thread).join().unwrap()))
+    waits_within(waits_for_a_thread);
+}
+
+/// Waits in `blocking` for a thread, which waits for the reply.
+fn waits_for_a_thread(reply: &mut In<u32>) -> Option<u32> {
+    let on_a_thread = || reply.recv_blocking();
+    roving::blocking(|| thread::scope(|scope| scope.spawn(on_a_thread).join().unwrap()))
+}
+
+/// Its own ports would be closed at the end of its turn only. It waits after it has sent, or sends
+/// where it waits.
+#[test]
+fn a_process_that_may_fail_hears_that_nobody_will_reply() {
+    on_pools(|pool| {
+        for sends_within in [false, true] {
+            let mut network = Network::new();
+            let requests = Requests::new(&mut network, Some(2));
+            network.process("serves one", requests.input, serves_one);
+            let ([first, second], [mut first_reply, mut second_reply]) =
+                (requests.ports, requests.replies);
+            network.try_process("requests", requests.out, async move |mut out| {
+                out.send(first).await.unwrap();
+                assert_eq!(first_reply.recv().await, None);
+                if sends_within {
+                    roving::blocking(|| {
+                        out.try_send(second).unwrap();
+                        assert_eq!(waits_for_a_thread(&mut second_reply), None);
+                    });
+                } else {
+                    out.send(second).await.unwrap();
+                    assert_eq!(waits_for_a_thread(&mut second_reply), None);
+                }
+                Ok::<_, Infallible>(())
+            });
+            network.run(pool).unwrap();
+        }
     });
 }
 
@@ -233,5 +269,76 @@ fn messages_of_a_network_that_is_not_run_are_dropped() {
         out.try_send(Sends(dropped)).unwrap();
         is_dropped.recv().unwrap();
         assert!(out.try_send(Sends(mpsc::channel().0)).is_err());
+    });
+}
+
+/// Says when its drop begins, and waits in it for the other one.
+struct Waits(mpsc::Sender<()>, mpsc::Receiver<()>);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.send(()).unwrap();
+        self.1.recv().unwrap();
+    }
+}
+
+/// While a message is being dropped, nothing is known: its drop might let others go on.
+#[test]
+fn a_deadlock_is_told_when_a_thread_outside_has_dropped_a_message() {
+    on_pools(|pool| {
+        let mut network = Network::new();
+        let (mut out, mut input) = network.bounded("messages", 2);
+        let (begins, begun) = mpsc::channel();
+        let (go_on, goes_on) = mpsc::channel();
+        let outside = thread::spawn(move || {
+            out.try_send(None).unwrap();
+            assert!(input.try_recv().unwrap().is_none());
+            drop(input);
+            out.try_send(Some(Waits(begins, goes_on))).unwrap();
+            out
+        });
+        begun.recv().unwrap();
+        for name in ["one", "another"] {
+            let (out, input) = network.bounded::<()>(name, 1);
+            network.process(name, (out, input), async |(_out, mut input)| {
+                input.recv().await;
+            });
+        }
+        let frees = thread::spawn(move || {
+            // Rest comes before that, mostly: the test passes in any case.
+            thread::sleep(Duration::from_millis(20));
+            go_on.send(()).unwrap();
+        });
+        let error = network.run(pool).unwrap_err();
+        assert!(matches!(error, Error::Deadlock { .. }), "{error}");
+        frees.join().unwrap();
+        drop(outside.join().unwrap());
+    });
+}
+
+/// A future that is no process, under a lock that its waker wants.
+struct Locked(Mutex<Option<In<u32>>>);
+
+impl Wake for Locked {
+    fn wake(self: Arc<Locked>) {
+        drop(self.0.lock().unwrap());
+    }
+}
+
+#[test]
+fn who_waited_at_a_port_is_not_woken_by_its_drop() {
+    watched(|| {
+        let mut network = Network::new();
+        let (out, mut input) = network.bounded("numbers", 1);
+        let task = Arc::new(Locked(Mutex::new(None)));
+        let waker = Waker::from(Arc::clone(&task));
+        let mut context = Context::from_waker(&waker);
+        assert!(input.poll_recv(&mut context).is_pending());
+        *task.0.lock().unwrap() = Some(input);
+        *task.0.lock().unwrap() = None;
+        drop(waker);
+        // The channel is there, and keeps no waker.
+        assert_eq!(Arc::strong_count(&task), 1);
+        drop(out);
     });
 }

@@ -175,7 +175,7 @@ pub(crate) unsafe fn drop_port(words: NonNull<Words>, end: ChannelEnd, told: fn(
         this.wake(end.other());
         let reads = end == ChannelEnd::Reader && !this.is_bridged();
         if reads && this.nobody_reads_any_more() {
-            this.take_waker(end).wake();
+            this.forget_waker(end);
         }
         let cleared = give_part_up(words, end);
         let unread = reads.then(|| drop_unread(words)).flatten();
@@ -439,6 +439,14 @@ impl Words {
     #[inline(never)]
     fn take_waker(&self, end: ChannelEnd) -> DueWaker {
         DueWaker::new(lock(&self.elsewhere(end).waker).0.take())
+    }
+
+    /// By who has claimed it, where who has left it waits no more: to wake it may take a lock under
+    /// which the port is dropped.
+    #[inline(never)]
+    fn forget_waker(&self, end: ChannelEnd) {
+        let waker = lock(&self.elsewhere(end).waker).0.take();
+        drop_quietly(waker);
     }
 
     #[inline(never)]

@@ -283,6 +283,7 @@ impl<T> Channel<T> {
         while let Ok((number, message)) = unsafe { self.read() } {
             let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(message)));
             self.words.publish_dropped(number + 1);
+            let _asks_later = self.words.shared().lines.mine().acted();
             first = first_of(first, dropped.err());
         }
         first

@@ -40,7 +40,7 @@ pub(crate) enum ChannelEnd {
 /// | word | written by | meaning |
 /// |---|---|---|
 /// | `sent` | producer | number of messages sent, and whether the producer is gone |
-/// | `taken` | consumer | number of messages taken, and whether the consumer is gone |
+/// | `taken` | consumer; who drops messages in its place, when it is gone | number of messages taken, and whether the consumer is gone |
 /// | `reader` | consumer: its holder, `WAITS`, `ELSEWHERE`, `HOOKED`, `LEFT`, `NOBODY`; who claims it: the rest | who has this end, and whether that one waits |
 /// | `writer` | the same for the producer | the same for the producer |
 /// | `capacity` | whoever has found a deadlock | how many messages may lie in the channel |
@@ -51,9 +51,9 @@ pub(crate) enum ChannelEnd {
 ///
 /// | phase | meaning | next, and by whom |
 /// |---|---|---|
-/// | `NOBODY` | nobody waits here | `WAITS` by the holder when it is suspended, `ELSEWHERE` by any other future |
-/// | `WAITS` | the holder has been suspended here | `CLAIMED` by who wakes it; `NOBODY` by itself when something else woke it |
-/// | `ELSEWHERE` | a waker lies in the channel | `NOBODY` by who wakes it |
+/// | `NOBODY` | nobody waits here | `WAITS` by the holder when it is suspended, `ELSEWHERE` by any other future, `HOOKED`, `LEFT` |
+/// | `WAITS` | the holder has been suspended here | `CLAIMED` by who wakes it; `NOBODY` by itself when something else woke it, or by a new holder; `ELSEWHERE` or `LEFT` by who has the port meanwhile |
+/// | `ELSEWHERE` | a waker lies in the channel | `NOBODY` by who wakes it, or by a holder; `HOOKED`, `LEFT` |
 /// | `HOOKED` | this end is no process's: a function is called each time | none |
 /// | `LEFT` | the consumer's port is gone for good: nobody waits here again | none |
 /// | `CLAIMED` + line | woken from the thread with that line, and not yet polled | `NOBODY` by the holder |
@@ -228,7 +228,7 @@ impl Words {
         Count(self.sent.load(Ordering::Relaxed))
     }
 
-    /// Consumer: how many it has taken.
+    /// Consumer, or who is in its place: how many it has taken.
     #[inline(always)]
     pub(super) fn taken_by_me(&self) -> Count {
         // Ordering: Relaxed; written by this end alone.

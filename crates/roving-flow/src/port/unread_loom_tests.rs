@@ -2,9 +2,10 @@
 
 use std::task::{Context, Waker};
 
+use loom::sync::Notify;
 use loom::thread;
 
-use super::loom_net::{Net, PREEMPTIONS, Worker, drops_unread, end};
+use super::loom_net::{Net, PREEMPTIONS, Task, Worker, drops_unread, end};
 use crate::channel::words::UNBOUNDED;
 use crate::machine::prim::{Arc, AtomicUsize, DataCell, Ordering, explore_within};
 
@@ -108,6 +109,49 @@ fn loom_a_process_does_not_wait_for_a_reply_that_nobody_gives() {
         Worker::new(&shared, 0, body).work();
         thread.join().unwrap();
         drop(out);
+        assert!(end(&shared).is_none());
+    });
+}
+
+/// Waits in its drop.
+struct Waits(Arc<Notify>);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.wait();
+    }
+}
+
+/// A message waits in its drop for a thread, which waits for the room that its sender has made.
+#[test]
+fn loom_who_waits_for_room_is_woken_before_a_message_is_dropped() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut numbers, mut taken) = net.channel(1);
+        let (mut out, input) = net.channel(1);
+        let shared = net.begin(1);
+        numbers.try_send(1).unwrap();
+        let context = &mut Context::from_waker(Waker::noop());
+        assert!(out.poll_ready(context).is_ready());
+        let has_room = Arc::new(Notify::new());
+        let message = Waits(Arc::clone(&has_room));
+        drop(input);
+        let thread = thread::spawn(move || {
+            let (task, waker) = Task::leak();
+            let mut context = Context::from_waker(&waker);
+            while numbers.poll_ready(&mut context).is_pending() {
+                task.bell.wait();
+            }
+            has_room.notify();
+        });
+        let (lent_out, lent_in) = (&mut out, &mut taken);
+        let body = async move {
+            assert_eq!(lent_in.try_recv(), Ok(1));
+            assert!(lent_out.try_send(message).is_ok());
+        };
+        Worker::new(&shared, 0, body).work();
+        thread.join().unwrap();
+        drop((out, taken));
         assert!(end(&shared).is_none());
     });
 }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
+use super::poll::ProcessTurn;
 use crate::channel::drop_unread;
 use crate::channel::shared::NetworkFailure;
 use crate::channel::words::{ChannelEnd, Words};
@@ -29,18 +30,19 @@ impl Owed {
     #[inline(always)]
     pub(crate) fn pay(&self, process: u32) {
         let [sent, taken] = [0, 1].map(|end| self.0[end].replace(ptr::null()).cast_mut());
+        // SAFETY: as in `add`.
+        if let Some(words) = unsafe { taken.as_ref() } {
+            words.wake(ChannelEnd::Writer);
+        }
         if let Some(channel) = NonNull::new(sent) {
             // SAFETY: as in `add`.
             unsafe {
                 channel.as_ref().wake(ChannelEnd::Reader);
+                // The last: a message may do and wait for anything in its drop.
                 if channel.as_ref().has_no_reader() {
                     drop_sent(channel, process);
                 }
             }
-        }
-        // SAFETY: as in `add`.
-        if let Some(words) = unsafe { taken.as_ref() } {
-            words.wake(ChannelEnd::Writer);
         }
     }
 
@@ -113,7 +115,7 @@ pub(super) unsafe fn pay(channel: NonNull<Words>, end: ChannelEnd) {
     }
     if end == ChannelEnd::Reader && words.has_no_reader() {
         // SAFETY: the caller's promise, and a fence was above.
-        let panicked = unsafe { drop_unread(channel) };
+        let panicked = ProcessTurn::closing_now(|| unsafe { drop_unread(channel) });
         deadlock::after_act(words.shared());
         go_on(panicked);
     }
@@ -128,7 +130,9 @@ pub(super) unsafe fn pay(channel: NonNull<Words>, end: ChannelEnd) {
 #[inline(never)]
 unsafe fn drop_sent(channel: NonNull<Words>, process: u32) {
     // SAFETY: the caller's promise.
-    let (words, panicked) = unsafe { (channel.as_ref(), drop_unread(channel)) };
+    let panicked = ProcessTurn::closing_now(|| unsafe { drop_unread(channel) });
+    // SAFETY: the caller's promise.
+    let words = unsafe { channel.as_ref() };
     if let Some(payload) = panicked {
         let failure = NetworkFailure::unwound(process, payload);
         words.shared().stop(failure);

@@ -292,19 +292,20 @@ impl<'p> ProcessTurn<'p> {
     }
 
     fn halt(&self) -> Option<Halted<'_>> {
+        let halted = (!self.owed.is_halted()).then(|| {
+            let owed = self.owed.halt();
+            let halted = Halted(&self.owed);
+            owed.pay_at_once(self.process);
+            halted
+        });
+        // After that: a message that was dropped may have left ports to the turn.
         while let Some(closing) = self.closing.take() {
             let left = |left| self.closing.set(Some(left));
             if !closing.close_before(self.shared, self.process, left) {
                 break;
             }
         }
-        if self.owed.is_halted() {
-            return None;
-        }
-        let owed = self.owed.halt();
-        let halted = Halted(&self.owed);
-        owed.pay_at_once(self.process);
-        Some(halted)
+        halted
     }
 
     /// Calls `f`, which is the work of others, on top of the process's turn.
@@ -323,10 +324,20 @@ impl<'p> ProcessTurn<'p> {
     /// Calls `f`, which may end with the failure of its process: ports that it drops are closed at
     /// the end of the turn, or when the process waits within it.
     pub(crate) fn closing_late<R>(f: impl FnOnce() -> R) -> R {
+        ProcessTurn::closing(true, f)
+    }
+
+    /// Calls `f`, which drops what the process has sent, and no more has: ports in it are closed at
+    /// once.
+    pub(super) fn closing_now<R>(f: impl FnOnce() -> R) -> R {
+        ProcessTurn::closing(false, f)
+    }
+
+    fn closing<R>(is_late: bool, f: impl FnOnce() -> R) -> R {
         let set = |is_late: bool| {
             ProcessTurn::with_current(|turn| turn.is_some_and(|turn| turn.is_late.replace(is_late)))
         };
-        let outer = set(true);
+        let outer = set(is_late);
         let result = f();
         set(outer);
         result

@@ -14,8 +14,8 @@ pub(crate) struct Line {
     started_elsewhere: AtomicU64,
     /// Polls under way on this thread; more than one when a process waits for closures.
     polls: AtomicU32,
-    /// A process was woken here while none was polled here, and it has not been asked since whether
-    /// all is quiet.
+    /// A process was woken here while none was polled here, or messages were dropped that nobody
+    /// would take; and it has not been asked since whether all is quiet.
     unasked: AtomicU32,
     /// Suspensions since the last look at the whole network.
     suspensions: AtomicU64,
@@ -51,6 +51,13 @@ impl Line {
     #[inline(always)]
     pub(crate) fn woke(&self) -> bool {
         self.add(1);
+        self.acted()
+    }
+
+    /// This thread has done what may have kept others from saying that all is at rest. Whether it
+    /// has to ask afterwards, because it polls no process that will.
+    #[inline(always)]
+    pub(crate) fn acted(&self) -> bool {
         // Ordering: Relaxed, both; of this thread. Threads that share a line need not tell them
         // apart.
         let has_to_ask = self.is_common || self.polls.load(Ordering::Relaxed) == 0;
@@ -62,7 +69,7 @@ impl Line {
 
     /// Whether this thread, which polls no process, has woken one and has to ask whether all is
     /// quiet: the process may have found by itself what it was woken for, and have ended before the
-    /// thread had counted that.
+    /// thread had counted that. Or it has dropped messages, for whose drop a look has waited.
     pub(crate) fn has_to_ask(&self) -> bool {
         // Ordering: Relaxed, both; of this thread, as in `woke`.
         let has_to = self.unasked.load(Ordering::Relaxed) != 0;
