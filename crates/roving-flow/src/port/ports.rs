@@ -303,7 +303,7 @@ impl<T> Out<T> {
     /// used the room that it last saw. Until then a channel whose consumer is gone takes further
     /// messages, at most as many as its capacity, and they are dropped: at the latest when the
     /// process waits, sends to another channel, or ends. What one of them panics with, the sender
-    /// has panicked with.
+    /// has panicked with; or whoever drops the other end, if that comes upon it.
     ///
     /// ```
     /// let mut network = roving_flow::Network::new();
