@@ -8,7 +8,7 @@ use roving::raw::panics::drop_quietly;
 use super::shared::Shared;
 use super::words::{ChannelEnd, Claim, Words};
 use crate::machine::prim::{Arc, AtomicU32, Mutex, OnceLock, Ordering, fence, lock, ord};
-use crate::machine::unwind::{DueWaker, Payload, first_of, go_on};
+use crate::machine::unwind::{DueWaker, Payload, first_of};
 
 /// The fields of a channel that rarely change.
 pub(crate) struct Meta {
@@ -163,11 +163,17 @@ unsafe fn release(words: NonNull<Words>) {
 
 /// One of the two ports is dropped. Messages that nobody will take are dropped with the last one,
 /// or with the consumer's, or when they are sent: see [`drop_unread`]. Calls `told` after that, and
-/// when whoever waits at the other end has been woken.
+/// when whoever waits at the other end has been woken. Returns what the first message panicked with
+/// that did so in its drop.
 ///
 /// # Safety
 /// The caller is that port, and does not use the channel afterwards.
-pub(crate) unsafe fn drop_port(words: NonNull<Words>, end: ChannelEnd, told: fn(&Words)) {
+#[must_use]
+pub(crate) unsafe fn drop_port(
+    words: NonNull<Words>,
+    end: ChannelEnd,
+    told: fn(&Words),
+) -> Option<Payload> {
     // SAFETY: the port keeps the channel, and is at that end until it gives its part up.
     unsafe {
         let this = words.as_ref();
@@ -181,7 +187,7 @@ pub(crate) unsafe fn drop_port(words: NonNull<Words>, end: ChannelEnd, told: fn(
         let unread = reads.then(|| drop_unread(words)).flatten();
         told(this);
         release(words);
-        go_on(first_of(cleared, unread));
+        first_of(cleared, unread)
     }
 }
 

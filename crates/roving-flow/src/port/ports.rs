@@ -12,7 +12,7 @@ use super::error::{SendError, TryRecvError, TrySendError};
 use crate::channel::words::{ChannelEnd, Words};
 use crate::channel::{self, Channel, Empty, Full, Handle};
 use crate::deadlock;
-use crate::machine::unwind::{go_on, to_the_end};
+use crate::machine::unwind::{first_of, go_on, to_the_end};
 use crate::process::poll::ProcessTurn;
 
 /// The receiving end of a channel.
@@ -96,7 +96,7 @@ fn half_closed<T>(words: &Words, closed: ChannelEnd) -> NonNull<Channel<T>> {
     // of that end, which is not made; the caller's port has the third.
     unsafe {
         drop(Handle::new(channel.cast()));
-        channel::drop_port(channel.cast(), closed, |_| ());
+        let _no_message_was_there = channel::drop_port(channel.cast(), closed, |_| ());
     }
     channel
 }
@@ -461,8 +461,8 @@ impl<T> Drop for In<T> {
             if !ProcessTurn::close_late(channel, ChannelEnd::Reader) {
                 // Whatever messages do when they are dropped, the channel is closed.
                 let panicked = to_the_end(|| self.take().is_ok());
-                channel::drop_port(channel, ChannelEnd::Reader, has_closed);
-                go_on(panicked);
+                let closed = channel::drop_port(channel, ChannelEnd::Reader, has_closed);
+                go_on(first_of(panicked, closed));
             }
         }
     }
@@ -474,7 +474,7 @@ impl<T> Drop for Out<T> {
         // SAFETY: this is the port of that end, and it is going.
         unsafe {
             if !ProcessTurn::close_late(channel, ChannelEnd::Writer) {
-                channel::drop_port(channel, ChannelEnd::Writer, has_closed);
+                go_on(channel::drop_port(channel, ChannelEnd::Writer, has_closed));
             }
         }
     }

@@ -1,6 +1,5 @@
 //! Ports that a process has dropped in its turn, and that are closed later.
 
-use std::panic::{self, AssertUnwindSafe};
 use std::ptr::NonNull;
 
 use crate::channel::shared::{NetworkFailure, Shared};
@@ -90,9 +89,8 @@ fn close_each(ports: Vec<LatePort>, shared: &Shared, process: u32) {
         };
         // Whether all is quiet is asked at the end of the turn.
         // SAFETY: it has left that too, and is not used again.
-        let closed = AssertUnwindSafe(|| unsafe { drop_port(channel, end, |_| ()) });
-        let closed = panic::catch_unwind(closed);
-        for payload in drained.into_iter().chain(closed.err()) {
+        let closed = unsafe { drop_port(channel, end, |_| ()) };
+        for payload in drained.into_iter().chain(closed) {
             shared.stop(NetworkFailure::unwound(process, payload));
         }
     }
