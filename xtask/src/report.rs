@@ -91,11 +91,32 @@ pub(crate) fn used() -> Option<f64> {
 }
 
 fn used_in(stat: &str) -> Option<f64> {
-    // The second word is a name in brackets, which may hold anything.
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut words = rest.split_whitespace().skip(13);
-    let mut next = || words.next()?.parse::<f64>().ok();
-    Some((next()? + next()?) / 100.0)
+    hundredths(stat, 13, 2)
+}
+
+/// Whether a child has ended, which nobody has waited for; then with the seconds of processors that
+/// it used, and all that it has waited for itself. Nothing where the system does not tell.
+pub(crate) fn ended(child: u32) -> Option<(bool, f64)> {
+    ended_in(&std::fs::read_to_string(format!("/proc/{child}/stat")).ok()?)
+}
+
+fn ended_in(stat: &str) -> Option<(bool, f64)> {
+    let is_over = after_name(stat)?.starts_with('Z');
+    // The 14th word and the three after it: its own time, and that of the others.
+    Some((is_over, hundredths(stat, 11, 4)?))
+}
+
+/// The rest after the name, which is the second word and may hold anything between its brackets.
+fn after_name(stat: &str) -> Option<&str> {
+    Some(stat.rsplit_once(')')?.1.trim_start())
+}
+
+/// The sum of so many words, in seconds.
+fn hundredths(stat: &str, skipped: usize, count: usize) -> Option<f64> {
+    let words = after_name(stat)?.split_whitespace();
+    let words = words.skip(skipped).take(count);
+    let times: Vec<f64> = words.filter_map(|word| word.parse().ok()).collect();
+    (times.len() == count).then(|| times.iter().sum::<f64>() / 100.0)
 }
 
 pub(crate) fn since(before: Option<f64>) -> Option<f64> {
@@ -283,6 +304,9 @@ mod tests {
         let stat = "7 (a) b) c) S 1 2 3 4 5 6 7 8 9 10 900 100 250 50 20 0";
         assert_eq!(used_in(stat), Some(3.0));
         assert_eq!(used_in("7 (a"), None);
+        assert_eq!(ended_in(stat), Some((false, 13.0)));
+        assert_eq!(ended_in(&stat.replace(" S ", " Z ")), Some((true, 13.0)));
+        assert_eq!(ended_in("7 (a) Z 1 2"), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use crate::Result;
+use crate::{Result, report};
 
 /// How long a program may be silent, and how long it may run.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +49,8 @@ pub(crate) struct WatchedOutput {
     /// Standard error.
     pub(crate) err: Vec<String>,
     pub(crate) took: Duration,
+    /// Seconds of processors that it used and all that it has waited for, where the system tells.
+    pub(crate) used: Option<f64>,
     /// As the system tells it: the exit status, or the signal.
     pub(crate) status: Option<ExitStatus>,
 }
@@ -124,7 +126,7 @@ pub(crate) fn run(command: &mut Command, limits: Limits, show: bool) -> Result<W
     forward(child.stderr.take(), Stream::Err, sender);
     let (mut out, mut err) = (LineCutter::default(), LineCutter::default());
     let mut spoke = Instant::now();
-    let (mut stopped, mut ended) = (None, None);
+    let (mut stopped, mut ended, mut used) = (None, None, None);
     loop {
         match receiver.recv_timeout(Duration::from_millis(100)) {
             Ok((stream, bytes)) => {
@@ -142,7 +144,7 @@ pub(crate) fn run(command: &mut Command, limits: Limits, show: bool) -> Result<W
                 }
             }
             Err(RecvTimeoutError::Disconnected) => break,
-            Err(RecvTimeoutError::Timeout) if over(&mut child) => {
+            Err(RecvTimeoutError::Timeout) if over(&mut child, &mut used) => {
                 let ended = ended.get_or_insert_with(Instant::now);
                 if is_given_up(ended.elapsed(), spoke.elapsed()) {
                     break;
@@ -158,6 +160,10 @@ pub(crate) fn run(command: &mut Command, limits: Limits, show: bool) -> Result<W
             }
         }
     }
+    // It has closed its pipes: mostly it has ended, or is about to.
+    while !over(&mut child, &mut used) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     let status = child.wait().map_err(|error| format!("`{name}`: {error}"))?;
     let end = match stopped {
         Some(end) => end,
@@ -169,6 +175,7 @@ pub(crate) fn run(command: &mut Command, limits: Limits, show: bool) -> Result<W
         out: out.finish(),
         err: err.finish(),
         took: started.elapsed(),
+        used,
         status: Some(status),
     })
 }
@@ -193,8 +200,17 @@ fn overdue(started: Instant, spoke: Instant, limits: Limits) -> Option<ProgramEn
     }
 }
 
-fn over(child: &mut Child) -> bool {
-    child.try_wait().is_ok_and(|status| status.is_some())
+/// Whether it has ended. What it used is told only before somebody waits for it.
+fn over(child: &mut Child, used: &mut Option<f64>) -> bool {
+    if used.is_some() {
+        return true;
+    }
+    match report::ended(child.id()) {
+        Some((false, _)) => return false,
+        Some((true, seconds)) => *used = Some(seconds),
+        None => {}
+    }
+    child.try_wait().map_or(true, |status| status.is_some())
 }
 
 /// Sends what a stream brings until it ends.
@@ -278,6 +294,18 @@ mod tests {
         let seen = run(Command::new(&rustc).arg("--no-such-option"), long, false).unwrap();
         assert_eq!(seen.end, ProgramEnd::Failure);
         assert!(!seen.hung() && !seen.err.is_empty());
+    }
+
+    /// Its own, and that of what it has started and waited for.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_time_of_processors_is_told() {
+        let text = "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done";
+        for text in [text.to_owned(), format!("({text}); true")] {
+            let long = limits(60_000, 60_000);
+            let seen = run(Command::new("sh").args(["-c", &text]), long, false).unwrap();
+            assert!(seen.used.is_some_and(|used| used > 0.02), "{seen:?}");
+        }
     }
 
     #[cfg(unix)]

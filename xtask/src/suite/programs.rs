@@ -382,6 +382,7 @@ mod tests {
             out: lines(text),
             err: Vec::new(),
             took: Duration::ZERO,
+            used: None,
             status: None,
         }
     }
