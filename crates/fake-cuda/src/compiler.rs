@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_int, c_void};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -122,6 +123,27 @@ fn shared(source: &str) -> String {
     text
 }
 
+/// The words for the compiler, whatever the text.
+const WORDS: [&str; 8] = [
+    "-std=c++17",
+    "-O1",
+    "-w",
+    "-shared",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-ffp-contract=off",
+    "-U_FORTIFY_SOURCE",
+];
+
+/// Where the library of a text and its headers is kept for other processes, or is to be: in the
+/// folder that `ROVING_FAKE_CUDA_KEPT` names, if it does. Tests start many that build the same.
+fn kept(whole: &str, headers: &[(String, String)]) -> Option<PathBuf> {
+    let folder = PathBuf::from(env::var_os("ROVING_FAKE_CUDA_KEPT")?);
+    let mut sum = DefaultHasher::new();
+    (WORDS, whole, headers).hash(&mut sum);
+    Some(folder.join(format!("{:016x}.so", sum.finish())))
+}
+
 fn build(folder: &Path, number: usize, text: &Text) -> Result<String, String> {
     let Text {
         source,
@@ -147,14 +169,16 @@ fn build(folder: &Path, number: usize, text: &Text) -> Result<String, String> {
              {{ return &FakeCall<&{kernel}>::kernel; }}\n"
         );
     }
-    fs::write(&text, whole).map_err(failed)?;
+    fs::write(&text, &whole).map_err(failed)?;
+    let kept = kept(&whole, headers).filter(|_| folders.is_empty());
+    if kept
+        .as_ref()
+        .is_some_and(|kept| fs::copy(kept, &library).is_ok())
+    {
+        return Ok(library.display().to_string());
+    }
     let mut compiler = Command::new("c++");
-    compiler.args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC"]);
-    compiler.args([
-        "-fvisibility=hidden",
-        "-ffp-contract=off",
-        "-U_FORTIFY_SOURCE",
-    ]);
+    compiler.args(WORDS);
     compiler.arg(format!(
         "-DFAKE_BARRIERS={}",
         source.contains("__syncthreads")
@@ -174,6 +198,11 @@ fn build(folder: &Path, number: usize, text: &Text) -> Result<String, String> {
         .map_err(|error| format!("error: no C++ compiler: {error}"))?;
     if !output.status.success() {
         return Err(log(&String::from_utf8_lossy(&output.stderr), name));
+    }
+    if let Some(kept) = kept {
+        // By one step: another process may look for it, or build the same.
+        let whole = kept.with_extension(process::id().to_string());
+        let _ = fs::copy(&library, &whole).and_then(|_| fs::rename(&whole, kept));
     }
     Ok(library.display().to_string())
 }

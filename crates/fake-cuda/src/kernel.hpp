@@ -42,9 +42,12 @@ static inline float __fmul_rn(float a, float b) { return a * b; }
 static const unsigned fake_shared_max = 227 << 10, fake_shared_guard = 1 << 10;
 alignas(256) static unsigned char fake_shared[fake_shared_max + fake_shared_guard];
 
-static ucontext_t fake_turns, fake_threads[1024];
+// A thread begins on its own stack by its context. From then on turns are changed by jumps: other than
+// contexts they leave the mask of signals as it is, for which the system would be asked each time.
+static ucontext_t fake_threads[1024];
+static jmp_buf fake_turns, fake_turn[1024];
 static unsigned fake_thread;
-static bool fake_ended[1024];
+static bool fake_begun[1024], fake_ended[1024];
 static void (*fake_body)(void **);
 static void **fake_arguments;
 static sigjmp_buf fake_fault;
@@ -52,9 +55,23 @@ static sigjmp_buf fake_fault;
 static void fake_begin() {
     fake_body(fake_arguments);
     fake_ended[fake_thread] = true;
+    _longjmp(fake_turns, 1);
 }
 
-static inline void __syncthreads() { swapcontext(&fake_threads[fake_thread], &fake_turns); }
+static inline void __syncthreads() {
+    if (!_setjmp(fake_turn[fake_thread]))
+        _longjmp(fake_turns, 1);
+}
+
+// Returns when the thread has come to the next barrier, or to its end.
+static void fake_go_on(unsigned thread) {
+    if (_setjmp(fake_turns))
+        return;
+    if (fake_begun[thread])
+        _longjmp(fake_turn[thread], 1);
+    fake_begun[thread] = true;
+    setcontext(&fake_threads[thread]);
+}
 
 static void fake_at(unsigned thread) {
     fake_thread = thread;
@@ -71,11 +88,11 @@ static void fake_block(char *stacks, size_t stack) {
         return;
     }
     for (unsigned i = 0; i < count; i++) {
-        fake_ended[i] = false;
+        fake_begun[i] = fake_ended[i] = false;
         getcontext(&fake_threads[i]);
         fake_threads[i].uc_stack.ss_sp = stacks + i * stack;
         fake_threads[i].uc_stack.ss_size = stack;
-        fake_threads[i].uc_link = &fake_turns;
+        fake_threads[i].uc_link = nullptr;
         makecontext(&fake_threads[i], fake_begin, 0);
     }
     for (bool all = false; !all;) {
@@ -83,7 +100,7 @@ static void fake_block(char *stacks, size_t stack) {
         for (unsigned i = 0; i < count; i++)
             if (!fake_ended[i]) {
                 fake_at(i);
-                swapcontext(&fake_turns, &fake_threads[i]);
+                fake_go_on(i);
                 all = all && fake_ended[i];
             }
     }

@@ -43,6 +43,13 @@ fn with_libraries(libraries: &[&str], name: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
+/// Where kernels that are built stay for the next process.
+fn kept() -> PathBuf {
+    let folder = directory("fake-cuda-kept");
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
 /// Runs everything with these libraries where the loader looks.
 fn all_run_with(libraries: &[&str], name: &str) {
     let Some(folder) = with_libraries(libraries, name) else {
@@ -54,6 +61,7 @@ fn all_run_with(libraries: &[&str], name: &str) {
             command.args(["run", program, "--input", input, "--device", choice]);
             command.args(["--repeat", "2", "--profile", "--json", "-"]);
             command.env("LD_LIBRARY_PATH", &folder);
+            command.env("ROVING_FAKE_CUDA_KEPT", kept());
             command.env("ROVING_GPU_HISTORY", folder.join("history.json"));
             let output = command.output().expect("the command starts");
             let said = text(&output.stderr);
@@ -94,6 +102,7 @@ fn the_row_of_results_is_measured() {
         .args(["bench", "--quick", "duals-cuda", "--out"])
         .arg(&folder);
     command.env("LD_LIBRARY_PATH", &folder);
+    command.env("ROVING_FAKE_CUDA_KEPT", kept());
     command.env("ROVING_GPU_HISTORY", folder.join("history.json"));
     let output = command.output().expect("the command starts");
     let said = text(&output.stderr);

@@ -89,6 +89,9 @@ fn run_by(names: [&str; 3], filter: &[&str], settings: &[(&str, &str)]) -> Outpu
     command
         .args(filter)
         .args(["--test-threads=1", "--nocapture"]);
+    let kept = library().with_file_name("fake-cuda-kernels");
+    fs::create_dir_all(&kept).unwrap();
+    command.env("ROVING_FAKE_CUDA_KEPT", kept);
     command.env("LD_LIBRARY_PATH", &folder).env(CHILD, "1");
     command.envs(settings.iter().copied());
     let output = command.output().unwrap();
