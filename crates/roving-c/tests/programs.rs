@@ -87,19 +87,42 @@ fn compile(
         };
     }
     let mut command = Command::new(compiler);
-    command.args(flags).arg(object).arg("-o").arg(&program);
-    if shared {
+    command.args(flags).arg(&object).arg("-o").arg(&program);
+    let library = if shared {
         command.arg("-L").arg(libraries()).arg("-lroving_c");
         command.arg(format!("-Wl,-rpath,{}", libraries().display()));
+        "libroving_c.so"
     } else {
         command.arg(libraries().join("libroving_c.a")).args(SYSTEM);
-    }
-    let output = command.output().expect("the compiler was there before");
+        "libroving_c.a"
+    };
+    let made_of = [object, libraries().join(library)];
+    let (succeeded, said) = link(&mut command, &program, &made_of);
     Built {
         program,
-        succeeded: output.status.success(),
-        told: told + &text(&output.stderr),
+        succeeded,
+        told: told + &said,
     }
+}
+
+/// Links, unless the same words have made the program of the same object and library before: that
+/// takes most of the time of these tests when the objects are kept.
+fn link(command: &mut Command, program: &Path, made_of: &[PathBuf; 2]) -> (bool, String) {
+    let made = made_of.each_ref().map(|path| {
+        let file = std::fs::metadata(path).expect("it is there");
+        (file.len(), file.modified().expect("files have times"))
+    });
+    let key = format!("{made:?} {command:?}\n");
+    let linked = PathBuf::from(format!("{}.linked", program.display()));
+    if program.exists() && std::fs::read_to_string(&linked).is_ok_and(|last| last == key) {
+        return (true, String::new());
+    }
+    let _ = std::fs::remove_file(&linked);
+    let output = command.output().expect("the compiler was there before");
+    if output.status.success() && output.stderr.is_empty() {
+        std::fs::write(linked, key).expect("there is room");
+    }
+    (output.status.success(), text(&output.stderr))
 }
 
 /// The object of a source, if it compiles, and what the compiler said of it. Both are kept beside
