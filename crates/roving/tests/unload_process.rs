@@ -10,7 +10,7 @@ mod common;
 use std::env;
 use std::ffi::{CStr, CString, c_void};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
@@ -24,8 +24,24 @@ const WARM: usize = 20;
 /// The variable that tells a child where the library lies.
 const LIBRARY: &str = "ROVING_TEST_LIBRARY";
 
-/// Has cargo build the library as it has built this test, and returns where it lies.
+/// The library as cargo has built it with this test, if nothing that it was made of is newer.
+fn built() -> Option<PathBuf> {
+    let own = env::current_exe().ok()?;
+    let library = own.parent()?.with_file_name("examples");
+    let library = library.join("libunload_plugin.so");
+    let modified = |path: &Path| fs::metadata(path).and_then(|file| file.modified());
+    let made = modified(&library).ok()?;
+    let told = fs::read_to_string(library.with_extension("d")).ok()?;
+    let (_, sources) = told.trim().split_once(": ")?;
+    let is_older = |source| modified(Path::new(source)).is_ok_and(|then| then < made);
+    sources.split(' ').all(is_older).then_some(library)
+}
+
+/// Where the library lies: cargo builds it with all tests, but not with this one alone.
 fn build() -> PathBuf {
+    if let Some(library) = built() {
+        return library;
+    }
     let mut command = Command::new(env!("CARGO"));
     command.args([
         "build",
