@@ -120,7 +120,8 @@ fn separate_queues_do_not_change() {
 
 #[test]
 fn single_thefts_are_as_the_closed_form_says() {
-    let loads = [0.5, 0.9, 0.99, 0.1, 0.7, 0.8, 0.95];
+    // The table of `mean_times_in_the_system` has the heaviest, which take longest, as well.
+    let loads = [0.5, 0.9, 0.95, 0.1, 0.7, 0.8, 0.99];
     let tried = std::env::var_os("ROVING_DEEP").map_or(3, |_| loads.len());
     for load in loads.into_iter().take(tried) {
         for threshold in [2, 3, 4, 9] {
