@@ -1,44 +1,17 @@
 //! Programs across ranks, as users of `roving run … --dist` meet them.
 
 mod common;
+#[path = "common/ranks.rs"]
+mod ranks;
 
-use std::io::Read as _;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::{LARGE, TREE, directory, empty, mpi_place, mpirun, roving, search_of, text};
+use common::{LARGE, TREE, directory, empty, mpirun, roving, search_of, text};
+use ranks::{
+    BETWEEN, PATIENCE, disturbed, has_ended, launch, ranks, ranks_of, send, signal, start,
+};
 use serde_json::Value;
-
-/// Whoever waits for longer waits in vain.
-const PATIENCE: Duration = Duration::from_secs(300);
-/// How long who waits for processes or files does not look: to look costs milliseconds.
-const BETWEEN: Duration = Duration::from_millis(10);
-
-/// Starts ranks that print to pipes; `None` where there is no `mpirun`.
-fn start(command: &mut Command) -> Option<Child> {
-    let piped = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    match piped.spawn() {
-        Ok(child) => Some(child),
-        Err(error) => {
-            println!("skipped: no mpirun here ({error})");
-            None
-        }
-    }
-}
-
-/// The output of the command as ranks of `mpirun`; `None` where there is no MPI.
-fn ranks(count: usize, words: &[&str]) -> Option<(bool, String, String)> {
-    if !cfg!(feature = "mpi") {
-        return None;
-    }
-    let child = start(mpirun(count, env!("CARGO_BIN_EXE_roving")).args(words))?;
-    let output = child.wait_with_output().unwrap();
-    let (said, warned) = (text(&output.stdout), text(&output.stderr));
-    Some((output.status.success(), said, warned))
-}
 
 #[test]
 fn one_rank_needs_no_mpirun() {
@@ -198,154 +171,68 @@ fn several_ranks_without_mpi_are_one_line_that_says_how_to_build_it() {
     assert!(warned.contains("--features mpi"), "{warned}");
 }
 
-/// `roving launch` with these words, then a search of the large tree; none where there is no MPI.
-fn launch(words: &[&str], program: &[&str]) -> Option<Command> {
-    if !cfg!(feature = "mpi") {
-        return None;
-    }
-    if let Err(error) = Command::new("mpirun").arg("--version").output() {
-        println!("skipped: no mpirun here ({error})");
-        return None;
-    }
-    let mut command = Command::new(env!("CARGO_BIN_EXE_roving"));
-    command
-        .env("OMPI_MCA_orte_tmpdir_base", mpi_place())
-        .args(["launch", "--mpirun", "--allow-run-as-root --oversubscribe"])
-        .args(words)
-        .args(program)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    Some(command)
-}
-
-/// The processes of `roving run` whose words name this directory: the ranks.
-fn ranks_of(directory: &str) -> Vec<u32> {
-    let ids = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let is_rank = |id: &u32| {
-        let words = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
-        let words: Vec<&[u8]> = words.split(|byte| *byte == 0).collect();
-        words.get(1) == Some(&&b"run"[..]) && words.contains(&directory.as_bytes())
-    };
-    ids.filter(is_rank).collect()
-}
-
-/// Sends a signal to a process.
-fn send(signal: &str, process: u32) {
-    let sent = Command::new("kill")
-        .args([signal, &process.to_string()])
-        .status();
-    assert!(sent.expect("kill starts").success());
-}
-
-/// Sends a signal to one of so many ranks of a program, when there is a checkpoint. Returns all of
-/// them, and that one.
-fn signal(
-    program: &mut Child,
-    directory: &str,
-    ranks: usize,
-    which: usize,
-    signal: &str,
-) -> (Vec<u32>, u32) {
-    let latest = std::path::Path::new(directory).join("latest");
-    let begun = Instant::now();
-    let mut before = None;
-    loop {
-        let written = std::fs::metadata(&latest)
-            .and_then(|file| file.modified())
-            .ok();
-        let found = ranks_of(directory);
-        // A newer one than that from which these ranks have resumed.
-        if written.is_some()
-            && before.is_some_and(|before| before != written)
-            && found.len() == ranks
-        {
-            let which = found[which % ranks];
-            send(signal, which);
-            return (found, which);
-        }
-        if found.len() == ranks && before.is_none() {
-            before = Some(written);
-        }
-        let found = found.len();
-        assert!(begun.elapsed() < PATIENCE, "{found} ranks, {written:?}");
-        assert_runs(program);
-        std::thread::sleep(BETWEEN);
-    }
-}
-
-/// Who waits for something that the program does waits in vain when that has ended.
-fn assert_runs(program: &mut Child) {
-    if let Some(status) = program.try_wait().expect("it is a child") {
-        let mut warned = String::new();
-        if let Some(pipe) = &mut program.stderr {
-            let _ = pipe.read_to_string(&mut warned);
-        }
-        panic!("it has ended meanwhile, {status}: {warned}");
-    }
-}
-
 #[test]
 fn a_search_resumes_on_as_many_ranks_or_on_others() {
-    let directory = empty("resumes");
-    for count in [3, 1, 2] {
-        let mut child = match count {
-            1 => Command::new(env!("CARGO_BIN_EXE_roving")),
-            _ if cfg!(feature = "mpi") => mpirun(count, env!("CARGO_BIN_EXE_roving")),
-            _ => return,
-        };
-        let Some(mut child) = start(child.args(search_of(&directory))) else {
-            return;
-        };
-        if count != 2 {
-            signal(&mut child, &directory, count, 0, "-9");
+    disturbed("resumes", |(tree, nodes), directory| {
+        for count in [3, 1, 2] {
+            let mut child = match count {
+                1 => Command::new(env!("CARGO_BIN_EXE_roving")),
+                _ if cfg!(feature = "mpi") => mpirun(count, env!("CARGO_BIN_EXE_roving")),
+                _ => return Some(()),
+            };
+            let Some(mut child) = start(child.args(search_of(tree, directory))) else {
+                return Some(());
+            };
+            if count != 2 {
+                signal(&mut child, directory, count, 0, "-9")?;
+            }
+            let output = child.wait_with_output().unwrap();
+            let (said, warned) = (text(&output.stdout), text(&output.stderr));
+            assert_eq!(output.status.success(), count == 2, "{warned}");
+            if count == 1 {
+                let other = ["run", "uts", "--input", "T3", "--dist", "--workers", "1"];
+                let other = roving(&[&other[..], &["--checkpoints", directory]].concat());
+                let warned = text(&other.stderr);
+                assert!(!other.status.success(), "{warned}");
+                let another = "is of another program, or of the same with another input: of `uts";
+                assert!(warned.contains(another), "{warned}");
+            }
+            if count == 2 {
+                assert!(said.contains("resumed        from `"), "{said}{warned}");
+                assert!(said.contains(nodes), "{said}{warned}");
+            }
         }
-        let output = child.wait_with_output().unwrap();
-        let (said, warned) = (text(&output.stdout), text(&output.stderr));
-        assert_eq!(output.status.success(), count == 2, "{warned}");
-        if count == 1 {
-            let other = ["run", "uts", "--input", "T3", "--dist", "--workers", "1"];
-            let other = roving(&[&other[..], &["--checkpoints", &directory]].concat());
-            let warned = text(&other.stderr);
-            assert!(!other.status.success(), "{warned}");
-            assert!(
-                warned
-                    .contains("is of another program, or of the same with another input: of `uts"),
-                "{warned}"
-            );
-        }
-        if count == 2 {
-            assert!(said.contains("resumed        from `"), "{said}{warned}");
-            assert!(said.contains(LARGE.1), "{said}{warned}");
-        }
-    }
+        Some(())
+    });
 }
 
 #[test]
 fn a_killed_rank_is_noticed_and_the_search_goes_on_to_the_exact_count() {
-    let directory = empty("killed");
-    let program = [&[env!("CARGO_BIN_EXE_roving")][..], &search_of(&directory)].concat();
-    let words = ["-n", "3", "--restart", "5", "--fewer"];
-    let Some(mut command) = launch(&words, &program) else {
-        return;
-    };
-    let mut child = command.spawn().expect("the command starts");
-    for (ranks, which) in [(3, 1), (2, 0)] {
-        signal(&mut child, &directory, ranks, which, "-9");
-    }
-    let output = child.wait_with_output().unwrap();
-    let (said, warned) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{said}{warned}");
-    assert!(said.contains(LARGE.1), "{said}{warned}");
-    for line in [
-        "was ended by signal 9",
-        "on 3 ranks; starting again on 2 ranks, restart 1 of 5",
-        "on 2 ranks; starting again on 1 rank, restart 2 of 5",
-        "roving launch: ended well on 1 rank after 2 restarts in",
-    ] {
-        assert!(warned.contains(line), "{line}: {warned}");
-    }
+    disturbed("killed", |(tree, nodes), directory| {
+        let search = search_of(tree, directory);
+        let program = [&[env!("CARGO_BIN_EXE_roving")][..], &search].concat();
+        let words = ["-n", "3", "--restart", "5", "--fewer"];
+        let Some(mut command) = launch(&words, &program) else {
+            return Some(());
+        };
+        let mut child = command.spawn().expect("the command starts");
+        for (ranks, which) in [(3, 1), (2, 0)] {
+            signal(&mut child, directory, ranks, which, "-9")?;
+        }
+        let output = child.wait_with_output().unwrap();
+        let (said, warned) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{said}{warned}");
+        assert!(said.contains(nodes), "{said}{warned}");
+        for line in [
+            "was ended by signal 9",
+            "on 3 ranks; starting again on 2 ranks, restart 1 of 5",
+            "on 2 ranks; starting again on 1 rank, restart 2 of 5",
+            "roving launch: ended well on 1 rank after 2 restarts in",
+        ] {
+            assert!(warned.contains(line), "{line}: {warned}");
+        }
+        Some(())
+    });
 }
 
 /// It is held against the serial run, each time.
@@ -362,7 +249,8 @@ fn a_network_whose_ranks_are_killed_goes_on_to_the_same_answer() {
     };
     let mut child = command.spawn().expect("the command starts");
     for (ranks, which) in [(3, 1), (2, 0)] {
-        signal(&mut child, &directory, ranks, which, "-9");
+        let sent = signal(&mut child, &directory, ranks, which, "-9");
+        assert!(sent.is_some(), "it ended too early");
     }
     let output = child.wait_with_output().unwrap();
     let (said, warned) = (text(&output.stdout), text(&output.stderr));
@@ -378,46 +266,50 @@ fn a_network_whose_ranks_are_killed_goes_on_to_the_same_answer() {
 /// A rank that is stopped is given up by the others, and harms nothing when it goes on.
 #[test]
 fn a_stopped_rank_is_given_up_and_the_search_goes_on_to_the_exact_count() {
-    let directory = empty("stopped");
-    let program = [&[env!("CARGO_BIN_EXE_roving")][..], &search_of(&directory)].concat();
-    let Some(mut command) = launch(&["-n", "2", "--restart", "5"], &program) else {
-        return;
-    };
-    let mut child = command
-        .env("ROVING_DIST_SILENCE_S", "2")
-        .spawn()
-        .expect("the command starts");
-    signal(&mut child, &directory, 2, 1, "-STOP");
-    let output = child.wait_with_output().unwrap();
-    let (said, warned) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{said}{warned}");
-    assert!(said.contains(LARGE.1), "{said}{warned}");
-    assert!(
-        warned.contains("has been silent for 2s: its process ")
-            && warned.contains(" lives, and is stopped by a signal after"),
-        "{warned}"
-    );
+    disturbed("stopped", |(tree, nodes), directory| {
+        let search = search_of(tree, directory);
+        let program = [&[env!("CARGO_BIN_EXE_roving")][..], &search].concat();
+        let Some(mut command) = launch(&["-n", "2", "--restart", "5"], &program) else {
+            return Some(());
+        };
+        let child = command.env("ROVING_DIST_SILENCE_S", "2").spawn();
+        let mut child = child.expect("the command starts");
+        signal(&mut child, directory, 2, 1, "-STOP")?;
+        let output = child.wait_with_output().unwrap();
+        let (said, warned) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{said}{warned}");
+        assert!(said.contains(nodes), "{said}{warned}");
+        assert!(
+            warned.contains("has been silent for 2s: its process ")
+                && warned.contains(" lives, and is stopped by a signal after"),
+            "{warned}"
+        );
+        Some(())
+    });
 }
 
 /// A rank that is stopped for less than it may be silent.
 #[test]
 fn a_stopped_rank_that_goes_on_in_time_is_not_given_up() {
-    let directory = empty("paused");
-    let program = [&[env!("CARGO_BIN_EXE_roving")][..], &search_of(&directory)].concat();
-    let Some(mut command) = launch(&["-n", "2", "--restart", "5"], &program) else {
-        return;
-    };
-    // Much longer, for ranks are silent as well where the machine has no time for them.
-    let child = command.env("ROVING_DIST_SILENCE_S", "60").spawn();
-    let mut child = child.expect("the command starts");
-    let (_, stopped) = signal(&mut child, &directory, 2, 1, "-STOP");
-    std::thread::sleep(Duration::from_secs(4));
-    send("-CONT", stopped);
-    let output = child.wait_with_output().unwrap();
-    let (said, warned) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{said}{warned}");
-    assert!(said.contains(LARGE.1), "{said}{warned}");
-    assert!(!warned.contains("starting again"), "{warned}");
+    disturbed("paused", |(tree, nodes), directory| {
+        let search = search_of(tree, directory);
+        let program = [&[env!("CARGO_BIN_EXE_roving")][..], &search].concat();
+        let Some(mut command) = launch(&["-n", "2", "--restart", "5"], &program) else {
+            return Some(());
+        };
+        // Much longer, for ranks are silent as well where the machine has no time for them.
+        let child = command.env("ROVING_DIST_SILENCE_S", "60").spawn();
+        let mut child = child.expect("the command starts");
+        let (_, stopped) = signal(&mut child, directory, 2, 1, "-STOP")?;
+        std::thread::sleep(Duration::from_secs(4));
+        send("-CONT", stopped);
+        let output = child.wait_with_output().unwrap();
+        let (said, warned) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{said}{warned}");
+        assert!(said.contains(nodes), "{said}{warned}");
+        assert!(!warned.contains("starting again"), "{warned}");
+        Some(())
+    });
 }
 
 /// All ranks of a run are stopped, as those of a machine that is cut off; another run goes on from
@@ -427,43 +319,45 @@ fn ranks_that_come_back_to_a_search_that_was_resumed_change_nothing() {
     if !cfg!(feature = "mpi") {
         return;
     }
-    let directory = empty("come-back");
-    let mut older = mpirun(2, env!("CARGO_BIN_EXE_roving"));
-    let Some(mut older) = start(older.args(search_of(&directory))) else {
-        return;
-    };
-    let (stopped, first) = signal(&mut older, &directory, 2, 0, "-STOP");
-    let others = || stopped.iter().filter(|process| **process != first);
-    others().for_each(|process| send("-STOP", *process));
-    let latest = std::path::Path::new(&directory).join("latest");
-    let before = std::fs::read(&latest).expect("there is a checkpoint");
-    let newer = Command::new(env!("CARGO_BIN_EXE_roving"))
-        .args(search_of(&directory))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the command starts");
-    let begun = Instant::now();
-    while std::fs::read(&latest).ok().as_ref() == Some(&before) {
-        assert!(begun.elapsed() < PATIENCE, "no checkpoint");
-        std::thread::sleep(BETWEEN);
-    }
-    stopped.iter().for_each(|process| send("-CONT", *process));
-    let output = older.wait_with_output().unwrap();
-    let warned = text(&output.stderr);
-    assert!(!output.status.success(), "{warned}");
-    assert!(
-        warned.contains("another run has taken the directory"),
-        "{warned}"
-    );
-    let output = newer.wait_with_output().unwrap();
-    let (said, warned) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{said}{warned}");
-    assert!(said.contains("resumed        from `"), "{said}");
-    assert!(said.contains(LARGE.1), "{said}{warned}");
-    let left = std::fs::read_dir(&directory).expect("it is there").count();
-    assert_eq!(left, 0, "a run that has ended leaves nothing");
+    disturbed("come-back", |(tree, nodes), directory| {
+        let mut older = mpirun(2, env!("CARGO_BIN_EXE_roving"));
+        let Some(mut older) = start(older.args(search_of(tree, directory))) else {
+            return Some(());
+        };
+        let (stopped, first) = signal(&mut older, directory, 2, 0, "-STOP")?;
+        let others = || stopped.iter().filter(|process| **process != first);
+        others().for_each(|process| send("-STOP", *process));
+        let latest = std::path::Path::new(directory).join("latest");
+        let before = std::fs::read(&latest).expect("there is a checkpoint");
+        let mut newer = Command::new(env!("CARGO_BIN_EXE_roving"));
+        let newer = newer.args(search_of(tree, directory));
+        let mut newer = start(newer).expect("the command starts");
+        let begun = Instant::now();
+        while std::fs::read(&latest).ok().as_ref() == Some(&before) {
+            assert!(begun.elapsed() < PATIENCE, "no checkpoint");
+            std::thread::sleep(BETWEEN);
+        }
+        stopped.iter().for_each(|process| send("-CONT", *process));
+        let output = older.wait_with_output().unwrap();
+        if has_ended(&mut newer) {
+            // Before they came back, for all that is known.
+            return None;
+        }
+        let warned = text(&output.stderr);
+        assert!(!output.status.success(), "{warned}");
+        assert!(
+            warned.contains("another run has taken the directory"),
+            "{warned}"
+        );
+        let output = newer.wait_with_output().unwrap();
+        let (said, warned) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{said}{warned}");
+        assert!(said.contains("resumed        from `"), "{said}");
+        assert!(said.contains(nodes), "{said}{warned}");
+        let left = std::fs::read_dir(directory).expect("it is there").count();
+        assert_eq!(left, 0, "a run that has ended leaves nothing");
+        Some(())
+    });
 }
 
 /// Who sends SIGTERM to `launch`, as a job's scheduler does, ends all of it.
@@ -472,7 +366,11 @@ fn ranks_that_come_back_to_a_search_that_was_resumed_change_nothing() {
 fn a_launch_that_is_told_to_end_ends_its_ranks() {
     use std::os::unix::process::ExitStatusExt as _;
     let directory = empty("told-to-end");
-    let program = [&[env!("CARGO_BIN_EXE_roving")][..], &search_of(&directory)].concat();
+    let program = [
+        &[env!("CARGO_BIN_EXE_roving")][..],
+        &search_of(LARGE.0, &directory),
+    ]
+    .concat();
     let Some(mut command) = launch(&["-n", "2", "--restart", "5"], &program) else {
         return;
     };
@@ -485,7 +383,9 @@ fn a_launch_that_is_told_to_end_ends_its_ranks() {
             std::thread::sleep(BETWEEN);
         }
     };
-    wait_for(2, &mut || assert_runs(&mut child));
+    wait_for(2, &mut || {
+        assert!(!has_ended(&mut child), "it ended too early")
+    });
     send("-TERM", child.id());
     let output = child.wait_with_output().unwrap();
     let warned = text(&output.stderr);

@@ -105,7 +105,7 @@ fn a_machine_that_is_cut_off_is_waited_for_and_then_given_up() {
             "--mpirun",
             &words,
         ];
-        let search = [&[exe][..], &search_of(&directory)].concat();
+        let search = [&[exe][..], &search_of(LARGE.0, &directory)].concat();
         // Into files: what is left on a machine that is cut off has the pipes of its `mpirun`.
         let file = |name: &str| std::path::Path::new(&directory).with_extension(name);
         let made = |name: &str| std::fs::File::create(file(name)).expect("a file for what is said");

@@ -63,10 +63,10 @@ pub(crate) const LARGE: (&str, &str) = match cfg!(debug_assertions) {
     false => ("T1XL", "nodes 1,635,119,272"),
 };
 
-/// The words of a search of it with checkpoints in this directory.
+/// The words of a search of this tree with checkpoints in this directory.
 #[allow(dead_code, reason = "not every test searches a tree")]
-pub(crate) fn search_of(directory: &str) -> Vec<&str> {
-    let words = ["run", "uts", "--input", LARGE.0, "--dist", "--workers", "1"];
+pub(crate) fn search_of<'a>(tree: &'a str, directory: &'a str) -> Vec<&'a str> {
+    let words = ["run", "uts", "--input", tree, "--dist", "--workers", "1"];
     [&words[..], &["--checkpoints", directory, "--every", "5"]].concat()
 }
 
