@@ -263,6 +263,9 @@ fn in_lanes(
 fn one(workspace: &Workspace, program: &TestProgram, with: &[(&str, &str)]) -> RanProgram {
     let mut command = programs::command(program, &[]);
     command.envs(with.iter().copied());
+    // Without lines a backtrace tells little, and each child of `fork` that panics, as many are to
+    // do, reads all symbols anew: seven times what such a test takes without.
+    command.env("RUST_BACKTRACE", "0");
     // Mesa warns where it has no such folder.
     if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
         command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
