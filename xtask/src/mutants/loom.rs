@@ -29,8 +29,7 @@ const FLOORS: &str = "loom.txt";
 pub(crate) const CANARY: &str = "canary";
 
 pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
-    for package in PACKAGES {
-        let program = build(workspace, package, step)?;
+    for (package, program) in build(workspace, step)? {
         canary(workspace, &program, step)?;
         let mut command = Command::new(&program);
         command
@@ -125,19 +124,24 @@ pub(crate) const ALONE: [&str; 2] = ["--test-threads", "1"];
 /// The model checker, and what it calls at each step.
 const EXPLORERS: [&str; 4] = ["loom", "generator", "scoped-tls", "tracing"];
 
-/// Builds the library's tests for loom, and returns the program.
-pub(crate) fn build(workspace: &Workspace, package: &str, step: &mut CheckStep) -> Result<PathBuf> {
-    let mut command = command(workspace, package);
+/// Builds the libraries' tests for loom, and returns the program of each package.
+pub(crate) fn build(
+    workspace: &Workspace,
+    step: &mut CheckStep,
+) -> Result<Vec<(&'static str, PathBuf)>> {
+    let mut command = command(workspace, &PACKAGES);
     command.arg("--message-format=json-render-diagnostics");
     let seen = tool::quiet(&mut command)?;
-    let mut program = None;
+    let mut built = BTreeMap::new();
     for line in &seen.lines {
         match serde_json::from_str::<Value>(line) {
             Ok(value) => {
-                let named = value["target"]["name"] == package.replace('-', "_");
-                let ours = named && value["profile"]["test"] == true;
-                if let (true, Some(path)) = (ours, value["executable"].as_str()) {
-                    program = Some(PathBuf::from(path));
+                let is_test = value["profile"]["test"] == true;
+                let name = value["target"]["name"].as_str();
+                if let (true, Some(name), Some(path)) =
+                    (is_test, name, value["executable"].as_str())
+                {
+                    built.insert(name.replace('_', "-"), PathBuf::from(path));
                 }
             }
             Err(_) => {
@@ -148,20 +152,30 @@ pub(crate) fn build(workspace: &Workspace, package: &str, step: &mut CheckStep) 
             }
         }
     }
-    program.ok_or_else(|| "the loom tests did not compile".into())
+    let program = |package| {
+        let path = built.get(package).cloned();
+        let path = path.ok_or_else(|| format!("the loom tests of {package} did not compile"))?;
+        Ok((package, path))
+    };
+    PACKAGES.into_iter().map(program).collect()
 }
 
-/// The command that builds the library's tests for loom, in a folder of their own:
-/// `RUSTFLAGS="--cfg loom" cargo test -p roving --lib --features loom`. Of all packages only those
-/// that explore are optimised: the rest would take longer to build than it runs.
-pub(crate) fn command(workspace: &Workspace, package: &str) -> Command {
-    let mut command = workspace.cargo(&["rustc", "-p", package, "--lib", "--profile", "test"]);
+/// The command that builds the tests of these libraries for loom, in a folder of their own:
+/// `RUSTFLAGS="--cfg loom" cargo test -p roving --lib --features roving/loom`. Those of several
+/// packages by one command, for which cargo builds what they need with the same features, once. Of
+/// all packages only those that explore are optimised: the rest would take longer to build than it
+/// runs.
+pub(crate) fn command(workspace: &Workspace, packages: &[&str]) -> Command {
+    let mut command = workspace.cargo(&["test", "--no-run", "--lib"]);
     for explorer in EXPLORERS {
         let level = format!("profile.test.package.{explorer}.opt-level=3");
         command.args(["--config", &level]);
     }
+    for package in packages {
+        let feature = format!("{package}/loom");
+        command.args(["-p", package, "--features", &feature]);
+    }
     command
-        .args(["--features", "loom"])
         .env("RUSTFLAGS", FLAGS)
         .env("CARGO_TARGET_DIR", workspace.target.join("loom"))
         .env("CARGO_PROFILE_TEST_DEBUG", "none");

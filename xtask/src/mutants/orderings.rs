@@ -43,13 +43,18 @@ pub(crate) fn verb(workspace: &Workspace, report: &mut CheckReport) {
 }
 
 pub(crate) fn check(workspace: &Workspace, step: &mut CheckStep) -> Result<()> {
-    for package in loom::PACKAGES {
-        check_package(workspace, package, step)?;
+    for (package, program) in loom::build(workspace, step)? {
+        check_package(workspace, package, &program, step)?;
     }
     Ok(())
 }
 
-fn check_package(workspace: &Workspace, package: &str, step: &mut CheckStep) -> Result<()> {
+fn check_package(
+    workspace: &Workspace,
+    package: &str,
+    program: &Path,
+    step: &mut CheckStep,
+) -> Result<()> {
     let folder = workspace.root.join("crates").join(package);
     let list = std::fs::read_to_string(folder.join(LIST))
         .map_err(|error| format!("{package}/{LIST}: {error}"))?;
@@ -62,8 +67,7 @@ fn check_package(workspace: &Workspace, package: &str, step: &mut CheckStep) -> 
     for complaint in compare(&mutants, &used) {
         step.fail(complaint);
     }
-    let program = loom::build(workspace, package, step)?;
-    let tests = listed(&program)?;
+    let tests = listed(program)?;
     println!("{:32} {:48} {:>8}", "mutant", "loom test", "");
     for mutant in &mutants {
         let test = match resolve(&mutant.test, &tests) {
@@ -74,7 +78,7 @@ fn check_package(workspace: &Workspace, package: &str, step: &mut CheckStep) -> 
                 continue;
             }
         };
-        let end = run(&program, &test, &mutant.name)?;
+        let end = run(program, &test, &mutant.name)?;
         let word = if end == ProgramEnd::Failure {
             "killed"
         } else {

@@ -131,7 +131,7 @@ fn plain(workspace: &Workspace, tree: &Path, package: &str, targets: &[&str]) ->
 
 /// The loom tests of that package.
 fn explorer(workspace: &Workspace, tree: &Path, package: &str) -> Command {
-    let mut command = loom::command(workspace, package);
+    let mut command = loom::command(workspace, &[package]);
     command
         .arg("--message-format=json")
         .current_dir(tree)
