@@ -302,8 +302,9 @@ impl<T> Out<T> {
     /// The other end is gone; the message comes back. The port looks at the other end when it has
     /// used the room that it last saw. Until then a channel whose consumer is gone takes further
     /// messages, at most as many as its capacity, and they are dropped: at the latest when the
-    /// process waits, sends to another channel, or ends. What one of them panics with, the sender
-    /// has panicked with; or whoever drops the other end, if that comes upon it.
+    /// process waits, sends to another channel, or ends; by who is no process, within the call,
+    /// which is not to be made under a lock that such a drop wants. What one of them panics with,
+    /// the sender has panicked with; or whoever drops the other end, if that comes upon it.
     ///
     /// ```
     /// let mut network = roving_flow::Network::new();
