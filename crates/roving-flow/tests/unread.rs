@@ -168,6 +168,8 @@ fn every_message_is_dropped_once_whoever_has_the_port() {
     on_pools(|pool| {
         for _ in 0..if cfg!(miri) { 5 } else { 200 } {
             let mut network = Network::new();
+            let counted = Arc::new(());
+            let [message, last] = [(); 2].map(|()| Arc::clone(&counted));
             let (mut out, mut input) = network.bounded("numbers", 4);
             let (hand, mut handed) = network.bounded("port", 1);
             let (alive, mut all_gone) = network.bounded("alive", 1);
@@ -179,20 +181,22 @@ fn every_message_is_dropped_once_whoever_has_the_port() {
                 hand,
                 async move |mut hand: Out<(Out<_>, Out<u32>)>| {
                     for number in 0..3 {
-                        out.send((number, Box::new(number))).await.unwrap();
+                        // It may have heard of the end already.
+                        drop(out.send((number, Arc::clone(&message))).await);
                     }
                     hand.send((out, alive)).await.unwrap();
                 },
             );
             network.process("goes on", (), async move |()| {
                 let (mut out, alive) = handed.recv().await.unwrap();
-                drop(out.send((3, Box::new(3))).await);
+                drop(out.send((3, last)).await);
                 drop(alive);
             });
             network.process("waits", (), async move |()| {
                 assert_eq!(all_gone.recv().await, None);
             });
             network.run(pool).unwrap();
+            assert_eq!(Arc::strong_count(&counted), 1);
         }
     });
 }
