@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use roving::Pool;
-use roving_flow::{Error, In, Network, Out};
+use roving_flow::{Error, In, Merge, Network, Out};
 use watched::watched;
 
 /// A request, with the port of its reply.
@@ -72,6 +72,30 @@ fn a_process_hears_that_nobody_will_reply() {
             });
             network.run(pool).unwrap();
         }
+    });
+}
+
+/// The port that is gone was one of several, which are dropped together.
+#[test]
+fn a_process_hears_that_nobody_of_a_merge_will_reply() {
+    on_pools(|pool| {
+        let mut network = Network::new();
+        let requests = Requests::new(&mut network, Some(2));
+        let (_silent, silence) = network.bounded("silence", 1);
+        let merge = Merge::new([requests.input, silence]);
+        network.process("serves one", merge, async |mut merge: Merge<Request>| {
+            let request = merge.recv().await.unwrap();
+            drop(merge);
+            drop(request);
+        });
+        let (ports, mut replies) = (requests.ports, requests.replies);
+        network.process("requests", requests.out, async move |mut out| {
+            for (port, reply) in ports.into_iter().zip(&mut replies) {
+                out.send(port).await.unwrap();
+                assert_eq!(reply.recv().await, None);
+            }
+        });
+        network.run(pool).unwrap();
     });
 }
 
