@@ -4,7 +4,7 @@ mod common;
 #[path = "common/ranks.rs"]
 mod ranks;
 
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use common::{LARGE, TREE, directory, empty, mpirun, roving, search_of, text};
@@ -206,6 +206,15 @@ fn a_search_resumes_on_as_many_ranks_or_on_others() {
     });
 }
 
+/// The program ends, with that in its answer. Returns what it has warned of.
+fn ends_well(child: Child, answer: &str) -> String {
+    let output = child.wait_with_output().unwrap();
+    let (said, warned) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{said}{warned}");
+    assert!(said.contains(answer), "{said}{warned}");
+    warned
+}
+
 #[test]
 fn a_killed_rank_is_noticed_and_the_search_goes_on_to_the_exact_count() {
     disturbed("killed", |(tree, nodes), directory| {
@@ -219,10 +228,7 @@ fn a_killed_rank_is_noticed_and_the_search_goes_on_to_the_exact_count() {
         for (ranks, which) in [(3, 1), (2, 0)] {
             signal(&mut child, directory, ranks, which, "-9")?;
         }
-        let output = child.wait_with_output().unwrap();
-        let (said, warned) = (text(&output.stdout), text(&output.stderr));
-        assert!(output.status.success(), "{said}{warned}");
-        assert!(said.contains(nodes), "{said}{warned}");
+        let warned = ends_well(child, nodes);
         for line in [
             "was ended by signal 9",
             "on 3 ranks; starting again on 2 ranks, restart 1 of 5",
@@ -275,10 +281,7 @@ fn a_stopped_rank_is_given_up_and_the_search_goes_on_to_the_exact_count() {
         let child = command.env("ROVING_DIST_SILENCE_S", "2").spawn();
         let mut child = child.expect("the command starts");
         signal(&mut child, directory, 2, 1, "-STOP")?;
-        let output = child.wait_with_output().unwrap();
-        let (said, warned) = (text(&output.stdout), text(&output.stderr));
-        assert!(output.status.success(), "{said}{warned}");
-        assert!(said.contains(nodes), "{said}{warned}");
+        let warned = ends_well(child, nodes);
         assert!(
             warned.contains("has been silent for 2s: its process ")
                 && warned.contains(" lives, and is stopped by a signal after"),
@@ -303,10 +306,7 @@ fn a_stopped_rank_that_goes_on_in_time_is_not_given_up() {
         let (_, stopped) = signal(&mut child, directory, 2, 1, "-STOP")?;
         std::thread::sleep(Duration::from_secs(4));
         send("-CONT", stopped);
-        let output = child.wait_with_output().unwrap();
-        let (said, warned) = (text(&output.stdout), text(&output.stderr));
-        assert!(output.status.success(), "{said}{warned}");
-        assert!(said.contains(nodes), "{said}{warned}");
+        let warned = ends_well(child, nodes);
         assert!(!warned.contains("starting again"), "{warned}");
         Some(())
     });
