@@ -45,8 +45,15 @@
 //!
 //! # Limits
 //!
-//! Needs `std`. A process that blocks in the system blocks its worker. Messages are moved, so they
-//! are `Send`.
+//! * Needs `std`. Messages are moved, so they are `Send`.
+//! * A process that blocks in the system blocks its worker, but in `roving::blocking`.
+//! * No process takes half of a stream for the whole. So a port that is dropped by a panic ends its
+//!   stream when the current poll of its process has ended, and a port that is dropped in
+//!   [`Network::try_process`] does so then, or before the process waits within the poll by a
+//!   function of Roving. Code that waits by other means, within that poll or that call of
+//!   `roving::blocking`, for what another process does at that end waits for ever.
+//! * While a process waits within its poll, by `block_on` say, it counts as one that goes on: a
+//!   deadlock beside it is told when it has ended that wait.
 //!
 //! # More
 //!

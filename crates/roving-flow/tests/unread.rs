@@ -1,6 +1,8 @@
 //! Messages that are sent to a port that is gone, within the room that the sender has seen: they
 //! are dropped while the sender still has its port.
 
+#[path = "common/executor.rs"]
+mod executor;
 #[path = "common/watched.rs"]
 mod watched;
 
@@ -11,7 +13,7 @@ use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use roving::Pool;
+use roving::{Cancel, CancelledError, Pool};
 use roving_flow::{Error, In, Merge, Network, Out};
 use watched::watched;
 
@@ -101,25 +103,37 @@ fn a_process_hears_that_nobody_of_a_merge_will_reply() {
 
 /// The process waits within its turn, by `waits`.
 fn waits_within(waits: fn(&mut In<u32>) -> Option<u32>) {
-    on_pools(|pool| {
-        let mut network = Network::new();
-        let requests = Requests::new(&mut network, Some(2));
-        network.process("serves one", requests.input, serves_one);
-        let (ports, mut replies) = (requests.ports, requests.replies);
-        network.process("requests", requests.out, async move |mut out| {
-            for (port, reply) in ports.into_iter().zip(&mut replies) {
-                out.send(port).await.unwrap();
-                assert_eq!(waits(reply), None);
-            }
-        });
-        network.run(pool).unwrap();
+    on_pools(|pool| waits_within_on(pool, waits));
+}
+
+fn waits_within_on(pool: &Pool, waits: fn(&mut In<u32>) -> Option<u32>) {
+    let mut network = Network::new();
+    let requests = Requests::new(&mut network, Some(2));
+    network.process("serves one", requests.input, serves_one);
+    let (ports, mut replies) = (requests.ports, requests.replies);
+    network.process("requests", requests.out, async move |mut out| {
+        for (port, reply) in ports.into_iter().zip(&mut replies) {
+            out.send(port).await.unwrap();
+            assert_eq!(waits(reply), None);
+        }
     });
+    network.run(pool).unwrap();
 }
 
 #[test]
 fn a_process_that_waits_within_its_turn_hears_that_nobody_will_reply() {
     waits_within(|reply| roving::task::block_on(reply.recv()));
     waits_within(waits_for_a_thread);
+}
+
+/// An executor that is not Roving's takes the worker while it waits.
+#[test]
+fn a_process_that_waits_by_another_executor_hears_that_nobody_will_reply() {
+    waits_within(|reply| roving::blocking(|| executor::block_on(reply.recv())));
+    watched(|| {
+        let pool = Pool::new(2).unwrap();
+        waits_within_on(&pool, |reply| executor::block_on(reply.recv()));
+    });
 }
 
 /// Waits in `blocking` for a thread, which waits for the reply.
@@ -220,6 +234,56 @@ fn every_message_is_dropped_once_whoever_has_the_port() {
                 assert_eq!(all_gone.recv().await, None);
             });
             network.run(pool).unwrap();
+            assert_eq!(Arc::strong_count(&counted), 1);
+        }
+    });
+}
+
+/// The network is cancelled while one message lies at a port that is gone and another one at a port
+/// that nobody reads.
+#[test]
+fn every_message_of_a_network_that_is_cancelled_is_dropped_once() {
+    on_pools(|pool| {
+        for round in 0..if cfg!(miri) { 5 } else { 200 } {
+            let counted = Arc::new(());
+            let token = Cancel::new();
+            let canceller = token.clone();
+            let outcome = token.run(|| {
+                let mut network = Network::new();
+                let (out, mut input) = network.bounded("messages", 4);
+                let (unread_out, unread) = network.bounded("unread", 4);
+                let message = Arc::clone(&counted);
+                network.process("receives", (), async move |()| {
+                    input.recv().await;
+                });
+                let (_never, silence) = network.bounded::<()>("silence", 1);
+                let ports = ([out, unread_out], silence);
+                network.process(
+                    "sends",
+                    ports,
+                    async move |(outs, mut silence): ([Out<_>; 2], In<()>)| {
+                        for mut out in outs {
+                            for _ in 0..3 {
+                                // It may have heard of the end already.
+                                drop(out.send(Arc::clone(&message)).await);
+                            }
+                        }
+                        silence.recv().await;
+                    },
+                );
+                network.process("cancels", unread, async move |unread: In<_>| {
+                    for _ in 0..round % 4 {
+                        thread::yield_now();
+                    }
+                    canceller.cancel();
+                    drop(unread);
+                });
+                network.run(pool)
+            });
+            assert!(matches!(
+                outcome,
+                Err(CancelledError) | Ok(Err(Error::Cancelled))
+            ));
             assert_eq!(Arc::strong_count(&counted), 1);
         }
     });

@@ -244,6 +244,10 @@ impl<'env> Network<'env> {
     /// Adds a process that may fail: an error ends the network, as a panic does, and [`Self::run`]
     /// returns it with the name of the process.
     ///
+    /// Ports that it drops are closed at the end of the poll in which it drops them, or before it
+    /// waits within that poll, since no other process is to take half of a stream for the whole.
+    /// What follows from that for waits by other means is said among the [limits](crate#limits).
+    ///
     /// ```
     /// use roving_flow::{Error, Network};
     ///
