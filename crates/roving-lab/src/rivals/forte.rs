@@ -1,7 +1,9 @@
 //! Forte: `join` and `scope` of a worker that is passed along by hand.
 #![allow(unsafe_code)] // The worker is kept as a pointer, because its lifetime has no name here.
 
+use std::collections::BTreeMap;
 use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
 
 use ::forte::{ThreadPool, Worker};
 
@@ -63,6 +65,11 @@ impl ForkJoin for ForteJoin {
     }
 }
 
+/// One pool for each number of workers. Forte wants pools that live forever, and its threads are
+/// left to the end of the process too: this version's way to end them (`depopulate`) waits for ever
+/// at times. One thread of a pool beats all the time, so there are no more pools than needed.
+static POOLS: Mutex<BTreeMap<usize, &ThreadPool>> = Mutex::new(BTreeMap::new());
+
 /// A pool of Forte's. The calling thread is one of its workers.
 pub(super) struct FortePool(&'static ThreadPool);
 
@@ -77,10 +84,12 @@ impl FortePool {
                 "forte starts no more than {MANAGED_MAX} threads"
             )));
         }
-        // Forte wants pools that live forever. Its threads are left to the end of the process too:
-        // this version's way to end them (`depopulate`) sometimes waits for ever.
-        let pool: &'static ThreadPool = Box::leak(Box::new(ThreadPool::new()));
-        pool.resize_to(workers - 1);
+        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+        let pool = pools.entry(workers).or_insert_with(|| {
+            let pool: &'static ThreadPool = Box::leak(Box::new(ThreadPool::new()));
+            pool.resize_to(workers - 1);
+            pool
+        });
         Ok(FortePool(pool))
     }
 }
