@@ -52,8 +52,15 @@
 //!   [`Network::try_process`] does so then, or before the process waits within the poll by a
 //!   function of Roving. Code that waits by other means, within that poll or that call of
 //!   `roving::blocking`, for what another process does at that end waits for ever.
+//! * That does not hold for a task, or a half of a join, which a process has started and another
+//!   worker runs: a port that is dropped there is closed at once, even if its panic or its error is
+//!   what the process then fails with.
+//! * A process that waits for a port by an executor that is not Roving's, outside of
+//!   `roving::blocking`, does not hear there that its network has stopped.
 //! * While a process waits within its poll, by `block_on` say, it counts as one that goes on: a
 //!   deadlock beside it is told when it has ended that wait.
+//! * A process that waits at a channel whose other port lies in a message that nobody receives is
+//!   in no deadlock that is told, if the process which has sent that message has ended.
 //!
 //! # More
 //!

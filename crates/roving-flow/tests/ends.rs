@@ -370,3 +370,27 @@ fn a_panic_out_of_a_run_leaves_nothing_of_the_network_behind() {
     assert!(ran.is_err(), "the panic of a task reaches who runs it");
     assert_eq!(Arc::strong_count(&held), 1);
 }
+
+/// Panics when it is dropped.
+struct Panics;
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        panic_any("a payload");
+    }
+}
+
+/// The drop of the payload would be a second panic.
+#[test]
+fn a_panic_out_of_a_run_ends_that_of_a_payload() {
+    let pool = Pool::new(2).unwrap();
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        let mut network = Network::new();
+        network.process("fails", (), async |()| {
+            drop(roving::task::spawn(async { panic!("a task beside") }));
+            panic_any(Panics);
+        });
+        let _never = network.run(&pool);
+    }));
+    assert!(ran.is_err(), "the panic of a task reaches who runs it");
+}

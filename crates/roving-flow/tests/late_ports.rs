@@ -315,3 +315,58 @@ fn ports_in_messages_that_a_process_drops_are_closed_when_it_waits() {
         });
     }
 }
+
+/// Waits in its drop for an answer.
+struct Asks(In<u32>);
+
+impl Drop for Asks {
+    fn drop(&mut self) {
+        assert_eq!(task::block_on(self.0.recv()), Some(7));
+    }
+}
+
+/// The stream of the answer was in doubt. At the end of the turn, it is so no more.
+#[test]
+fn a_message_before_a_port_that_is_closed_late_waits_for_no_doubt() {
+    on_pools(|pool| {
+        let mut network = Network::new();
+        let (mut out, input) = network.bounded("numbers", 1);
+        let answer = sums(&mut network, input);
+        let (mut messages, unread) = network.bounded("messages", 1);
+        assert!(messages.try_send(Asks(answer)).is_ok());
+        let (mut sevens, seven) = network.bounded("seven", 1);
+        sevens.try_send(7).unwrap();
+        may_fail(&mut network, move || {
+            out.try_send(7).unwrap();
+            let panics = AssertUnwindSafe(move || {
+                let _waits = Asks(seven);
+                let _out = out;
+                resume_unwind(Box::new("with the port"));
+            });
+            let caught: Result<(), _> = catch_unwind(panics);
+            assert!(caught.is_err());
+            drop((unread, messages));
+        });
+        network.run(pool).unwrap();
+    });
+}
+
+/// A message that was sent to a port that is gone is dropped after ports are closed that the same
+/// turn closes late.
+#[test]
+fn a_message_to_a_port_that_is_gone_waits_for_ports_that_are_closed_late() {
+    on_pools(|pool| {
+        let mut network = Network::new();
+        let (mut out, input) = network.bounded("numbers", 1);
+        let answer = sums(&mut network, input);
+        let (mut messages, mut gone) = network.bounded("messages", 2);
+        assert!(messages.try_send(None).is_ok() && gone.try_recv().is_ok());
+        drop(gone);
+        may_fail(&mut network, move || {
+            out.try_send(7).unwrap();
+            assert!(messages.try_send(Some(Asks(answer))).is_ok());
+            drop(out);
+        });
+        network.run(pool).unwrap();
+    });
+}

@@ -434,3 +434,98 @@ fn who_waited_at_a_port_is_not_woken_by_its_drop() {
         drop(out);
     });
 }
+
+/// Takes longer to be dropped than to be made.
+struct Slow;
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Else the port would go on to drop what the other process sends meanwhile.
+#[test]
+fn a_port_is_dropped_beside_a_process_that_sends_for_ever() {
+    watched(|| {
+        for may_fail in [false, true] {
+            let mut network = Network::new();
+            let (out, input) = network.bounded("messages", 4);
+            network.process(
+                "sends",
+                out,
+                async |mut out: Out<Slow>| {
+                    while out.send(Slow).await.is_ok() {}
+                },
+            );
+            let body = async |mut input: In<Slow>| {
+                drop(input.recv().await);
+                drop(input);
+                Ok::<_, Infallible>(())
+            };
+            match may_fail {
+                true => network.try_process("has enough", input, body),
+                false => network.process("has enough", input, async move |input| {
+                    body(input).await.unwrap();
+                }),
+            }
+            let report = network.run(&Pool::new(2).unwrap()).unwrap();
+            let sent = report.channel(0).messages;
+            assert!(sent < 100, "{sent} messages");
+        }
+    });
+}
+
+/// The ports of a future that is no process.
+type OwnPorts = (Out<Option<Waits>>, In<u32>);
+
+/// They are under a lock that its waker wants.
+struct LockedPorts(Mutex<Option<OwnPorts>>);
+
+impl Wake for LockedPorts {
+    fn wake(self: Arc<LockedPorts>) {
+        drop(self.0.lock().unwrap());
+    }
+}
+
+/// It waits at another port, which a network in a deadlock ends.
+#[test]
+fn who_finds_a_deadlock_wakes_nobody_under_a_lock() {
+    watched(|| {
+        let mut network = Network::new();
+        let (mut out, mut input) = network.bounded("messages", 2);
+        let (_other, mut waits) = network.bounded::<u32>("numbers", 1);
+        let task = Arc::new(LockedPorts(Mutex::new(None)));
+        let waker = Waker::from(Arc::clone(&task));
+        assert!(
+            waits
+                .poll_recv(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
+        out.try_send(None).unwrap();
+        assert!(input.try_recv().unwrap().is_none());
+        drop(input);
+        *task.0.lock().unwrap() = Some((out, waits));
+        let (out, input) = network.bounded::<()>("to itself", 1);
+        network.process("stuck", (out, input), async |(_out, mut input)| {
+            input.recv().await;
+        });
+        let (begins, begun) = mpsc::channel();
+        let (go_on, goes_on) = mpsc::channel();
+        let outside = thread::spawn(move || {
+            let mut ports = task.0.lock().unwrap();
+            let (out, _) = ports.as_mut().unwrap();
+            out.try_send(Some(Waits(begins, goes_on))).unwrap();
+        });
+        begun.recv().unwrap();
+        let frees = thread::spawn(move || {
+            // Rest comes before that, mostly: the test passes in any case.
+            thread::sleep(Duration::from_millis(20));
+            go_on.send(()).unwrap();
+        });
+        let error = network.run(&Pool::new(1).unwrap()).unwrap_err();
+        assert!(matches!(error, Error::Deadlock { .. }), "{error}");
+        frees.join().unwrap();
+        outside.join().unwrap();
+    });
+}

@@ -245,14 +245,20 @@ pub(crate) unsafe fn drop_unread(words: NonNull<Words>) -> Option<Payload> {
     }
 }
 
-/// Drops the messages that lie in the channel, as the consumer's port does when it is dropped: who
-/// sent them may wait for that. Returns what the first one panicked with that did so.
+/// Drops the messages that lie in a channel whose end may get another port, before this one is
+/// dropped: who sent them may wait for that. Returns what the first one panicked with that did so.
+/// Other messages are dropped when the port is gone: a producer could send more for ever, before.
 ///
 /// # Safety
 /// The caller is that port.
 pub(crate) unsafe fn drain_port(words: NonNull<Words>) -> Option<Payload> {
     // SAFETY: the port keeps the channel, and is the only one at that end.
-    unsafe { (words.as_ref().meta.vtable.drain)(words) }
+    unsafe {
+        let this = words.as_ref();
+        this.is_bridged()
+            .then(|| (this.meta.vtable.drain)(words))
+            .flatten()
+    }
 }
 
 /// The channel has a new port for that end, whose port is gone. False when it is not, or when the

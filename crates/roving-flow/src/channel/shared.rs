@@ -94,6 +94,9 @@ pub(crate) struct Shared {
     stopped: AtomicBool,
     pub(crate) doubt: Doubt,
     pub(crate) failure: Mutex<Option<NetworkFailure>>,
+    /// Wakers that are somebody else's, left to the processes of a network in a deadlock: who finds
+    /// that may hold any lock.
+    due: Mutex<Vec<DueWaker>>,
     /// How many messages each channel had sent and received when the network failed. Afterwards
     /// its processes drop their ports, and with them what they have not received.
     pub(crate) at_failure: OnceLock<Box<[(u64, u64)]>>,
@@ -132,6 +135,7 @@ impl Shared {
             stopped: AtomicBool::new(false),
             doubt: Doubt::new(),
             failure: Mutex::new(None),
+            due: Mutex::new(Vec::new()),
             at_failure: OnceLock::new(),
             writers: AtomicBool::new(false),
             detector: Mutex::new(()),
@@ -289,18 +293,41 @@ impl Shared {
     /// As [`Self::stop`], by who may hold a lock: wakers that are somebody else's are left to the
     /// caller.
     pub(crate) fn stop_and_owe(&self, failure: NetworkFailure) -> Vec<DueWaker> {
+        self.stop_with(failure, |due| due).unwrap_or_default()
+    }
+
+    /// As [`Self::stop`], where a process waits, which is woken: it wakes others when it ends.
+    pub(crate) fn stop_by_processes(&self, failure: NetworkFailure) {
+        self.stop_with(failure, |due| lock(&self.due).extend(due));
+    }
+
+    /// A process ends: see [`Self::stop_by_processes`].
+    pub(crate) fn wake_due(&self) {
+        if self.is_stopped() {
+            let due = mem::take(&mut *lock(&self.due));
+            due.into_iter().for_each(DueWaker::wake);
+        }
+    }
+
+    /// Calls `others` with whoever waits at a channel and is no process, before the processes are
+    /// woken. None when the network has been stopped before.
+    fn stop_with<R>(
+        &self,
+        failure: NetworkFailure,
+        others: impl FnOnce(Vec<DueWaker>) -> R,
+    ) -> Option<R> {
         {
             let mut first = lock(&self.failure);
             match (&*first, &failure) {
                 (None, _) => {}
                 (Some(NetworkFailure::Cancelled), NetworkFailure::Panicked(..)) => {
                     *first = Some(failure);
-                    return Vec::new();
+                    return None;
                 }
                 (Some(_), _) => {
                     drop(first);
                     drop_quietly(failure);
-                    return Vec::new();
+                    return None;
                 }
             }
             *first = Some(failure);
@@ -319,10 +346,11 @@ impl Shared {
             // own fence, or its waker is seen below. Pairs with [wait].
             fence(ord("stop_fence", Ordering::SeqCst));
         }
+        let result = others(self.end_waits_elsewhere());
         for control in self.controls() {
             control.task.wake(&self.tasks);
         }
-        self.end_waits_elsewhere()
+        Some(result)
     }
 
     /// The network has stopped: whoever waits at its channels and is no process, which may be what
@@ -368,6 +396,8 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        // Of a run that has unwound: what it panicked with may panic when it is dropped.
+        drop_quietly(lock(&self.failure).take());
         for mut control in self.controls.take().into_iter().flatten() {
             control.task.give_up(&self.tasks);
         }

@@ -5,17 +5,15 @@ use crate::channel::Handle;
 use crate::channel::shared::{ChannelWait, GrownChannel, NetworkFailure, Shared};
 use crate::channel::words::{ChannelEnd, UNBOUNDED};
 use crate::machine::prim::{Ordering, lock};
-use crate::machine::unwind::DueWaker;
 
-/// Channels that have grown, and whose writers are to be woken; or who waits where a network has
-/// been stopped. With no lock, because a waker that is somebody else's may run anything.
+/// Channels that have grown, and whose writers are to be woken. With no lock, because a waker that
+/// is somebody else's may run anything.
 #[derive(Default)]
 #[must_use]
 pub(super) struct Grown {
     channels: Vec<Handle>,
     /// Where no channel helps: how the network is to fail.
     failure: Option<NetworkFailure>,
-    due: Vec<DueWaker>,
 }
 
 impl Grown {
@@ -38,17 +36,16 @@ impl Grown {
     /// No process can go on: the network fails.
     pub(super) fn fail(mut self, shared: &Shared) -> Grown {
         if let Some(failure) = self.failure.take() {
-            self.due = shared.stop_and_owe(failure);
+            shared.stop_by_processes(failure);
         }
         self
     }
 
-    /// Wakes who waits for room, or no more.
+    /// Wakes who waits for room.
     pub(super) fn wake(self) {
         for words in self.channels {
             words.wake(ChannelEnd::Writer);
         }
-        self.due.into_iter().for_each(DueWaker::wake);
     }
 }
 

@@ -12,7 +12,7 @@ use super::error::{SendError, TryRecvError, TrySendError};
 use crate::channel::words::{ChannelEnd, Words};
 use crate::channel::{self, Channel, Empty, Full, Handle};
 use crate::deadlock;
-use crate::machine::unwind::{first_of, go_on, to_the_end};
+use crate::machine::unwind::first_of;
 use crate::process::poll::ProcessTurn;
 
 /// The receiving end of a channel.
@@ -302,9 +302,9 @@ impl<T> Out<T> {
     /// The other end is gone; the message comes back. The port looks at the other end when it has
     /// used the room that it last saw. Until then a channel whose consumer is gone takes further
     /// messages, at most as many as its capacity, and they are dropped: at the latest when the
-    /// process waits, sends to another channel, or ends; by who is no process, within the call,
-    /// which is not to be made under a lock that such a drop wants. What one of them panics with,
-    /// the sender has panicked with; or whoever drops the other end, if that comes upon it.
+    /// process waits, or ends; by who is no process, within the call, which is not to be made under
+    /// a lock that such a drop wants. What one of them panics with, the sender has panicked with;
+    /// or whoever drops the other end, if that comes upon it.
     ///
     /// ```
     /// let mut network = roving_flow::Network::new();
@@ -460,10 +460,9 @@ impl<T> Drop for In<T> {
         // SAFETY: this is the port of that end, and it is going.
         unsafe {
             if !ProcessTurn::close_late(channel, ChannelEnd::Reader) {
-                // Whatever messages do when they are dropped, the channel is closed.
-                let panicked = to_the_end(|| self.take().is_ok());
+                let drained = channel::drain_port(channel);
                 let closed = channel::drop_port(channel, ChannelEnd::Reader, has_closed);
-                go_on(first_of(panicked, closed));
+                ProcessTurn::go_on(first_of(drained, closed));
             }
         }
     }
@@ -475,7 +474,8 @@ impl<T> Drop for Out<T> {
         // SAFETY: this is the port of that end, and it is going.
         unsafe {
             if !ProcessTurn::close_late(channel, ChannelEnd::Writer) {
-                go_on(channel::drop_port(channel, ChannelEnd::Writer, has_closed));
+                let closed = channel::drop_port(channel, ChannelEnd::Writer, has_closed);
+                ProcessTurn::go_on(closed);
             }
         }
     }

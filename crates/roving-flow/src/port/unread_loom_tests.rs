@@ -1,6 +1,7 @@
 //! Messages to a port that is gone, under loom.
 
-use std::task::{Context, Waker};
+use std::future::poll_fn;
+use std::task::{Context, Poll, Waker};
 
 use loom::sync::Notify;
 use loom::thread;
@@ -9,6 +10,7 @@ use super::loom_net::{Net, PREEMPTIONS, Task, Worker, drops_unread, end};
 use super::ports::In;
 use crate::channel::words::UNBOUNDED;
 use crate::machine::prim::{Arc, AtomicUsize, DataCell, Ordering, explore_within};
+use crate::process::poll::ProcessTurn;
 
 /// A message that counts how often it is dropped.
 struct Counted(Arc<AtomicUsize>, DataCell<()>);
@@ -139,6 +141,38 @@ fn loom_who_waits_for_room_is_woken_before_a_message_is_dropped() {
         let body = async move {
             assert_eq!(lent_in.try_recv(), Ok(1));
             assert!(lent_out.try_send(message).is_ok());
+        };
+        Worker::new(&shared, 0, body).work();
+        thread.join().unwrap();
+        drop((out, taken));
+        assert!(end(&shared).is_none());
+    });
+}
+
+/// The message lies before a port that is closed at the end of the turn.
+#[test]
+fn loom_who_waits_for_room_is_woken_before_a_port_is_closed_late() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut numbers, mut taken) = net.channel(1);
+        let (mut out, input) = net.channel(1);
+        let shared = net.begin(1);
+        numbers.try_send(1).unwrap();
+        let has_room = Arc::new(Notify::new());
+        assert!(out.try_send(Waits(Arc::clone(&has_room))).is_ok());
+        let thread = thread::spawn(move || {
+            let (task, waker) = Task::leak();
+            let mut context = Context::from_waker(&waker);
+            while numbers.poll_ready(&mut context).is_pending() {
+                task.bell.wait();
+            }
+            has_room.notify();
+        });
+        let lent = &mut taken;
+        let body = async move {
+            assert_eq!(lent.try_recv(), Ok(1));
+            let mut input = Some(input);
+            poll_fn(|_| ProcessTurn::closing_late(|| Poll::Ready(drop(input.take())))).await;
         };
         Worker::new(&shared, 0, body).work();
         thread.join().unwrap();

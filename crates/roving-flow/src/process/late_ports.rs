@@ -2,9 +2,11 @@
 
 use std::ptr::NonNull;
 
+use super::poll::ProcessTurn;
 use crate::channel::shared::{NetworkFailure, Shared};
 use crate::channel::words::{ChannelEnd, Words};
 use crate::channel::{drain_port, drop_port};
+use crate::machine::prim::Arc;
 
 /// A port, which has left its part in the channel to the turn.
 struct LatePort {
@@ -70,11 +72,12 @@ impl LatePorts {
 
     /// The turn ends.
     #[cold]
-    pub(super) fn close(self, shared: &Shared, process: u32) {
-        close_each(self.ports, shared, process);
+    pub(super) fn close(self, shared: &Arc<Shared>, process: u32) {
+        // Before messages are dropped, which may wait for who waits for that.
         if self.is_in_doubt {
             shared.doubt.end();
         }
+        ProcessTurn::dropping(shared, process, || close_each(self.ports, shared, process));
     }
 }
 

@@ -163,15 +163,18 @@ impl<F: Future<Output = ()>> Process<F> {
     fn end(&mut self, line: &Line) {
         // SAFETY: as in `turn`; it is dropped where it is.
         let body = unsafe { Pin::new_unchecked(&mut self.body) };
-        let dropped = panic::catch_unwind(AssertUnwindSafe(|| {
-            let mut body = body;
-            body.set(None);
-        }));
-        if let Err(payload) = dropped {
-            self.shared
-                .stop(NetworkFailure::Panicked(self.index, payload));
-        }
+        ProcessTurn::dropping(&self.shared, self.index, || {
+            let dropped = panic::catch_unwind(AssertUnwindSafe(|| {
+                let mut body = body;
+                body.set(None);
+            }));
+            if let Err(payload) = dropped {
+                self.shared
+                    .stop(NetworkFailure::Panicked(self.index, payload));
+            }
+        });
         self.outside = OnceLock::new();
+        self.shared.wake_due();
         self.shared.control(self.index).word.set(Statement::Ended);
         line.leave();
         deadlock::after_end(&self.shared, line);

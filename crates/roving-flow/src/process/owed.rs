@@ -9,7 +9,6 @@ use crate::channel::shared::NetworkFailure;
 use crate::channel::words::{ChannelEnd, Words};
 use crate::deadlock;
 use crate::machine::prim::{Ordering, fence, ord};
-use crate::machine::unwind::go_on;
 
 /// Channels in which something was done without a fence after it: where something was sent, and
 /// where something was taken. Or [`HALTED`], both.
@@ -50,6 +49,19 @@ impl Owed {
         // Ordering: a fence between what was done and the look at who waits. Pairs with [wait].
         fence(ord("done_fence", Ordering::SeqCst));
         self.pay(process);
+    }
+
+    /// Wakes those whom [`Self::pay`] wakes, and leaves the rest to that.
+    pub(super) fn wake_at_once(&self) {
+        // Ordering: a fence as in `pay_at_once`. Pairs with [wait].
+        fence(ord("late_fence", Ordering::SeqCst));
+        for end in [ChannelEnd::Reader, ChannelEnd::Writer] {
+            let channel = self.0[end as usize].get();
+            if !channel.is_null() && !ptr::eq(channel, HALTED) {
+                // SAFETY: as in `add`.
+                unsafe { &*channel }.wake(end);
+            }
+        }
     }
 
     /// Something was done in that channel as well. What was done in another one is paid, or in this
@@ -117,7 +129,7 @@ pub(super) unsafe fn pay(channel: NonNull<Words>, end: ChannelEnd) {
         // SAFETY: the caller's promise, and a fence was above.
         let panicked = ProcessTurn::closing_now(|| unsafe { drop_unread(channel) });
         deadlock::after_act(words.shared());
-        go_on(panicked);
+        ProcessTurn::go_on(panicked);
     }
 }
 
@@ -130,12 +142,13 @@ pub(super) unsafe fn pay(channel: NonNull<Words>, end: ChannelEnd) {
 #[inline(never)]
 unsafe fn drop_sent(channel: NonNull<Words>, process: u32) {
     // SAFETY: the caller's promise.
-    let panicked = ProcessTurn::closing_now(|| unsafe { drop_unread(channel) });
-    // SAFETY: the caller's promise.
-    let words = unsafe { channel.as_ref() };
-    if let Some(payload) = panicked {
-        let failure = NetworkFailure::unwound(process, payload);
-        words.shared().stop(failure);
-    }
-    deadlock::after_act(words.shared());
+    let shared = unsafe { channel.as_ref() }.shared();
+    ProcessTurn::dropping(shared, process, || {
+        // SAFETY: the caller's promise.
+        let panicked = ProcessTurn::closing_now(|| unsafe { drop_unread(channel) });
+        if let Some(payload) = panicked {
+            shared.stop(NetworkFailure::unwound(process, payload));
+        }
+    });
+    deadlock::after_act(shared);
 }

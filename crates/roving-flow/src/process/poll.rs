@@ -4,15 +4,17 @@ use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
+use std::thread;
 
 use super::late_ports::LatePorts;
 use super::owed::{self, Halted, Owed};
-use crate::channel::shared::Shared;
+use crate::channel::shared::{NetworkFailure, Shared};
 use crate::channel::statement::Statement;
 use crate::channel::words::{ChannelEnd, Words};
 use crate::channel::{At, Op, Waits};
 use crate::deadlock;
 use crate::machine::prim::{Arc, AtomicBool, OnceLock, Ordering, ord, per_thread};
+use crate::machine::unwind::{Payload, go_on};
 
 /// One poll of a process, on the native stack of its worker.
 pub(crate) struct ProcessTurn<'p> {
@@ -29,6 +31,9 @@ pub(crate) struct ProcessTurn<'p> {
     /// Ports that are dropped now are to be closed later.
     is_late: Cell<bool>,
     owed: Owed,
+    /// The thread unwinds already, out of what this turn is on top of: a network that a destructor
+    /// runs, say.
+    is_on_panic: bool,
 }
 
 /// The target of a process's wakers outside our channels: while there is one, the process may be
@@ -122,6 +127,7 @@ impl<'p> ProcessTurn<'p> {
             closing: Cell::new(None),
             is_late: Cell::new(false),
             owed: Owed::none(),
+            is_on_panic: thread::panicking(),
         }
     }
 
@@ -343,6 +349,22 @@ impl<'p> ProcessTurn<'p> {
         result
     }
 
+    /// Calls `f`, which drops messages or the body of that process, and tells the network what they
+    /// panic with; perhaps after the process's turn. Ports that such a panic drops are closed when
+    /// it has told.
+    pub(super) fn dropping(shared: &Arc<Shared>, process: u32, f: impl FnOnce()) {
+        let is_within = ProcessTurn::with_current(|turn| {
+            turn.is_some_and(|turn| turn.process == process && Arc::ptr_eq(turn.shared, shared))
+        });
+        if is_within {
+            return f();
+        }
+        let outside = OnceLock::new();
+        let turn = ProcessTurn::unbegun(shared, process, &outside);
+        turn.with(|_| f());
+        turn.close_all();
+    }
+
     /// A port is dropped. True when the calling thread unwinds out of a process of its network, or
     /// is in that one's [`Self::closing_late`]: then the port is closed at the end of the turn,
     /// when it is known whether the process has failed. For else another process could take half of
@@ -357,10 +379,12 @@ impl<'p> ProcessTurn<'p> {
     pub(crate) unsafe fn close_late(channel: NonNull<Words>, end: ChannelEnd) -> bool {
         ProcessTurn::with_current(|turn| {
             let Some(turn) = turn else { return false };
-            let panics = std::thread::panicking();
+            let panics = thread::panicking();
             if !turn.is_late.get() && !panics {
                 return false;
             }
+            // Else it is not known whose panic it is: the end is no reason for doubt then.
+            let panics = panics && !turn.is_on_panic;
             // SAFETY: the caller is a port, which keeps its channel.
             let of = unsafe { channel.as_ref() }.shared();
             // A process may run another network meanwhile, to which its own end says nothing.
@@ -375,10 +399,28 @@ impl<'p> ProcessTurn<'p> {
         })
     }
 
+    /// Lets the panic of a dropped message go on. Where the thread has unwound before this turn,
+    /// that would end the program: then the network is told.
+    pub(crate) fn go_on(payload: Option<Payload>) {
+        let left = payload.and_then(|payload| {
+            ProcessTurn::with_current(|turn| match turn.filter(|turn| turn.is_on_panic) {
+                None => Some(payload),
+                Some(turn) => {
+                    let failure = NetworkFailure::unwound(turn.process, payload);
+                    turn.shared.stop(failure);
+                    None
+                }
+            })
+        });
+        go_on(left);
+    }
+
     /// Closes the ports that were left to the end of the turn, which is now.
     #[inline(always)]
     pub(crate) fn close_all(&self) {
         if let Some(closing) = self.closing.take() {
+            // Messages that are dropped with a port may wait for them.
+            self.owed.wake_at_once();
             closing.close(self.shared, self.process);
         }
     }
