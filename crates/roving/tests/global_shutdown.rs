@@ -251,6 +251,34 @@ fn who_uses_it_last_does_not_wait_for_its_tasks() {
     });
 }
 
+/// A pool was shut down, and one of its tasks waits for a task of the next one, which shuts that
+/// down: it is told at once.
+#[test]
+fn a_task_of_the_next_pool_waits_for_none_of_the_last() {
+    let _turn = alone();
+    watched(|| {
+        let _ = roving::embed::shutdown_global();
+        let (is_in, may_go) = (AtomicBool::new(false), AtomicBool::new(false));
+        thread::scope(|s| {
+            let (is_in, may_go) = (&is_in, &may_go);
+            let of_the_last = move || {
+                is_in.store(true, SeqCst);
+                wait_until(|| may_go.load(SeqCst));
+            };
+            s.spawn(move || join(of_the_last, || ()));
+            wait_until(|| is_in.load(SeqCst));
+            let closes = s.spawn(roving::embed::shutdown_global);
+            // Most often it is closed by now.
+            thread::sleep(Duration::from_millis(20));
+            let (told, ()) = join(roving::embed::shutdown_global, || ());
+            assert!(told.is_err());
+            may_go.store(true, SeqCst);
+            assert_eq!(closes.join().unwrap(), Ok(()));
+        });
+        let _ = roving::embed::shutdown_global();
+    });
+}
+
 /// One of its own tasks has shut it down and could not wait; who asks later, outside, can.
 #[test]
 fn who_is_outside_waits_for_what_was_shut_down_inside() {

@@ -384,6 +384,43 @@ fn an_awaiter_is_woken_and_the_last_one_counts() {
     });
 }
 
+/// A handle that is dropped takes back what it has left with its task or child.
+#[test]
+fn a_handle_that_goes_keeps_no_waker() {
+    struct Wakes(AtomicUsize);
+    impl std::task::Wake for Wakes {
+        fn wake(self: Arc<Wakes>) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+    watched(|| {
+        let pool = pool(1);
+        let wakes = Arc::new(Wakes(AtomicUsize::new(0)));
+        let waker = Waker::from(Arc::clone(&wakes));
+        let mut context = Context::from_waker(&waker);
+        let busy = occupy(&pool);
+        let mut task = pool.spawn(|| ());
+        assert!(Pin::new(&mut task).poll(&mut context).is_pending());
+        drop(task);
+        assert_eq!(Arc::strong_count(&wakes), 2);
+        drop(busy);
+        let (goes, go) = async_channel::bounded::<()>(1);
+        pool.run(|_| async {
+            let mut child = task::spawn(async move { go.recv().await.unwrap() });
+            let is_pending = {
+                let mut context = Context::from_waker(&waker);
+                Pin::new(&mut child).poll(&mut context).is_pending()
+            };
+            assert!(is_pending);
+            drop(child);
+            assert_eq!(Arc::strong_count(&wakes), 2);
+            goes.send(()).await.unwrap();
+        });
+        drop(pool);
+        assert_eq!(wakes.0.load(SeqCst), 0);
+    });
+}
+
 #[test]
 fn a_handle_that_waited_can_be_dropped_joined_or_aborted() {
     watched(|| {

@@ -75,6 +75,30 @@ fn in_the_drop_of_a_result_that_nobody_gets() {
     });
 }
 
+/// A result, or a closure, that does not fit a slot stands in the caller's frame, as do those of a
+/// join that moves to the global pool.
+#[test]
+fn in_the_drop_of_a_result_in_the_frame_of_a_join() {
+    on_pools(|pool| {
+        let dropped = AtomicUsize::new(0);
+        let bomb = || Bomb {
+            why: "result",
+            dropped: &dropped,
+        };
+        let large = || (bomb(), [0_u8; 100]);
+        let owned = [0_u8; 100];
+        let owns = || {
+            let bomb = bomb();
+            move || (bomb, std::hint::black_box(owned).len()).0
+        };
+        assert_eq!(caught(|| pool.install(|| join(|| fail("a"), large))), "a");
+        assert_eq!(caught(|| pool.install(|| join(|| fail("a"), owns()))), "a");
+        assert_eq!(caught(|| join(|| fail("a"), bomb)), "a");
+        assert_eq!(caught(|| join(bomb, || fail("b"))), "b");
+        assert_eq!(dropped.into_inner(), 4);
+    });
+}
+
 /// The drop of a result panics while `b`, with its result, is at a thief.
 #[test]
 fn in_the_drop_of_a_stolen_result_that_nobody_gets() {

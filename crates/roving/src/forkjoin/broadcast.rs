@@ -14,6 +14,7 @@ use crate::workers::Worker;
 use crate::workers::inject::JobKind;
 use crate::workers::job::Job;
 use crate::workers::job_runs::Jobs;
+use crate::workers::priority::Priority;
 use crate::workers::registry::Registry;
 use crate::workers::wait::Wait;
 
@@ -178,10 +179,16 @@ where
     F: Fn(usize) + Send + Sync + 'static,
 {
     let shared = Arc::new(f);
-    post_to_all(registry, JobKind::Detached, |index| {
+    let job = |index| {
         let shared = Arc::clone(&shared);
         detached(registry, move || run_detached(shared, index))
-    });
+    };
+    let kind = &registry.kind;
+    if !kind.broadcast_later(registry, &mut || {
+        kind.spawn(registry, Priority::Normal, job(0))
+    }) {
+        post_to_all(registry, JobKind::Detached, job);
+    }
 }
 
 /// Calls `f` for one worker, and drops it: the last one drops what it owns. A panic of that does

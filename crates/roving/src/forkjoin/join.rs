@@ -1,9 +1,10 @@
 //! `join`: two closures, perhaps at the same time.
 
 use std::any::Any;
+use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 
-use crate::machine::unwind::drop_quietly;
+use crate::machine::unwind::{Quiet, drop_quietly};
 use crate::pool::global::Roving;
 use crate::pool::home::Home;
 use crate::pool::{self, global};
@@ -92,8 +93,15 @@ where
         join_by_registers::<H, _, _, _, _>(a, b)
     } else if const { fits::<B>() && fits::<Outcome<RB>>() } {
         join_in_slot::<H, _, _, _, _>(a, b)
-    } else {
+    } else if const { mem::needs_drop::<RB>() } {
         // What does not fit stays in this frame, and references to it fit.
+        let mut b = Some(b);
+        let mut result = Quiet(None);
+        let by_reference = |migrated| result.0 = b.take().map(|b| b(migrated));
+        let (ra, ()) = join_in_slot::<H, _, _, _, _>(a, by_reference);
+        (ra, result.0.take().expect("join runs both closures"))
+    } else {
+        // The same, without what a drop of the result costs.
         let mut b = Some(b);
         let mut result = None;
         let by_reference = |migrated| result = b.take().map(|b| b(migrated));
@@ -287,11 +295,12 @@ where
     RB: Send,
 {
     let (mut a, mut b) = (Some(a), Some(b));
-    let (mut ra, mut rb) = (None, None);
-    join_brought_in::<H>(&mut || ra = a.take().map(|a| a(true)), &mut || {
-        rb = b.take().map(|b| b(true))
+    let (mut ra, mut rb) = (Quiet(None), Quiet(None));
+    join_brought_in::<H>(&mut || ra.0 = a.take().map(|a| a(true)), &mut || {
+        rb.0 = b.take().map(|b| b(true))
     });
-    ra.zip(rb).expect("join runs both closures")
+    let both = ra.0.take().zip(rb.0.take());
+    both.expect("join runs both closures")
 }
 
 fn both<RA, RB>(ra: Outcome<RA>, rb: Outcome<RB>) -> (RA, RB) {

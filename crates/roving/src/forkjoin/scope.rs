@@ -403,9 +403,7 @@ impl<'scope> Scope<'scope> {
             run_in(context.as_ref(), || unsafe { task.run_or_drop() });
         };
         // SAFETY: the scope does not end before the job has.
-        remote.push(unsafe { Job::borrowing(job) });
-        self.registry()
-            .inject(JobKind::Awaited, Job::new(move || remote.run_one()));
+        self.push_remote(&remote, unsafe { Job::borrowing(job) });
     }
 
     /// Spawns a task for each worker of the pool, which runs it with the worker's index, when the
@@ -434,7 +432,7 @@ impl<'scope> Scope<'scope> {
         let remote = self.remote();
         let shared = SendTask(Task { scope: self, f });
         let (shared, context) = (Arc::new(shared), node::current());
-        post_to_all(self.registry(), JobKind::Awaited, |index| {
+        let job = |index| {
             let context = context.clone();
             let share = Share {
                 task: Arc::clone(&shared),
@@ -447,6 +445,20 @@ impl<'scope> Scope<'scope> {
             };
             // SAFETY: the scope does not end before the job has run, or been dropped.
             unsafe { Job::borrowing(job) }
+        };
+        let (kind, registry) = (&self.registry().kind, self.registry());
+        if !kind.broadcast_later(registry, &mut || self.push_remote(&remote, job(0))) {
+            post_to_all(registry, JobKind::Awaited, job);
+        }
+    }
+
+    /// The scope, if it waits, or whoever draws the ticket runs the job.
+    fn push_remote(&self, remote: &Arc<Remote>, job: Job) {
+        remote.push(job);
+        self.registry().kind.queued(&mut || {
+            let remote = Arc::clone(remote);
+            let ticket = Job::new(move || remote.run_one());
+            self.registry().inject(JobKind::Awaited, ticket);
         });
     }
 

@@ -24,6 +24,20 @@ pub fn drop_quietly<T>(value: T) {
     mem::forget(outcome);
 }
 
+/// A result that nobody gets if what comes beside it panics: then a panic of its drop ends here.
+pub(crate) struct Quiet<T>(pub(crate) Option<T>);
+
+impl<T> Drop for Quiet<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if mem::needs_drop::<T>() {
+            if let Some(value) = self.0.take() {
+                drop_quietly(value);
+            }
+        }
+    }
+}
+
 /// Calls `f`, foreign code whose panic has nobody to go to: the panic hook has told it.
 pub fn run_quietly(f: impl FnOnce()) {
     match panic::catch_unwind(AssertUnwindSafe(f)) {

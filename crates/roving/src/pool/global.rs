@@ -185,17 +185,13 @@ fn closed() -> PerProcessGuard<'static, Vec<Closed>> {
 }
 
 impl Closed {
-    /// Returns when the pool has ended, and whether with all its threads; at once, with none, if
-    /// the calling thread uses it.
+    /// Whether the calling thread uses it.
     #[inline]
-    fn wait(&self) -> Option<bool> {
+    fn is_own(&self) -> bool {
         let is_own = self.registry.upgrade().is_some_and(|registry| {
             Worker::is_or_was(&registry) || registry.seats.have_thread(thread::current().id())
         });
-        if is_own || LEASES.get() > 0 {
-            return None;
-        }
-        self.ended.wait()
+        is_own || LEASES.get() > 0
     }
 
     /// Whether nobody has to wait for it any more. Drops no pool, so that it may be asked under a
@@ -472,17 +468,23 @@ fn shut_down_and_wait(now: bool) -> Dropped {
     Dropped::of(&registry, is_final)
 }
 
-/// Returns when all pools that have been closed have ended; false, if one of them is the calling
-/// thread's own or, of the `last`, a thread is the user's.
+/// Returns when all pools that have been closed have ended; false, if of the `last` a thread is the
+/// user's, or at once if one of them is the calling thread's own: another one may wait for that.
 #[inline]
 fn end_closed(last: Option<&Arc<Ended>>) -> bool {
     closed().retain(|one| !one.is_over());
     let all = closed().clone();
+    if all.iter().any(Closed::is_own) {
+        return false;
+    }
     let mut is_final = true;
     for one in &all {
         // Who shut down an earlier one was told of its threads.
         let is_last = last.is_some_and(|last| Arc::ptr_eq(last, &one.ended));
-        is_final &= one.wait().is_some_and(|is_final| is_final || !is_last);
+        is_final &= one
+            .ended
+            .wait()
+            .is_some_and(|is_final| is_final || !is_last);
     }
     let mut left = closed();
     left.retain(|one| !one.is_over());

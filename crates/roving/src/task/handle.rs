@@ -169,6 +169,8 @@ impl<T> Forked<T> {
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn give_up(child: Frame) {
+    // SAFETY: the caller has the handle, and asks no more.
+    unsafe { awaited::take_back(child.as_ref()) };
     // SAFETY: the handle keeps the frame.
     let left = unsafe { child.as_ref() }.end.detach();
     // SAFETY: it has ended, and there is no handle.

@@ -143,11 +143,13 @@ fn a_waker_that_spawns_is_in_no_task() {
     for pool in pools() {
         let spawns = Arc::new(Spawns(Mutex::default()));
         let waker = Waker::from(Arc::clone(&spawns));
-        pool.run(|_| async move {
+        let _kept = pool.run(|_| async move {
             let mut child = spawn(async {});
             let polled = Pin::new(&mut child).poll(&mut Context::from_waker(&waker));
             assert!(polled.is_pending());
             drop(waker);
+            // A handle that is dropped takes the waker back.
+            Some(child)
         });
         assert_eq!(*spawns.0.lock().unwrap(), [true]);
     }

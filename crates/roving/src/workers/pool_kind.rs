@@ -109,6 +109,19 @@ pub(crate) trait PoolKind: Send + Sync {
         false
     }
 
+    /// The calling thread brings something for each worker of the pool, and waits for nobody. Calls
+    /// `queue` instead, if there is one worker, which another thread may be. Returns whether it has
+    /// been called.
+    fn broadcast_later(&self, _pool: &Arc<Registry>, _queue: &mut dyn FnMut()) -> bool {
+        false
+    }
+
+    /// Something is in the queue of a root, or of a scope. `leave` leaves a ticket for it in the
+    /// pool's queue, by which a worker finds it that does not wait there.
+    fn queued(&self, leave: &mut dyn FnMut()) {
+        leave();
+    }
+
     /// A worker of the pool awaits the handle of a detached task, which `run` runs if nobody has
     /// begun it: here another worker does.
     fn handle_awaited(&self, _run: &mut dyn FnMut()) {}

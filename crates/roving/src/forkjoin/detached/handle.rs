@@ -13,7 +13,7 @@ use super::word::{Keeper, Word};
 use crate::machine::meeting_points::{park, unpark};
 use crate::machine::prim::thread::{self, Thread};
 use crate::workers::Worker;
-use crate::workers::frames::awaited::ask;
+use crate::workers::frames::awaited::{ask, take_back};
 use crate::workers::job::Job;
 use crate::workers::job_runs::Jobs;
 use crate::workers::registry::Registry;
@@ -126,24 +126,35 @@ impl<T> JoinHandle<T> {
     }
 
     /// If the calling thread is a worker of the task's pool, calls `tell` with that and with what
-    /// runs the task if nobody has begun it.
+    /// runs the task if nobody has begun it. If it is so further out, and nobody else can be it,
+    /// runs the task.
     fn run_here(&self, tell: impl FnOnce(&Registry, &mut dyn FnMut())) {
         let task = self.task;
         Worker::with_waiting(|worker| {
             // SAFETY: the handle keeps the task.
             let header = unsafe { task.as_ref() };
-            let is_mine = worker.filter(|worker| worker.registry().mark == header.pool);
-            let Some(worker) = is_mine else {
+            let is_its = |worker: &&Worker| worker.registry().mark == header.pool;
+            let Some(mine) = worker.and_then(|worker| worker.outwards().find(is_its)) else {
                 return;
             };
-            tell(worker.registry(), &mut || {
+            let registry = mine.registry();
+            let run = &mut || {
                 if header.word.claim() {
-                    // SAFETY: claimed, once.
-                    Jobs(worker).on_top(|| unsafe { header.settle(task, Begin::Run) });
+                    Worker::with_current(|worker| {
+                        let worker = worker.expect("it is one of the task's pool");
+                        // SAFETY: claimed, once.
+                        Jobs(worker).on_top(|| unsafe { header.settle(task, Begin::Run) });
+                    });
                     // SAFETY: claimed, and settled.
                     unsafe { cell::end(task, Keeper::Handle) };
                 }
-            });
+            };
+            if mine.is_current() {
+                tell(registry, run);
+            } else if header.word.is_unclaimed() && !registry.is_left_behind() {
+                // Where there is a thread that would, this thread does not become the worker.
+                registry.kind.enter(registry, run);
+            }
         });
     }
 
@@ -222,6 +233,7 @@ impl<T> JoinHandle<T> {
             if header.word.aborts() {
                 self.abort();
             }
+            take_back(header);
             // Before the job's worker may free the memory.
             let mut has_outcome = !header.word.is_empty();
             if has_outcome && header.word.is_ended() {

@@ -34,6 +34,7 @@ use crate::workers::seats::Desk as _;
 use crate::workers::sleep::idle::Asleep;
 use crate::workers::sleep::roster;
 use crate::workers::thread_loop::Turn;
+use crate::workers::wait::at_work_beneath;
 
 /// How long a thread stays at a seat between whose tasks it is, while others wait for a thread.
 const TURN: Duration = Duration::from_millis(1);
@@ -218,10 +219,9 @@ impl Stay<'_> {
         has_room.then(|| take_seat(registry, number)).flatten()
     }
 
-    /// Calls `f` as the worker at that seat, which the calling thread has taken. What stands in
-    /// this worker's stack is left to others meanwhile, as in a wait.
-    #[inline]
-    pub(super) fn visit(self, registry: &Arc<Registry>, index: usize, f: &mut dyn FnMut()) {
+    /// Calls `f`, in which another worker is at work on this thread. What stands in this worker's
+    /// stack is left to others meanwhile, as in a wait.
+    fn away<R>(self, f: impl FnOnce() -> R) -> R {
         let wake = self.0.owner().show_all();
         self.0.wake_if(wake);
         let doing = self.0.clock().enter(Activity::Wait);
@@ -229,6 +229,19 @@ impl Stay<'_> {
         if is_outermost {
             self.0.registry().spares.replace_me(self.0.registry());
         }
+        let result = self.0.seat().tasks.away(f);
+        if is_outermost {
+            self.0.is_blocked.set(false);
+            self.0.registry().spares.back_again();
+        }
+        self.0.clock().enter(doing);
+        result
+    }
+
+    /// Calls `f` as the worker at that seat, which the calling thread has taken. This worker is
+    /// away meanwhile, and so is one beneath it, if it is that of a pool of this thread alone.
+    #[inline]
+    pub(super) fn visit(self, registry: &Arc<Registry>, index: usize, f: &mut dyn FnMut()) {
         let stay = |worker: &Worker| {
             Stay(worker).arrive();
             worker.nesting.set(self.0.nesting.get() + 1);
@@ -241,13 +254,17 @@ impl Stay<'_> {
         };
         // SAFETY: by the word, no other thread is at the seat.
         let be = || unsafe { Worker::be(Arc::clone(registry), index, stay) };
-        let (result, found) = self.0.seat().tasks.away(be);
-        vacate(Arc::clone(registry), index, found);
-        if is_outermost {
-            self.0.is_blocked.set(false);
-            self.0.registry().spares.back_again();
-        }
-        self.0.clock().enter(doing);
+        let visits = || {
+            // The one beneath may have made its own stack the thread's, to show what is there.
+            self.0.owner().enter();
+            let (result, found) = self.away(be);
+            vacate(Arc::clone(registry), index, found);
+            result
+        };
+        let result = match at_work_beneath(self.0) {
+            None => visits(),
+            Some(beneath) => Stay(beneath).away(visits),
+        };
         result.unwrap_or_else(|payload| panic::resume_unwind(payload));
     }
 }

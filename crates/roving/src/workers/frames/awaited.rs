@@ -3,6 +3,7 @@
 use std::task::{Context, Poll, Waker};
 
 use super::child_end::{Awaiting, Retracted};
+use crate::machine::unwind::run_quietly;
 
 /// A word that says when there is an outcome, and a place for the waker of who awaits it.
 pub(crate) trait Awaited {
@@ -17,6 +18,20 @@ pub(crate) trait Awaited {
     /// # Safety
     /// A waker is there, and the word says that it is the caller's to take out.
     unsafe fn take_awaiter(&self) -> Waker;
+}
+
+/// The handle goes: nobody is to be woken by what it has left, nor is that kept until the end.
+///
+/// # Safety
+/// As [`ask`].
+#[cold]
+pub(crate) unsafe fn take_back(awaited: &impl Awaited) {
+    if awaited.retract_awaiter() == Retracted::Back {
+        // SAFETY: left there before, and taken back just now.
+        let waker = unsafe { awaited.take_awaiter() };
+        // It may be another executor's.
+        run_quietly(|| drop(waker));
+    }
 }
 
 /// Ready when there is an outcome; before that, leaves a waker.

@@ -1,6 +1,6 @@
 //! The pool as roots see it: who looks into their queues, and who takes a frame with a place.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::drive::Frames;
 use super::header::Frame;
@@ -15,7 +15,7 @@ use crate::workers::registry::Registry;
 impl Outlet for Registry {
     #[inline]
     fn issue_ticket(self: Arc<Registry>, root: &Arc<Root>) {
-        issue_ticket(&self, root);
+        self.kind.queued(&mut || issue_ticket(&self, root));
     }
 
     #[inline]
@@ -42,16 +42,22 @@ impl Outlet for Registry {
     }
 }
 
+/// The ticket does not keep the root, which keeps its pool: who waits for the root may take the
+/// frame, and the pool have ended, before the ticket is in its queue. Nobody would draw it there.
 #[inline]
 fn issue_ticket(registry: &Arc<Registry>, root: &Arc<Root>) {
-    let root = Arc::clone(root);
+    let root = Arc::downgrade(root);
     registry.inject(JobKind::Awaited, Job::new(move || serve_ticket(root)));
 }
 
 /// Serves a ticket: runs the oldest frame that is ready, if there still is one, and makes sure that
 /// the next one finds a worker.
 #[inline]
-fn serve_ticket(root: Arc<Root>) {
+fn serve_ticket(root: Weak<Root>) {
+    // Else it is over.
+    let Some(root) = root.upgrade() else {
+        return;
+    };
     let (frame, more) = {
         let mut ready = root.ready();
         let frame = ready.frames.pop_front();

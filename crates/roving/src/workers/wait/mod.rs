@@ -10,4 +10,4 @@ mod worker_side;
 
 pub(crate) use wait_loop::Taken;
 pub use wait_loop::{CHAIN_MAX, THEFT_COST};
-pub(crate) use worker_side::{Wait, wait_here};
+pub(crate) use worker_side::{Wait, at_work_beneath, wait_here};

@@ -148,6 +148,17 @@ pub(crate) fn wait_here(done: impl Fn() -> bool) {
     });
 }
 
+/// The worker of a pool with others which the thread of that worker is further out, if it is at
+/// work there.
+pub(crate) fn at_work_beneath(worker: &Worker) -> Option<&Worker> {
+    let is_at_work = |worker: &&Worker| {
+        let registry = worker.registry();
+        let has_others = registry.seats.most() > 1 && !registry.is_left_behind();
+        has_others && !worker.is_blocked.get()
+    };
+    worker.outwards().skip(1).find(is_at_work)
+}
+
 /// The waits of a worker, for a task that a thief has or for something else.
 #[derive(Clone, Copy)]
 pub(crate) struct Wait<'w>(pub(crate) &'w Worker);
@@ -226,20 +237,17 @@ impl Wait<'_> {
     /// thread alone was entered by a worker of one with others, what is waited for may be theirs to
     /// run.
     fn blocking_for(self, why: ParkReason, f: &mut dyn FnMut()) {
-        let is_at_work = |worker: &&Worker| {
-            let registry = worker.registry();
-            let has_others = registry.seats.most() > 1 && !registry.is_left_behind();
-            has_others && !worker.is_blocked.get()
-        };
-        let beneath = self.0.outwards().skip(1).find(is_at_work);
-        self.0.seat().tasks.in_wait(|| match beneath {
-            None => self.give_core(why, f),
-            Some(beneath) => Wait(beneath).give_core(ParkReason::Event, &mut || {
-                // It may have made its own stack the thread's, to show what is there.
-                self.0.owner().enter();
-                self.give_core(why, f);
-            }),
-        });
+        self.0
+            .seat()
+            .tasks
+            .in_wait(|| match at_work_beneath(self.0) {
+                None => self.give_core(why, f),
+                Some(beneath) => Wait(beneath).give_core(ParkReason::Event, &mut || {
+                    // It may have made its own stack the thread's, to show what is there.
+                    self.0.owner().enter();
+                    self.give_core(why, f);
+                }),
+            });
     }
 
     fn give_core(self, why: ParkReason, f: &mut dyn FnMut()) {

@@ -110,18 +110,23 @@ impl CallerPlace {
 
     /// Waits until the place is free, and takes it. A worker of another pool gives its core away
     /// meanwhile: who has the place may wait for what that pool is to run.
+    ///
+    /// Not within the wait: before that is over, the thread may have to wait for its index, and to
+    /// run what wants the place as well.
     fn take(&self) -> AtPlace<'_> {
-        wait_here(|| self.take_or_queue());
-        AtPlace(self)
+        loop {
+            if let Some(taken) = self.try_take() {
+                return taken;
+            }
+            wait_here(|| self.is_free_or_queue());
+        }
     }
 
-    /// Takes the place. False if another thread has it, which wakes this one when it lets go.
-    fn take_or_queue(&self) -> bool {
+    /// Whether the place is free. If not, who has it wakes this thread when it lets go.
+    fn is_free_or_queue(&self) -> bool {
         let state = &mut *self.state();
         let is_free = state.taken_by.is_none();
-        if is_free {
-            state.taken_by = Some(ThreadMark::here());
-        } else {
+        if !is_free {
             let this = thread::current();
             if state.waiting.iter().all(|thread| thread.id() != this.id()) {
                 state.waiting.push(this);
@@ -271,6 +276,17 @@ impl PoolKind for InPlace {
             None => self.enter(pool, run),
         }
     }
+
+    fn broadcast_later(&self, pool: &Arc<Registry>, queue: &mut dyn FnMut()) -> bool {
+        let is_outside = !Worker::is_or_was(pool);
+        if is_outside {
+            queue();
+        }
+        is_outside
+    }
+
+    /// The only worker is who waits there: a ticket would lie in the queue until that one leaves.
+    fn queued(&self, _leave: &mut dyn FnMut()) {}
 
     /// Nobody else would, while this thread waits.
     fn handle_awaited(&self, run: &mut dyn FnMut()) {
