@@ -66,9 +66,15 @@ fn goes_on(what: &str, kernel: &'static Kernel, build: fn(DevicesBuilder) -> Dev
                 let other = scope.spawn(|| run(&devices, &FINE, &FILL, &second));
                 // Memory, a copy there and a launch, for each.
                 soon("the other is there, too", || gauge.operations() == 6);
-                drop(closed);
-                let first = first.join().unwrap();
-                // With write-back it has ended before its kernel, and its numbers are lost.
+                // With write-back it ends before its kernel, and its numbers are lost.
+                let first = if writes == Writes::Back {
+                    let first = first.join().unwrap();
+                    drop(closed);
+                    first
+                } else {
+                    drop(closed);
+                    first.join().unwrap()
+                };
                 assert_eq!(first.is_err(), writes == Writes::Through, "{first:?}");
                 other.join().unwrap().unwrap();
             });
