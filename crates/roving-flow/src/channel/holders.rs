@@ -255,9 +255,10 @@ pub(crate) unsafe fn drain_port(words: NonNull<Words>) -> Option<Payload> {
     // SAFETY: the port keeps the channel, and is the only one at that end.
     unsafe {
         let this = words.as_ref();
-        this.is_bridged()
-            .then(|| (this.meta.vtable.drain)(words))
-            .flatten()
+        match this.is_bridged() {
+            true => (this.meta.vtable.drain)(words),
+            false => None,
+        }
     }
 }
 

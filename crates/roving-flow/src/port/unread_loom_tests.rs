@@ -4,10 +4,10 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, Waker};
 
 use loom::sync::Notify;
-use loom::thread;
+use loom::thread::{self, JoinHandle};
 
 use super::loom_net::{Net, PREEMPTIONS, Task, Worker, drops_unread, end};
-use super::ports::In;
+use super::ports::{In, Out};
 use crate::channel::words::UNBOUNDED;
 use crate::machine::prim::{Arc, AtomicUsize, DataCell, Ordering, explore_within};
 use crate::process::poll::ProcessTurn;
@@ -115,6 +115,18 @@ impl Drop for Waits {
     }
 }
 
+/// A thread that waits for room, and tells of it.
+fn tells_of_room(mut numbers: Out<u32>, has_room: Arc<Notify>) -> JoinHandle<()> {
+    thread::spawn(move || {
+        let (task, waker) = Task::leak();
+        let mut context = Context::from_waker(&waker);
+        while numbers.poll_ready(&mut context).is_pending() {
+            task.bell.wait();
+        }
+        has_room.notify();
+    })
+}
+
 /// A message waits in its drop for a thread, which waits for the room that its sender has made.
 #[test]
 fn loom_who_waits_for_room_is_woken_before_a_message_is_dropped() {
@@ -129,14 +141,7 @@ fn loom_who_waits_for_room_is_woken_before_a_message_is_dropped() {
         let has_room = Arc::new(Notify::new());
         let message = Waits(Arc::clone(&has_room));
         drop(input);
-        let thread = thread::spawn(move || {
-            let (task, waker) = Task::leak();
-            let mut context = Context::from_waker(&waker);
-            while numbers.poll_ready(&mut context).is_pending() {
-                task.bell.wait();
-            }
-            has_room.notify();
-        });
+        let thread = tells_of_room(numbers, has_room);
         let (lent_out, lent_in) = (&mut out, &mut taken);
         let body = async move {
             assert_eq!(lent_in.try_recv(), Ok(1));
@@ -160,14 +165,7 @@ fn loom_who_waits_for_room_is_woken_before_a_port_is_closed_late() {
         numbers.try_send(1).unwrap();
         let has_room = Arc::new(Notify::new());
         assert!(out.try_send(Waits(Arc::clone(&has_room))).is_ok());
-        let thread = thread::spawn(move || {
-            let (task, waker) = Task::leak();
-            let mut context = Context::from_waker(&waker);
-            while numbers.poll_ready(&mut context).is_pending() {
-                task.bell.wait();
-            }
-            has_room.notify();
-        });
+        let thread = tells_of_room(numbers, has_room);
         let lent = &mut taken;
         let body = async move {
             assert_eq!(lent.try_recv(), Ok(1));
