@@ -52,9 +52,13 @@
 //!   [`Network::try_process`] does so then, or before the process waits within the poll by a
 //!   function of Roving. Code that waits by other means, within that poll or that call of
 //!   `roving::blocking`, for what another process does at that end waits for ever.
-//! * That does not hold for a task, or a half of a join, which a process has started and another
-//!   worker runs: a port that is dropped there is closed at once, even if its panic or its error is
-//!   what the process then fails with.
+//! * A port that a panic drops on another thread, in a half of a `join` or in a task which its
+//!   process has started, ends its stream when the process has heard of the panic: after a poll in
+//!   which it goes on, or waits for channels alone. While the process waits for something else, the
+//!   end may be kept back until that has come.
+//! * A port that such a task drops *without* a panic is closed at once, also in
+//!   [`Network::try_process`]: an error that the task returns does not hold its stream open, so the
+//!   port belongs into what is returned.
 //! * A process that waits for a port by an executor that is not Roving's, outside of
 //!   `roving::blocking`, does not hear there that its network has stopped.
 //! * While a process waits within its poll, by `block_on` say, it counts as one that goes on: a

@@ -100,6 +100,29 @@ impl Meta {
     }
 }
 
+/// A port that is dropped, and has left its part in the channel to whoever has this.
+pub(crate) struct DroppedPort {
+    pub(crate) channel: NonNull<Words>,
+    pub(crate) end: ChannelEnd,
+}
+
+// SAFETY: it is all that is left of a port, whose messages are `Send`.
+unsafe impl Send for DroppedPort {}
+
+impl DroppedPort {
+    /// # Safety
+    /// The caller is that port, and does not use the channel afterwards.
+    pub(crate) unsafe fn new(channel: NonNull<Words>, end: ChannelEnd) -> DroppedPort {
+        DroppedPort { channel, end }
+    }
+
+    /// Whether somebody tells others when it is closed: a function is called at the other end.
+    pub(crate) fn is_told_on(&self) -> bool {
+        // SAFETY: the port's part keeps the channel.
+        unsafe { self.channel.as_ref() }.has_hook(self.end.other())
+    }
+}
+
 /// A reference to a channel that is no port.
 pub(crate) struct Handle(NonNull<Words>);
 

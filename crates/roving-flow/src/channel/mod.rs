@@ -29,7 +29,9 @@ use words::{EndCells, Words};
 use crate::machine::prim::Arc;
 use crate::machine::unwind::{Payload, first_of};
 
-pub(crate) use holders::{Handle, OUTSIDE, drain_port, drop_port, drop_unread, reopen_port};
+pub(crate) use holders::{
+    DroppedPort, Handle, OUTSIDE, drain_port, drop_port, drop_unread, reopen_port,
+};
 pub(crate) use op::{At, Op, Waits};
 
 /// A channel of messages of type `T`.

@@ -9,7 +9,7 @@ use std::task::Waker;
 
 use roving::raw::panics::drop_quietly;
 
-use super::holders::Handle;
+use super::holders::{DroppedPort, Handle};
 use super::words::ChannelEnd;
 use crate::machine::prim::{
     Arc, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering,
@@ -20,6 +20,7 @@ use crate::machine::unwind::DueWaker;
 use crate::state::all_counts::Lines;
 use crate::state::control::Control;
 use crate::state::doubt::Doubt;
+use crate::state::late_ports::LeftPorts;
 use crate::state::meter::Meter;
 use crate::state::names::NetworkPlan;
 use crate::state::process_waker::Tasks;
@@ -78,6 +79,11 @@ impl NetworkFailure {
     }
 }
 
+/// The network has been stopped.
+const STOPPED: u32 = 1;
+/// There are [`LeftPorts`].
+const LEFT: u32 = 2;
+
 pub(crate) struct Shared {
     pub(crate) lines: Lines,
     controls: OnceLock<Box<[Control]>>,
@@ -91,8 +97,10 @@ pub(crate) struct Shared {
     unstarted: AtomicUsize,
     /// Processes that have not ended.
     running: AtomicUsize,
-    stopped: AtomicBool,
+    /// [`STOPPED`] and [`LEFT`], bits: what keeps a process from being suspended as usual.
+    disturbed: AtomicU32,
     pub(crate) doubt: Doubt,
+    pub(crate) left: Mutex<LeftPorts<DroppedPort>>,
     pub(crate) failure: Mutex<Option<NetworkFailure>>,
     /// Wakers that are somebody else's, left to the processes of a network in a deadlock: who finds
     /// that may hold any lock.
@@ -132,8 +140,9 @@ impl Shared {
             plan: OnceLock::new(),
             unstarted: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
-            stopped: AtomicBool::new(false),
+            disturbed: AtomicU32::new(0),
             doubt: Doubt::new(),
+            left: Mutex::new(LeftPorts::new()),
             failure: Mutex::new(None),
             due: Mutex::new(Vec::new()),
             at_failure: OnceLock::new(),
@@ -272,14 +281,31 @@ impl Shared {
     pub(crate) fn is_stopped(&self) -> bool {
         // Ordering: Relaxed. A process that fails sets this before it closes its ports, so whoever
         // sees one of those closed, by [sent] or [taken], sees this as well.
-        self.stopped.load(Ordering::Relaxed)
+        self.disturbed.load(Ordering::Relaxed) & STOPPED != 0
+    }
+
+    /// Whether the network has been stopped, or there are [`LeftPorts`].
+    #[inline(always)]
+    pub(crate) fn is_disturbed(&self) -> bool {
+        // Ordering: Relaxed; after the fence of who is being suspended, or has ended.
+        self.disturbed.load(Ordering::Relaxed) != 0
+    }
+
+    /// There are [`LeftPorts`] from now on, or none any more. By who has their lock.
+    pub(crate) fn has_left(&self, has_some: bool) {
+        // Ordering: Relaxed, both. Who has left some is a fence afterwards; who sees this for
+        // longer than it is so finds none.
+        match has_some {
+            true => self.disturbed.fetch_or(LEFT, Ordering::Relaxed),
+            false => self.disturbed.fetch_and(!LEFT, Ordering::Relaxed),
+        };
     }
 
     /// As [`Self::is_stopped`], by who is no process, and has said since that it waits: what was
     /// sent before the network was stopped is there.
     pub(crate) fn was_stopped(&self) -> bool {
         // Ordering: Acquire. Pairs with [stopped].
-        self.stopped.load(ord("see_stopped", Ordering::Acquire))
+        self.disturbed.load(ord("see_stopped", Ordering::Acquire)) & STOPPED != 0
     }
 
     /// The network ends with that; the first failure counts. But a panic counts before a request to
@@ -341,7 +367,8 @@ impl Shared {
             }
             // Ordering: Edge [stopped]: Release, for what the caller has sent before; see also
             // `is_stopped`.
-            self.stopped.store(true, ord("stopped", Ordering::Release));
+            self.disturbed
+                .fetch_or(STOPPED, ord("stopped", Ordering::Release));
             // Ordering: in the manner of Dekker: either who is being suspended sees that, after its
             // own fence, or its waker is seen below. Pairs with [wait].
             fence(ord("stop_fence", Ordering::SeqCst));

@@ -12,6 +12,8 @@ mod timeout;
 #[cfg(all(test, loom))]
 mod ends_loom_tests;
 #[cfg(all(test, loom))]
+mod left_loom_tests;
+#[cfg(all(test, loom))]
 #[allow(unsafe_code)]
 mod loom_net;
 #[cfg(all(test, loom))]

@@ -1,6 +1,7 @@
 //! A process: the body that its author wrote, and what the network needs around it.
 
 mod late_ports;
+mod left_ports;
 #[cfg(not(loom))]
 pub(crate) mod metered;
 mod owed;
@@ -97,6 +98,7 @@ impl<F> Process<F> {
         let shared = Arc::clone(&self.shared);
         self.resume(shared.lines.mine());
         shared.control(self.index).word.set(Statement::Ended);
+        left_ports::close(&shared, self.index);
     }
 }
 
@@ -136,7 +138,7 @@ impl<F: Future<Output = ()>> Process<F> {
                 let suspended = begin(&self.waits, control, line, self.index, may_wake, are_all);
                 // After a fence.
                 owed.pay(self.index);
-                if suspended && !self.shared.is_stopped() {
+                if suspended && (!self.shared.is_disturbed() || self.stays_suspended(line)) {
                     return Turned::Suspended;
                 }
                 line.enter();
@@ -156,6 +158,29 @@ impl<F: Future<Output = ()>> Process<F> {
                 Turned::Ended
             }
         }
+    }
+
+    /// A turn has ended in a network that has been stopped, or in which there are [`LeftPorts`],
+    /// perhaps of this process. Whether it stays suspended all the same.
+    ///
+    /// [`LeftPorts`]: crate::state::late_ports::LeftPorts
+    #[cold]
+    #[inline(never)]
+    fn stays_suspended(&self, line: &Line) -> bool {
+        let has_others = |outside| Arc::strong_count(outside) > 1;
+        let awaits_others =
+            matches!(self.waits.at(), At::Nowhere) || self.outside.get().is_some_and(has_others);
+        if self.shared.is_stopped() {
+            return false;
+        }
+        if !left_ports::count_turn(&self.shared, self.index, awaits_others) {
+            return true;
+        }
+        // It does something, after it has said that it does not.
+        line.enter();
+        left_ports::close_heard_of(&self.shared, self.index, awaits_others);
+        line.leave();
+        false
     }
 
     /// It has ended, or is to end: its ports are closed.
@@ -178,6 +203,10 @@ impl<F: Future<Output = ()>> Process<F> {
         self.shared.control(self.index).word.set(Statement::Ended);
         line.leave();
         deadlock::after_end(&self.shared, line);
+        // After a fence.
+        if self.shared.is_disturbed() {
+            left_ports::close(&self.shared, self.index);
+        }
     }
 }
 

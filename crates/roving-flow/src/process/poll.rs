@@ -6,15 +6,17 @@ use std::ptr::{self, NonNull};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use std::thread;
 
-use super::late_ports::LatePorts;
+use super::late_ports;
+use super::left_ports;
 use super::owed::{self, Halted, Owed};
 use crate::channel::shared::{NetworkFailure, Shared};
 use crate::channel::statement::Statement;
 use crate::channel::words::{ChannelEnd, Words};
-use crate::channel::{At, Op, Waits};
+use crate::channel::{At, DroppedPort, Op, Waits};
 use crate::deadlock;
 use crate::machine::prim::{Arc, AtomicBool, OnceLock, Ordering, ord, per_thread};
 use crate::machine::unwind::{Payload, go_on};
+use crate::state::late_ports::LatePorts;
 
 /// One poll of a process, on the native stack of its worker.
 pub(crate) struct ProcessTurn<'p> {
@@ -27,7 +29,7 @@ pub(crate) struct ProcessTurn<'p> {
     /// The operations that have to wait.
     waits: Cell<Waits>,
     /// Ports that were dropped, to be closed.
-    closing: Cell<Option<Box<LatePorts>>>,
+    closing: Cell<Option<Box<LatePorts<DroppedPort>>>>,
     /// Ports that are dropped now are to be closed later.
     is_late: Cell<bool>,
     owed: Owed,
@@ -307,7 +309,7 @@ impl<'p> ProcessTurn<'p> {
         // After that: a message that was dropped may have left ports to the turn.
         while let Some(closing) = self.closing.take() {
             let left = |left| self.closing.set(Some(left));
-            if !closing.close_before(self.shared, self.process, left) {
+            if !late_ports::close_before(closing, self.shared, self.process, left) {
                 break;
             }
         }
@@ -378,22 +380,23 @@ impl<'p> ProcessTurn<'p> {
     #[must_use]
     pub(crate) unsafe fn close_late(channel: NonNull<Words>, end: ChannelEnd) -> bool {
         ProcessTurn::with_current(|turn| {
-            let Some(turn) = turn else { return false };
+            // SAFETY: the caller is a port, which keeps its channel.
+            let of = unsafe { channel.as_ref() }.shared();
+            // A process may run another network meanwhile, to which its own end says nothing.
+            let Some(turn) = turn.filter(|turn| Arc::ptr_eq(turn.shared, of)) else {
+                // SAFETY: the caller's promise.
+                return unsafe { left_ports::leave(channel, end) };
+            };
             let panics = thread::panicking();
             if !turn.is_late.get() && !panics {
                 return false;
             }
             // Else it is not known whose panic it is: the end is no reason for doubt then.
             let panics = panics && !turn.is_on_panic;
-            // SAFETY: the caller is a port, which keeps its channel.
-            let of = unsafe { channel.as_ref() }.shared();
-            // A process may run another network meanwhile, to which its own end says nothing.
-            if !Arc::ptr_eq(turn.shared, of) {
-                return false;
-            }
-            let mut closing = turn.closing.take().unwrap_or_default();
+            let closing = turn.closing.take();
+            let mut closing = closing.unwrap_or_else(|| Box::new(LatePorts::new()));
             // SAFETY: the caller's promise.
-            unsafe { closing.add(channel, end, panics) };
+            closing.add(unsafe { DroppedPort::new(channel, end) }, panics);
             turn.closing.set(Some(closing));
             true
         })
@@ -419,10 +422,24 @@ impl<'p> ProcessTurn<'p> {
     #[inline(always)]
     pub(crate) fn close_all(&self) {
         if let Some(closing) = self.closing.take() {
-            // Messages that are dropped with a port may wait for them.
-            self.owed.wake_at_once();
-            closing.close(self.shared, self.process);
+            self.close_these(*closing);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn close_these(&self, ports: LatePorts<DroppedPort>) {
+        // Messages that are dropped with a port may wait for them.
+        self.owed.wake_at_once();
+        ProcessTurn::close_ports(ports, self.shared, self.process);
+    }
+
+    /// Closes what a process has left for when it is known whether it fails, which is now.
+    pub(super) fn close_ports(ports: LatePorts<DroppedPort>, shared: &Arc<Shared>, process: u32) {
+        // Before messages are dropped, which may wait for who waits for that.
+        let ports = ports.end(&shared.doubt);
+        let close = || late_ports::close_each(ports, shared, process);
+        ProcessTurn::dropping(shared, process, close);
     }
 
     /// Hands over the operations that have to wait, and the channels that are owed a look.
