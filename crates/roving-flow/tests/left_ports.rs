@@ -281,3 +281,30 @@ fn a_network_whose_stream_is_in_doubt_is_cancelled() {
         assert!(matches!(error, Error::Cancelled));
     });
 }
+
+/// It has no body that could hear of the panic of its thread: it panics itself. Nothing is kept, as
+/// a search for leaks finds.
+#[test]
+fn a_process_that_panics_before_it_begins_ends_no_stream() {
+    watched(|| {
+        let ended = Ended::default();
+        let to = ended.clone();
+        let mut network = Network::new();
+        let (out, input) = network.channel("numbers");
+        network.process("never begins", out, |out| {
+            let thread = thread::spawn(move || panics(out, &Ended::default()));
+            let payload = thread.join().unwrap_err();
+            if !payload.is::<u32>() {
+                std::panic::resume_unwind(payload);
+            }
+            async {}
+        });
+        network.process("reads", input, async move |mut input: In<u32>| {
+            while input.recv().await.is_some() {}
+            to.0.store(true, SeqCst);
+        });
+        let error = network.run(&Pool::new(3).unwrap()).unwrap_err();
+        assert!(matches!(&error, Error::Panicked { process, .. } if process == "never begins"));
+        assert!(!ended.get());
+    });
+}

@@ -10,7 +10,7 @@ use crate::channel::shared::{NetworkFailure, Shared};
 use crate::machine::prim::OnceLock;
 use crate::process::metered::Metered;
 use crate::process::poll::ProcessTurn;
-use crate::process::{OfProcess, Process};
+use crate::process::{OfProcess, Process, has_no_body};
 use crate::report::accounting::{Accounted, Accounts};
 
 /// The common setting in which all processes of a network start.
@@ -42,6 +42,7 @@ pub(crate) fn start<'env, Fut>(
         .map_err(|payload| shared.stop(NetworkFailure::unwound(index, payload)));
     turn.close_all();
     let Ok(body) = made else {
+        has_no_body(shared, index);
         shared.process_started();
         if !shared.process_ended() {
             shared.tell_rest();

@@ -97,9 +97,14 @@ impl<F> Process<F> {
     fn leave_off(&mut self) {
         let shared = Arc::clone(&self.shared);
         self.resume(shared.lines.mine());
-        shared.control(self.index).word.set(Statement::Ended);
-        left_ports::close(&shared, self.index);
+        has_no_body(&shared, self.index);
     }
+}
+
+/// A process will not be polled any more, and not because it has come to its end.
+pub(crate) fn has_no_body(shared: &Arc<Shared>, process: u32) {
+    shared.control(process).word.set(Statement::Ended);
+    left_ports::close(shared, process);
 }
 
 impl<F> Drop for Process<F> {
