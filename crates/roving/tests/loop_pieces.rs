@@ -92,6 +92,99 @@ fn a_piece_may_panic_when_it_is_asked_for_its_length() {
     });
 }
 
+/// Panics when it is dropped, unless it is told not to.
+struct Loud(bool);
+
+impl Drop for Loud {
+    fn drop(&mut self) {
+        if self.0 {
+            panic::resume_unwind(Box::new("loud"));
+        }
+    }
+}
+
+/// A piece whose rest is loud, as is what a sink makes of it. Tells of each cut and block.
+struct Owns<'c> {
+    left: usize,
+    owned: Loud,
+    call: &'c (dyn Fn() + Sync),
+}
+
+impl Piece for Owns<'_> {
+    fn units(&self) -> usize {
+        self.left
+    }
+    fn cut(mut self, at: usize) -> (Self, Self) {
+        self.owned.0 = false;
+        (self.call)();
+        let part = |left| Owns {
+            left,
+            owned: Loud(true),
+            call: self.call,
+        };
+        (part(at), part(self.left - at))
+    }
+}
+
+struct Adds;
+
+impl<'c> Sink<Owns<'c>> for Adds {
+    type State = (usize, Loud);
+    type Outcome = (usize, Loud);
+    fn begin(&self) -> (usize, Loud) {
+        (0, Loud(true))
+    }
+    fn feed(&self, mut count: (usize, Loud), mut piece: Owns<'c>) -> (usize, Loud) {
+        (piece.owned.0, count.1.0) = (false, false);
+        (piece.call)();
+        (count.0 + piece.left, Loud(true))
+    }
+    fn end(&self, count: (usize, Loud)) -> (usize, Loud) {
+        count
+    }
+    fn resume(&self, count: (usize, Loud)) -> (usize, Loud) {
+        count
+    }
+    fn join(&self, mut lower: (usize, Loud), upper: (usize, Loud)) -> (usize, Loud) {
+        lower.1.0 = false;
+        (lower.0 + upper.0, upper.1)
+    }
+}
+
+/// The rest of a piece, or what was made of it so far, panics in its drop when a cut or a block has
+/// panicked.
+#[test]
+fn a_piece_may_panic_when_it_is_dropped_beside_a_panic() {
+    watched(|| {
+        for workers in 1..=2 {
+            let pool = pool(workers);
+            for fatal in 0..size(60, 12) {
+                let calls = AtomicUsize::new(0);
+                let whole = Owns {
+                    left: size(1000, 30),
+                    owned: Loud(true),
+                    call: &|| {
+                        if calls.fetch_add(1, SeqCst) == fatal {
+                            panic::resume_unwind(Box::new(fatal));
+                        }
+                    },
+                };
+                let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+                    pool.install(|| {
+                        let mut count = feed_pieces(whole, &Adds, (0, Loud(true)));
+                        count.1.0 = false;
+                        count.0
+                    })
+                }));
+                match outcome {
+                    Ok(count) => assert_eq!(count, size(1000, 30)),
+                    Err(payload) => assert_eq!(payload.downcast_ref(), Some(&fatal)),
+                }
+            }
+        }
+    });
+}
+
 /// More than fit on a task stack.
 const SPAWNED: usize = size(20_000, 100);
 

@@ -10,13 +10,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::thread;
+use std::time::Duration;
 
 use caught::{caught, fail, on_pools, reason, works};
 use common::{pool, size, wait_until, watched, yield_now};
 use roving::raw::calls::Target;
-use roving::{Cancel, Pool, context, current_worker, join, map_reduce, scope, task};
+use roving::{
+    Cancel, Pool, context, current_worker, join, map_reduce, par_find_any, par_find_first, reduce,
+    reduce_slice, scope, task,
+};
 
 /// Panics when dropped, unless told not to.
+#[derive(Clone)]
 struct Bomb<'a> {
     why: &'static str,
     dropped: &'a AtomicUsize,
@@ -96,6 +101,85 @@ fn in_the_drop_of_a_result_in_the_frame_of_a_join() {
         assert_eq!(caught(|| join(|| fail("a"), bomb)), "a");
         assert_eq!(caught(|| join(bomb, || fail("b"))), "b");
         assert_eq!(dropped.into_inner(), 4);
+    });
+}
+
+/// `a` has returned when `b` panics, be that here or at a thief. So have items of a loop.
+#[test]
+fn in_the_drop_of_a_result_that_came_before() {
+    on_pools(|pool| {
+        let dropped = AtomicUsize::new(0);
+        let bomb = |why| Bomb {
+            why,
+            dropped: &dropped,
+        };
+        let large = || (bomb("result"), [0_u8; 100]);
+        let why = caught(|| pool.install(|| join(|| bomb("result"), || fail("b"))));
+        assert_eq!((why, dropped.swap(0, SeqCst)), ("b", 1));
+        let why = caught(|| pool.install(|| join(large, || fail("b"))));
+        assert_eq!((why, dropped.swap(0, SeqCst)), ("b", 1));
+        let map = |index: &usize| match *index {
+            9 => fail("item"),
+            _ => bomb("total"),
+        };
+        let add = |mut total: Bomb<'_>, next| {
+            total.why = "";
+            drop(total);
+            next
+        };
+        let by_index = |index| map(&index);
+        let run = || drop(map_reduce(0..10, bomb(""), by_index, add));
+        assert_eq!(caught(|| pool.install(run)), "item");
+        let run = || drop(reduce(0..10, 5, || bomb(""), by_index, add));
+        assert_eq!(caught(|| pool.install(run)), "item");
+        let items = [1, 2, 9];
+        let run = || drop(reduce_slice(&items, 5, || bomb(""), map, add));
+        assert_eq!(caught(|| pool.install(run)), "item");
+    });
+}
+
+/// Another item has given the answer of a search when one panics.
+#[test]
+fn in_the_drop_of_an_answer_that_came_before() {
+    watched(|| {
+        let pool = pool(2);
+        for first in [false, true] {
+            let steps = [(); 3].map(|()| AtomicBool::new(false));
+            let [came, waits, answers] = &steps;
+            let dropped = AtomicUsize::new(0);
+            let search = || {
+                let caller = thread::current().id();
+                let item = |_| {
+                    if thread::current().id() != caller {
+                        if came.swap(true, SeqCst) {
+                            return None;
+                        }
+                        wait_until(|| waits.load(SeqCst));
+                        answers.store(true, SeqCst);
+                        return Some(Bomb {
+                            why: "answer",
+                            dropped: &dropped,
+                        });
+                    }
+                    if came.load(SeqCst) {
+                        waits.store(true, SeqCst);
+                        wait_until(|| answers.load(SeqCst));
+                        // Most often the answer is there by now.
+                        thread::sleep(Duration::from_millis(20));
+                        fail("item");
+                    }
+                    thread::sleep(Duration::from_micros(100));
+                    None
+                };
+                match first {
+                    true => drop(par_find_first(0..usize::MAX, item)),
+                    false => drop(par_find_any(0..usize::MAX, item)),
+                }
+            };
+            assert_eq!(caught(|| pool.install(search)), "item");
+            assert_eq!(dropped.into_inner(), 1);
+        }
+        works(&pool);
     });
 }
 

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 
-use crate::machine::unwind::{Quiet, drop_quietly};
+use crate::machine::unwind::{Quiet, beside, drop_quietly};
 use crate::pool::global::Roving;
 use crate::pool::home::Home;
 use crate::pool::{self, global};
@@ -212,7 +212,7 @@ where
     line.top.set(slot);
     // SAFETY: popped, with the closure still inside.
     let b = unsafe { (*slot).take::<B>() };
-    (ra, b(false))
+    beside(ra, || b(false))
 }
 
 /// Values of this size at most are handed over in registers.
@@ -336,7 +336,7 @@ where
         Taken::Here => {
             // SAFETY: popped, with the closure still inside.
             let b = unsafe { (*slot).take::<B>() };
-            (ra, b(false))
+            beside(ra, || b(false))
         }
         // SAFETY: the thief left the outcome in the payload; nothing has been pushed since.
         Taken::Ended => match unsafe { (*slot).take::<Outcome<RB>>() } {

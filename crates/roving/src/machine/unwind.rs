@@ -38,6 +38,18 @@ impl<T> Drop for Quiet<T> {
     }
 }
 
+/// Calls `f`, and returns `kept` with what that returns. If `f` panics, nobody gets `kept`: then a
+/// panic of its drop ends here.
+#[inline(always)]
+pub(crate) fn beside<T, R>(kept: T, f: impl FnOnce() -> R) -> (T, R) {
+    if const { !mem::needs_drop::<T>() } {
+        return (kept, f());
+    }
+    let mut kept = Quiet(Some(kept));
+    let result = f();
+    (kept.0.take().expect("nobody else takes it"), result)
+}
+
 /// Calls `f`, foreign code whose panic has nobody to go to: the panic hook has told it.
 pub fn run_quietly(f: impl FnOnce()) {
     match panic::catch_unwind(AssertUnwindSafe(f)) {

@@ -13,6 +13,7 @@ use super::early_end::Early;
 use super::pace::Pace;
 use super::parts;
 use crate::forkjoin::join::join;
+use crate::machine::unwind::beside;
 use crate::pool::global::Roving;
 use crate::pool::{global, install};
 use crate::workers::Worker;
@@ -195,8 +196,8 @@ impl<'e, S> Loop<'e, S> {
         loop {
             let left = piece.units();
             if left == 0 || self.early.is_due() || self.sink.is_done(&state, &piece) {
-                // While the state is a variable: should this panic, the state is not leaked.
-                drop(piece);
+                // Should this panic, the state is not leaked.
+                let (state, ()) = beside(state, || drop(piece));
                 return Fed::Through(state);
             }
             if left / 2 >= least && is_to_cut(pace, left) {
@@ -207,9 +208,8 @@ impl<'e, S> Loop<'e, S> {
             if count >= left || least > 1 && left - count < least {
                 return Fed::Through(self.sink.feed(state, piece));
             }
-            let (block, rest) = piece.cut(count);
-            piece = rest;
-            state = self.sink.feed(state, block);
+            let (before, (block, rest)) = beside(state, || piece.cut(count));
+            (piece, state) = beside(rest, || self.sink.feed(before, block));
             pace.adjust(worker);
         }
     }
@@ -247,7 +247,7 @@ impl<'e, S> Loop<'e, S> {
     {
         let sink = self.sink;
         let outcome = sink.end(state);
-        let (lower, upper) = piece.cut(left / 2);
+        let (outcome, (lower, upper)) = beside(outcome, || piece.cut(left / 2));
         let (lower, upper) = join(
             || self.part(lower, || sink.resume(outcome)),
             || self.part(upper, || sink.begin()),

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::early_end::Early;
 use super::pieces::{Piece, Sink, run_loop};
+use crate::machine::unwind::beside;
 
 /// Calls `f` for each index of the range, perhaps at the same time, in no particular order. Splits
 /// the range by demand; a part that no worker asks for runs as a plain loop.
@@ -192,7 +193,8 @@ where
     #[inline]
     fn feed(&self, total: T, block: Range<usize>) -> T {
         block.fold(total, |total, index| {
-            (self.reduce)(total, (self.map)(index))
+            let (total, next) = beside(total, || (self.map)(index));
+            (self.reduce)(total, next)
         })
     }
     #[inline]

@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use super::early_end::Early;
 use crate::forkjoin::join::join;
+use crate::machine::unwind::beside;
 
 /// Maps each index of the range and combines the results in the order of the indices, always in the
 /// same tree: bitwise the same value on any number of workers, under any schedule, in any pool.
@@ -54,7 +55,11 @@ where
     let leaf = |leaf: Range<usize>| {
         let mut indices = leaf.map(|offset| start + offset);
         let first = indices.next().map(&map);
-        first.map(|first| indices.fold(first, |total, index| combine(total, map(index))))
+        let add = |total, index| {
+            let (total, next) = beside(total, || map(index));
+            combine(total, next)
+        };
+        first.map(|first| indices.fold(first, add))
     };
     run(range.len(), grain, leaf, &combine).unwrap_or_else(identity)
 }
@@ -91,7 +96,10 @@ where
         |chunk| {
             let mut elements = chunk.iter();
             let first = map(elements.next().expect("no leaf is empty"));
-            elements.fold(first, |total, element| combine(total, map(element)))
+            elements.fold(first, |total, element| {
+                let (total, next) = beside(total, || map(element));
+                combine(total, next)
+            })
         },
         &combine,
     )

@@ -6,6 +6,7 @@ use super::early_end::Early;
 use super::pieces::run_loop;
 use super::range::Each;
 use crate::machine::prim::{AtomicUsize, Mutex, Ordering};
+use crate::machine::unwind::Quiet;
 
 /// Calls `f` for each index of the range like [`par_for`](crate::par_for), until one call says that
 /// this is enough: [`ControlFlow::Break`], an `Err`, or `None`. Returns that, or else that all went
@@ -27,19 +28,20 @@ where
     F: Fn(usize) -> A + Sync,
     A: Attempt,
 {
-    let answer = Mutex::new(None);
+    // Nobody gets it if another index panics.
+    let answer = Mutex::new(Quiet(None));
     let early = Early::new();
     let each = Each(|block: Range<usize>| {
         for index in block {
             if let ControlFlow::Break(found) = f(index).branch() {
                 early.end();
-                let beaten = answer.lock().replace(found);
+                let beaten = answer.lock().0.replace(found);
                 return drop(beaten);
             }
         }
     });
     run_loop(range, &each, &early);
-    match answer.into_inner() {
+    match answer.into_inner().0.take() {
         Some(found) => A::from_break(found),
         None => early.result_of(A::from_continue()),
     }
@@ -85,7 +87,7 @@ where
 {
     let first = First {
         below: AtomicUsize::new(usize::MAX),
-        answer: Mutex::new(None),
+        answer: Mutex::new(Quiet(None)),
     };
     let early = Early::new();
     let each = Each(|block: Range<usize>| {
@@ -106,7 +108,7 @@ where
 struct First<T> {
     /// That index; a hint, so that higher ones are left out without the lock.
     below: AtomicUsize,
-    answer: Mutex<Option<(usize, T)>>,
+    answer: Mutex<Quiet<(usize, T)>>,
 }
 
 impl<T> First<T> {
@@ -117,12 +119,12 @@ impl<T> First<T> {
 
     fn offer(&self, index: usize, found: T) {
         let mut answer = self.answer.lock();
-        let beaten = match &*answer {
+        let beaten = match &answer.0 {
             Some((lowest, _)) if *lowest < index => Some((index, found)),
             _ => {
                 // Ordering: Relaxed, as in `is_behind`.
                 self.below.store(index, Ordering::Relaxed);
-                answer.replace((index, found))
+                answer.0.replace((index, found))
             }
         };
         // Its destructor is the user's and may do anything: not under the lock.
@@ -131,7 +133,7 @@ impl<T> First<T> {
     }
 
     fn into_answer(self) -> Option<T> {
-        self.answer.into_inner().map(|(_, found)| found)
+        self.answer.into_inner().0.take().map(|(_, found)| found)
     }
 }
 
