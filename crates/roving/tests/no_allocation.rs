@@ -7,6 +7,7 @@ mod system;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,7 @@ use std::thread;
 
 use common::{AMOUNTS, BEYOND_THE_STACK, pool, pool_that_steals, size, tries, wait_until, watched};
 use roving::policy::Amount;
-use roving::{Pool, join, map_reduce, par_chunks_mut, par_for, scope};
+use roving::{Pool, Priority, join, map_reduce, par_chunks_mut, par_for, scope};
 
 /// Counts each thread's allocations, and everybody's bytes.
 struct Counting;
@@ -108,6 +109,41 @@ fn unstolen(check: impl Fn() + Send + Sync) {
                 wait_until(|| began.load(Relaxed));
                 pool.install(&check);
                 over.store(true, Relaxed);
+            });
+        }
+    });
+}
+
+/// A worker that is busy for long runs the tasks itself that it has spawned, or drops them.
+#[test]
+fn tasks_that_were_taken_by_their_handles_take_no_memory() {
+    let _alone = alone();
+    let classes = [Priority::Low, Priority::Normal, Priority::High];
+    let rounds = |pool: &Pool, rounds: usize| {
+        for round in 0..rounds {
+            let spawned = || pool.spawn_with(classes[round % 3], || ());
+            spawned().join().unwrap();
+            spawned().abort();
+            drop(spawned().abort_on_drop());
+            let mut several = VecDeque::from_iter((0..4).map(|_| spawned()));
+            for _ in 0..4 {
+                several.pop_front().unwrap().join().unwrap();
+                several.push_back(spawned());
+            }
+            several
+                .into_iter()
+                .for_each(|handle| handle.join().unwrap());
+        }
+    };
+    watched(|| {
+        let in_place = Pool::builder().caller_runs().build().unwrap();
+        for pool in [in_place, pool(1)] {
+            pool.install(|| {
+                rounds(&pool, 100);
+                let before = BYTES.load(Relaxed);
+                rounds(&pool, size(1000, 10));
+                let more = BYTES.load(Relaxed) - before;
+                assert!(more < 2000, "{more} bytes");
             });
         }
     });

@@ -167,6 +167,18 @@ impl Injector {
         taken.into_iter().map(|(_, job)| job).collect()
     }
 
+    /// Drops void jobs from both ends of each class: there they lie for who joins what it spawns.
+    #[inline]
+    pub(crate) fn drop_void(&self) {
+        while !self.is_hint_empty() {
+            let void = self.with(|jobs| jobs.take_at_an_end(|(_, job)| job.is_void()));
+            // Not under the lock.
+            if void.is_none() {
+                return;
+            }
+        }
+    }
+
     /// Whether there is an urgent one. Asks under the lock.
     pub(crate) fn has_urgent(&self) -> bool {
         self.jobs.lock().has_urgent()

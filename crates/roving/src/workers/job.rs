@@ -15,11 +15,13 @@ pub(crate) struct Job {
     table: &'static Table,
 }
 
-/// The functions of a job. Each is called at most once, and then none again.
+/// The functions of a job. Of those that give it up, one is called, once, and then none again.
 pub(crate) struct Table {
     pub(crate) run: unsafe fn(NonNull<()>),
     /// Drops the closure. False if it was void: a detached task that has begun elsewhere.
     pub(crate) discard: unsafe fn(NonNull<()>) -> bool,
+    /// Whether it is void.
+    pub(crate) is_void: unsafe fn(NonNull<()>) -> bool,
 }
 
 // SAFETY: what it points to is `Send`, by the bounds of those that make one.
@@ -50,6 +52,7 @@ impl Job {
                 &Table {
                     run: run::<F>,
                     discard: discard::<F>,
+                    is_void: |_| false,
                 }
             },
         }
@@ -69,6 +72,13 @@ impl Job {
         // A frame that other threads use may be further out.
         // SAFETY: its functions are called once, here.
         with_frame_lent(|| unsafe { (job.table.run)(job.data) });
+    }
+
+    /// Whether it is surely void: to drop it runs nothing.
+    #[inline]
+    pub(crate) fn is_void(&self) -> bool {
+        // SAFETY: the job keeps its data.
+        unsafe { (self.table.is_void)(self.data) }
     }
 
     /// Drops it. False if it was void: a detached task that has begun elsewhere.

@@ -78,6 +78,19 @@ impl<T> Ranked<T> {
         taken
     }
 
+    /// Takes out one that is meant, if it is the newest or the oldest of its class.
+    pub(crate) fn take_at_an_end(&mut self, is_meant: impl Fn(&T) -> bool) -> Option<T> {
+        self.queues.iter_mut().find_map(|queue| {
+            if queue.back().is_some_and(&is_meant) {
+                return queue.pop_back();
+            }
+            match queue.front().is_some_and(&is_meant) {
+                true => queue.pop_front(),
+                false => None,
+            }
+        })
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.urgent.len() + self.queues.iter().map(VecDeque::len).sum::<usize>()
     }
@@ -211,7 +224,11 @@ mod tests {
         let mut taken = ranked.take_where(|n| *n > 10);
         taken.sort_unstable();
         assert_eq!(taken, [11, 12, 14]);
-        assert_eq!(order(&mut ranked), [0, 1, 2, 4]);
+        assert_eq!(ranked.take_at_an_end(|&n| n > 10), None);
+        (0..3).for_each(|n| ranked.push(Priority::Low, n + 20));
+        let mut at_an_end = || ranked.take_at_an_end(|&n| n != 20);
+        assert_eq!([(); 5].map(|()| at_an_end()), [22, 21, 4, 2, 1].map(Some));
+        assert_eq!(order(&mut ranked), [0, 20]);
     }
 
     #[test]

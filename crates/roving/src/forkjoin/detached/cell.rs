@@ -97,6 +97,7 @@ impl<F: FnOnce() -> T, T> Typed<F, T> {
     const JOB: &'static job::Table = &job::Table {
         run: run_queued::<F, T>,
         discard,
+        is_void,
     };
 }
 
@@ -163,6 +164,17 @@ unsafe fn discard(task: NonNull<()>) -> bool {
         }
     }
     true
+}
+
+/// Whether its handle has begun the closure, or dropped it.
+///
+/// # Safety
+/// The caller has the job of the task.
+unsafe fn is_void(task: NonNull<()>) -> bool {
+    // SAFETY: the job keeps the task.
+    !unsafe { task.cast::<Header>().as_ref() }
+        .word
+        .is_unclaimed()
 }
 
 /// Claims the task for its job. Where the handle has claimed it, the job lets it go.

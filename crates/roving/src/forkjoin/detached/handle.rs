@@ -16,7 +16,7 @@ use crate::workers::Worker;
 use crate::workers::frames::awaited::{ask, take_back};
 use crate::workers::job::Job;
 use crate::workers::job_runs::Jobs;
-use crate::workers::registry::Registry;
+use crate::workers::registry::{PoolMark, Registry};
 use crate::workers::wait::Wait;
 use crate::workers::watched_parks::ParkReason;
 
@@ -88,6 +88,22 @@ impl Wake for Unpark {
     }
 }
 
+/// A handle has claimed a task of that pool, so its job is void. If the calling thread is a worker
+/// there, which may be busy for long, the job does not wait in the queue until one is free.
+#[cold]
+#[inline]
+fn drop_void_jobs(of: PoolMark) {
+    Worker::with_waiting(|worker| {
+        let mut workers = worker.into_iter().flat_map(Worker::outwards);
+        let mine = workers.find(|worker| worker.registry().mark == of);
+        if let Some(registry) = mine.map(Worker::registry) {
+            if !registry.is_left_behind() {
+                registry.injector.drop_void();
+            }
+        }
+    });
+}
+
 impl<T> JoinHandle<T> {
     /// Waits for the task, and returns its result.
     ///
@@ -140,6 +156,7 @@ impl<T> JoinHandle<T> {
             let registry = mine.registry();
             let run = &mut || {
                 if header.word.claim() {
+                    drop_void_jobs(header.pool);
                     Worker::with_current(|worker| {
                         let worker = worker.expect("it is one of the task's pool");
                         // SAFETY: claimed, once.
@@ -177,6 +194,7 @@ impl<T> JoinHandle<T> {
         // SAFETY: the handle keeps the task.
         let header = unsafe { task.as_ref() };
         if header.word.is_unclaimed() && header.word.claim() {
+            drop_void_jobs(header.pool);
             crate::workers::drop_cancelled::count_dropped();
             // SAFETY: claimed, once.
             unsafe {
