@@ -226,6 +226,13 @@ impl Injector {
         Some((job, class))
     }
 
+    /// Calls `f` while it is locked.
+    #[cfg(test)]
+    pub(crate) fn locked<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _jobs = self.jobs.lock();
+        f()
+    }
+
     /// Whether nobody has it locked.
     pub(crate) fn is_unlocked(&self) -> bool {
         self.jobs.try_lock().is_some()

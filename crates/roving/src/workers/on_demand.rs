@@ -17,7 +17,10 @@ impl OnDemand<'_> {
     pub(crate) fn run(self, own_only: bool) -> bool {
         let doing = self.0.clock().enter(Activity::Steal);
         // When the pool has ended, in `on_exit`, other threads may be gone, with nothing left.
-        let looks_further = !own_only && !self.0.registry().crew.has_ended();
+        // In a forked child they are not there, and may have the queue locked. Of a pool without
+        // threads that is asked before this thread locks it, which another one would see.
+        let registry = self.0.registry();
+        let looks_further = !own_only && !registry.crew.has_ended() && !registry.is_left_behind();
         let ran =
             self.run_own() || Wait(self.0).serve_mailbox() || looks_further && self.run_others();
         self.0.clock().enter(doing);

@@ -294,6 +294,10 @@ impl PoolKind for InPlace {
     }
 }
 
+#[cfg(all(test, target_os = "linux", not(any(loom, miri))))]
+#[path = "caller_runs_process_tests.rs"]
+mod process_tests;
+
 #[cfg(all(test, loom))]
 mod loom_tests {
     use std::sync::Arc;
