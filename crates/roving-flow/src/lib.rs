@@ -52,10 +52,12 @@
 //!   [`Network::try_process`] does so then, or before the process waits within the poll by a
 //!   function of Roving. Code that waits by other means, within that poll or that call of
 //!   `roving::blocking`, for what another process does at that end waits for ever.
-//! * A port that a panic drops on another thread, in a half of a `join` or in a task which its
-//!   process has started, ends its stream when the process has heard of the panic: after a poll in
-//!   which it goes on, or waits for channels alone. While the process waits for something else, the
-//!   end may be kept back until that has come.
+//! * A port that a panic drops on another thread, in a half of a `join` or in a task, is left to
+//!   the process that was given it, or has waited there last. It ends its stream when that process
+//!   has heard of the panic: after a poll in which it waits for channels alone, by its own waker,
+//!   or after sixteen in which it goes on. If it waits before that, within one poll or for another
+//!   event, for what comes of the end, it waits for ever. And where the task is one of another
+//!   process, to which the port was sent, half of a stream can be taken for the whole.
 //! * A port that such a task drops *without* a panic is closed at once, also in
 //!   [`Network::try_process`]: an error that the task returns does not hold its stream open, so the
 //!   port belongs into what is returned.

@@ -5,14 +5,16 @@
 #[path = "common/watched.rs"]
 mod watched;
 
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use roving::{Pool, task};
-use roving_flow::{Error, In, Network, Out};
+use roving_flow::{Error, In, Network, Out, raw};
 use watched::watched;
 
 /// So long a panic gives a reader that takes half of a stream for the whole.
@@ -306,5 +308,251 @@ fn a_process_that_panics_before_it_begins_ends_no_stream() {
         let error = network.run(&Pool::new(3).unwrap()).unwrap_err();
         assert!(matches!(&error, Error::Panicked { process, .. } if process == "never begins"));
         assert!(!ended.get());
+    });
+}
+
+/// Calls a function when it is dropped.
+struct OnDrop<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// The doubt is its own, and the other stream has nothing to do with it.
+#[test]
+fn a_process_whose_stream_is_in_doubt_comes_to_the_end_of_another() {
+    watched(|| {
+        let mut network = Network::new();
+        let (out, input) = network.channel("numbers");
+        let (other, mut others) = network.channel::<u32>("others");
+        drop(other);
+        network.process("sends half", out, async move |out| {
+            let panicked = roving::spawn(move || panics(out, &Ended::default())).await;
+            panicked.unwrap_err();
+            assert_eq!(others.recv().await, None);
+        });
+        network.sink("reads", input, |_| {});
+        network.run(&Pool::new(3).unwrap()).unwrap();
+    });
+}
+
+#[test]
+fn two_processes_whose_streams_are_in_doubt_come_to_their_ends() {
+    watched(|| {
+        let mut network = Network::new();
+        let (one, from_one) = network.channel("from one");
+        let (other, from_other) = network.channel("from the other");
+        for (name, out, input) in [("one", one, from_other), ("other", other, from_one)] {
+            network.process(
+                name,
+                (out, input),
+                async |(out, mut input): (_, In<u32>)| {
+                    let left = Ended::default();
+                    let of = left.clone();
+                    drop(roving::spawn(move || {
+                        let _left = OnDrop(|| of.0.store(true, SeqCst));
+                        panics(out, &Ended::default());
+                    }));
+                    while !left.get() {
+                        thread::yield_now();
+                    }
+                    while input.recv().await.is_some() {}
+                },
+            );
+        }
+        network.run(&Pool::new(4).unwrap()).unwrap();
+    });
+}
+
+/// The task has given the process's waker up, and woken it, when that has ended its second turn: at
+/// the end of that, a message is dropped which nobody receives.
+#[test]
+fn a_process_that_its_task_has_just_woken_ends_no_stream() {
+    type Message = OnDrop<Box<dyn FnMut() + Send>>;
+    watched(|| {
+        let ended = Ended::default();
+        let to = ended.clone();
+        let mut network = Network::new();
+        let (out, input) = network.channel("numbers");
+        let (silent, never) = network.channel::<u32>("never");
+        let (gone, no_reader) = network.channel::<Message>("gone");
+        let ports = (out, never, gone, no_reader);
+        network.process(
+            "sends half",
+            ports,
+            async move |(out, mut never, mut gone, no_reader)| {
+                let nothing: Message = OnDrop(Box::new(|| ()));
+                assert!(gone.send(nothing).await.is_ok());
+                drop(no_reader);
+                let (left, go) = (Ended::default(), Ended::default());
+                let (leaves, goes) = (left.clone(), go.clone());
+                let mut task = pin!(roving::spawn(move || {
+                    let _goes = OnDrop(|| {
+                        leaves.0.store(true, SeqCst);
+                        while !goes.get() {
+                            thread::yield_now();
+                        }
+                    });
+                    panics(out, &Ended::default());
+                }));
+                let mut polls = 0;
+                poll_fn(|context| {
+                    polls += 1;
+                    while polls == 1 && !left.get() {
+                        thread::yield_now();
+                    }
+                    if polls == 2 {
+                        let go = go.clone();
+                        let message: Message = OnDrop(Box::new(move || {
+                            go.0.store(true, SeqCst);
+                            thread::sleep(WHILE);
+                        }));
+                        assert!(pin!(gone.send(message)).poll(context).is_ready());
+                    } else {
+                        ended.wait();
+                    }
+                    assert!(never.poll_recv(context).is_pending());
+                    task.as_mut().poll(context)
+                })
+                .await
+                .unwrap();
+            },
+        );
+        network.process("reads", input, async move |mut input: In<u32>| {
+            while input.recv().await.is_some() {}
+            to.0.store(true, SeqCst);
+            panic!("half a stream was taken for the whole");
+        });
+        network.process("is silent", silent, async |_silent| {
+            std::future::pending().await
+        });
+        let error = network.run(&Pool::new(4).unwrap()).unwrap_err();
+        assert!(matches!(&error, Error::Panicked { process, .. } if process == "sends half"));
+    });
+}
+
+/// A channel whose consumer is elsewhere, and that is told on: who makes no process closes it.
+#[test]
+fn a_port_that_is_told_on_is_closed_where_its_process_never_begins() {
+    watched(|| {
+        let held = Arc::new(());
+        let mut network = Network::new();
+        let (out, input, mut bridge) = raw::bridged::<u32>(&mut network, "to elsewhere", None);
+        drop(input);
+        let egress = bridge.egress().unwrap();
+        let of = Arc::clone(&held);
+        egress.hook(move || drop(Arc::clone(&of)));
+        network.process("never begins", out, |out| {
+            let has_begun = AtomicBool::new(false);
+            roving::join(
+                || {
+                    while !has_begun.load(SeqCst) {
+                        thread::yield_now();
+                    }
+                },
+                || {
+                    let _out = out;
+                    has_begun.store(true, SeqCst);
+                    panic!("half");
+                },
+            );
+            async {}
+        });
+        let error = network.run(&Pool::new(3).unwrap()).unwrap_err();
+        assert!(matches!(&error, Error::Panicked { process, .. } if process == "never begins"));
+        assert!(egress.sent().1, "the port is closed");
+        drop((egress, bridge));
+        assert_eq!(Arc::strong_count(&held), 1, "the channel is freed");
+    });
+}
+
+#[test]
+fn a_port_that_is_told_on_is_closed_before_all_have_ended() {
+    watched(|| {
+        let mut network = Network::new();
+        let (out, input, mut bridge) = raw::bridged::<u32>(&mut network, "to elsewhere", None);
+        drop(input);
+        let egress = bridge.egress().unwrap();
+        let inside = raw::inside(&network);
+        let is_late = Arc::new(AtomicBool::new(false));
+        let late = Arc::clone(&is_late);
+        egress.hook(move || late.store(inside.is_over(), SeqCst));
+        network.process("sends nothing", out, async |out: Out<u32>| {
+            let panics = move || {
+                let _out = out;
+                panic!("half");
+            };
+            roving::spawn(panics).await.unwrap_err();
+        });
+        network.run(&Pool::new(2).unwrap()).unwrap();
+        assert!(egress.sent().1 && !is_late.load(SeqCst));
+    });
+}
+
+/// Nothing in the network panics. It is run in a destructor, by the thread that unwinds; and a
+/// process waits, for something that is no channel, for what its reader does at the end.
+#[test]
+fn a_task_on_top_of_a_panic_ends_its_streams() {
+    struct RunsInDrop(Pool);
+    impl Drop for RunsInDrop {
+        fn drop(&mut self) {
+            let mut network = Network::new();
+            let (out, input) = network.channel::<u32>("numbers");
+            let mut event = Network::new();
+            let (answer, mut answers) = event.channel::<u32>("answer");
+            network.process("sends", out, async move |mut out| {
+                drop(task::spawn(async move { out.send(1).await.unwrap() }));
+                assert_eq!(answers.recv().await, None);
+            });
+            network.process("reads", input, async move |mut input: In<u32>| {
+                while input.recv().await.is_some() {}
+                drop(answer);
+            });
+            network.run(&self.0).unwrap();
+        }
+    }
+    watched(|| {
+        let runs = RunsInDrop(Pool::builder().caller_runs().build().unwrap());
+        let unwinds = AssertUnwindSafe(|| {
+            let _runs = runs;
+            panic!("elsewhere");
+        });
+        catch_unwind(unwinds).unwrap_err();
+    });
+}
+
+/// The process does not ask what its task has panicked with. It waits, for something that is no
+/// channel of the network, for what comes of the end of another stream.
+#[test]
+fn a_stream_beside_one_in_doubt_comes_to_its_end() {
+    watched(|| {
+        let mut event = Network::new();
+        let (answer, mut answers) = event.channel::<u32>("answer");
+        let left = Ended::default();
+        let leaves = left.clone();
+        let mut network = Network::new();
+        let (out, input) = network.channel("numbers");
+        let (other, mut others) = network.channel::<u32>("others");
+        network.process("sends half", out, async move |out| {
+            drop(roving::spawn(move || {
+                let _leaves = OnDrop(|| leaves.0.store(true, SeqCst));
+                panics(out, &Ended::default());
+            }));
+            assert_eq!(answers.recv().await, None);
+        });
+        network.process("sends others", other, async move |other| {
+            while !left.get() {
+                thread::yield_now();
+            }
+            drop(other);
+        });
+        network.sink("reads", input, |_| {});
+        network.process("reads others", (), async move |()| {
+            assert_eq!(others.recv().await, None);
+            drop(answer);
+        });
+        network.run(&Pool::new(4).unwrap()).unwrap();
     });
 }

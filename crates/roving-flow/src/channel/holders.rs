@@ -9,6 +9,7 @@ use super::shared::Shared;
 use super::words::{ChannelEnd, Claim, Words};
 use crate::machine::prim::{Arc, AtomicU32, Mutex, OnceLock, Ordering, fence, lock, ord};
 use crate::machine::unwind::{DueWaker, Payload, first_of};
+use crate::state::late_ports::DoubtfulEnd;
 
 /// The fields of a channel that rarely change.
 pub(crate) struct Meta {
@@ -38,6 +39,8 @@ pub(crate) const OUTSIDE: u32 = u32::MAX;
 pub(super) struct Elsewhere {
     reader: Outsider,
     writer: Outsider,
+    /// An end was closed in doubt.
+    ends_in_doubt: OnceLock<()>,
 }
 
 /// The waker or the hook of an end at which no process is suspended.
@@ -116,10 +119,21 @@ impl DroppedPort {
         DroppedPort { channel, end }
     }
 
-    /// Whether somebody tells others when it is closed: a function is called at the other end.
-    pub(crate) fn is_told_on(&self) -> bool {
+    fn words(&self) -> &Words {
         // SAFETY: the port's part keeps the channel.
-        unsafe { self.channel.as_ref() }.has_hook(self.end.other())
+        unsafe { self.channel.as_ref() }
+    }
+}
+
+impl DoubtfulEnd for DroppedPort {
+    /// Whether a function is called at the other end.
+    fn is_told_on(&self) -> bool {
+        self.words().has_hook(self.end.other())
+    }
+
+    fn closes_in_doubt(&self) {
+        let elsewhere = self.words().elsewhere.get_or_init(Box::default);
+        let _already = elsewhere.ends_in_doubt.set(());
     }
 }
 
@@ -334,6 +348,13 @@ impl Words {
     pub(crate) fn has_unread(&self) -> bool {
         let (sent, taken) = (self.sent(), self.taken());
         taken.is_gone() && sent.number() != taken.number() && !self.is_bridged()
+    }
+
+    /// Whether an end was closed when nobody knew whether its process fails. By who has seen that
+    /// it is gone.
+    pub(crate) fn was_closed_in_doubt(&self) -> bool {
+        let elsewhere = self.elsewhere.get();
+        elsewhere.is_some_and(|elsewhere| elsewhere.ends_in_doubt.get().is_some())
     }
 
     pub(crate) fn index(&self) -> usize {

@@ -107,12 +107,13 @@ impl Network<'_> {
         let hint = unheld_port::start(&shared);
         let began = Instant::now();
         let run = || {
-            pool.run(move |scope| async move {
+            let body = move |scope| async move {
                 for start in beside {
                     start(scope);
                 }
                 starts.start_all(scope, &setting);
-            });
+            };
+            ProcessTurn::on_top(|| pool.run(body));
         };
         let moves = match placer {
             Some(placer) => placer.run(placed, run).1,

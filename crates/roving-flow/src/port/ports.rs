@@ -190,7 +190,8 @@ impl<T> In<T> {
             return TryRecvError::Closed;
         }
         // In this order: a doubt may end with a failure.
-        match (shared.doubt.is_open(), shared.is_stopped()) {
+        let is_in_doubt = words.was_closed_in_doubt() && shared.doubt.is_open();
+        match (is_in_doubt, shared.is_stopped()) {
             (true, _) => TryRecvError::Empty,
             (false, true) => TryRecvError::Stopped,
             (false, false) => TryRecvError::Closed,
@@ -436,7 +437,8 @@ fn wait_elsewhere(words: &Words, end: ChannelEnd, context: &Context<'_>) -> Poll
 fn is_over(words: &Words, context: &Context<'_>) -> Poll<bool> {
     let shared = words.shared();
     // In this order: a doubt may end with a failure.
-    let is_unsure = || shared.doubt.wait(context.waker()) || shared.is_stopped();
+    let is_in_doubt = || words.was_closed_in_doubt() && shared.doubt.wait(context.waker());
+    let is_unsure = || is_in_doubt() || shared.is_stopped();
     match ProcessTurn::is_of(shared) && is_unsure() {
         true => Poll::Pending,
         false => Poll::Ready(true),

@@ -15,7 +15,7 @@ pub(super) fn close_before(
     process: u32,
     left: impl FnOnce(Box<LatePorts<DroppedPort>>),
 ) -> bool {
-    let now = ports.take_for_now(&shared.doubt, DroppedPort::is_told_on);
+    let now = ports.take_for_now(&shared.doubt);
     if !ports.are_none() {
         left(ports);
     }

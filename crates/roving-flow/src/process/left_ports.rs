@@ -1,7 +1,6 @@
 //! Ports that a panic drops beside the turn of their process: see [`LeftPorts`].
 
 use std::ptr::NonNull;
-use std::thread;
 
 use super::late_ports::close_each;
 use super::poll::ProcessTurn;
@@ -21,7 +20,8 @@ use crate::state::late_ports::{LatePorts, LeftPorts};
 /// The caller is that port, and does not use the channel afterwards if this is true.
 #[must_use]
 pub(super) unsafe fn leave(channel: NonNull<Words>, end: ChannelEnd) -> bool {
-    if !thread::panicking() {
+    // Else it is not known whose panic it is.
+    if !ProcessTurn::is_panicking() {
         return false;
     }
     // SAFETY: the caller is a port, which keeps its channel.
@@ -38,7 +38,7 @@ pub(super) unsafe fn leave(channel: NonNull<Words>, end: ChannelEnd) -> bool {
     // SAFETY: the caller's promise.
     let port = unsafe { DroppedPort::new(channel, end) };
     let all = left.add(process, port);
-    let now = all.take_for_now(&shared.doubt, DroppedPort::is_told_on);
+    let now = all.take_for_now(&shared.doubt);
     shared.has_left(true);
     drop(left);
     // Ordering: in the manner of Dekker: either the process sees that something is left when it is

@@ -171,10 +171,18 @@ impl<F: Future<Output = ()>> Process<F> {
     /// [`LeftPorts`]: crate::state::late_ports::LeftPorts
     #[cold]
     #[inline(never)]
-    fn stays_suspended(&self, line: &Line) -> bool {
-        let has_others = |outside| Arc::strong_count(outside) > 1;
-        let awaits_others =
-            matches!(self.waits.at(), At::Nowhere) || self.outside.get().is_some_and(has_others);
+    fn stays_suspended(&mut self, line: &Line) -> bool {
+        // Who waits at an end in doubt, which may be its own doubt, waits for channels: else it
+        // would wait for ever, and two of these for each other.
+        let doubt = &self.shared.doubt;
+        let doubts = |outside: &Arc<Outside>| doubt.count_of(Arc::as_ptr(outside).cast());
+        let awaits_others = match (self.outside.get_mut(), self.waits.at()) {
+            (None, at) => matches!(at, At::Nowhere),
+            (Some(outside), at) => match doubts(outside) {
+                0 => Outside::may_wake(outside) || matches!(at, At::Nowhere),
+                known => Arc::strong_count(outside) > 1 + known,
+            },
+        };
         if self.shared.is_stopped() {
             return false;
         }
@@ -206,6 +214,10 @@ impl<F: Future<Output = ()>> Process<F> {
         self.outside = OnceLock::new();
         self.shared.wake_due();
         self.shared.control(self.index).word.set(Statement::Ended);
+        // Before it is told that all have ended, where that is seen already.
+        if self.shared.is_disturbed() {
+            left_ports::close(&self.shared, self.index);
+        }
         line.leave();
         deadlock::after_end(&self.shared, line);
         // After a fence.

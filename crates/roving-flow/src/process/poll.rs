@@ -95,6 +95,20 @@ per_thread! {
     static CURRENT: Cell<*const ProcessTurn<'static>> = Cell::new(ptr::null());
 }
 
+per_thread! {
+    /// The thread unwinds out of something that what it does now is on top of.
+    static ON_PANIC: Cell<bool> = Cell::new(false);
+}
+
+/// The value of [`ON_PANIC`] before.
+struct OnPanic(bool);
+
+impl Drop for OnPanic {
+    fn drop(&mut self) {
+        ON_PANIC.with(|is_on_panic| is_on_panic.set(self.0));
+    }
+}
+
 /// The turn that was current before another, or none, took its place, for as long as this lives.
 struct Outer(*const ProcessTurn<'static>);
 
@@ -320,8 +334,21 @@ impl<'p> ProcessTurn<'p> {
     pub(crate) fn apart(f: &mut dyn FnMut()) {
         ProcessTurn::halted(&mut || {
             let _outer = Outer::replace(ptr::null());
-            f();
+            ProcessTurn::on_top(&mut *f);
         });
+    }
+
+    /// Calls `f`, which may do the work of others; perhaps in a destructor while the thread
+    /// unwinds.
+    pub(crate) fn on_top<R>(f: impl FnOnce() -> R) -> R {
+        let now = thread::panicking();
+        let _outer = OnPanic(ON_PANIC.with(|is_on_panic| is_on_panic.replace(now)));
+        f()
+    }
+
+    /// Whether a panic is under way that began in what the thread does now.
+    pub(super) fn is_panicking() -> bool {
+        thread::panicking() && !ON_PANIC.with(Cell::get)
     }
 
     /// Pays the turn's wake-ups where no wait, which would be a fence, follows.

@@ -49,6 +49,15 @@ impl Doubt {
         lock(&self.0).processes != 0
     }
 
+    /// How many wakers with that address for their data wait here.
+    pub(crate) fn count_of(&self, data: *const ()) -> usize {
+        let at = data.addr();
+        lock(&self.0)
+            .waiting
+            .range((at, 0)..=(at, usize::MAX))
+            .count()
+    }
+
     /// Has that waker woken when one of them is over. False if there is none: the failure that one
     /// may have ended with is seen then.
     #[must_use]

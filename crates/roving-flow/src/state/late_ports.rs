@@ -5,7 +5,16 @@ use std::mem;
 
 use super::doubt::Doubt;
 
-/// Some ports of one process. What a port is, is known where channels are.
+/// A port that is dropped. What else it is, is known where channels are.
+pub(crate) trait DoubtfulEnd {
+    /// Whether somebody tells others when it is closed, who cannot be told of a doubt.
+    fn is_told_on(&self) -> bool;
+
+    /// It is about to be closed while the end of its stream is in doubt.
+    fn closes_in_doubt(&self);
+}
+
+/// Some ports of one process.
 pub(crate) struct LatePorts<P> {
     /// With whether a panic has dropped it.
     ports: Vec<(P, bool)>,
@@ -26,21 +35,24 @@ impl<P> LatePorts<P> {
     }
 
     /// Takes those that are closed before it is known whether their process fails. If a panic has
-    /// dropped one of them, the ends of streams are in doubt from now on. So one of which that is
-    /// told to others, who cannot be told of a doubt, stays.
+    /// dropped one of them, the end of its stream is in doubt from now on; so one that is told on
+    /// stays.
     #[must_use]
-    pub(crate) fn take_for_now(
-        &mut self,
-        doubt: &Doubt,
-        is_told_on: impl Fn(&P) -> bool,
-    ) -> Vec<P> {
+    pub(crate) fn take_for_now(&mut self, doubt: &Doubt) -> Vec<P>
+    where
+        P: DoubtfulEnd,
+    {
         let ports = mem::take(&mut self.ports);
-        let is_later = |(port, panics): &(P, bool)| *panics && is_told_on(port);
+        let is_later = |(port, panics): &(P, bool)| *panics && port.is_told_on();
         let (later, now): (Vec<_>, Vec<_>) = ports.into_iter().partition(is_later);
         self.ports = later;
-        if !self.is_in_doubt && now.iter().any(|&(_, panics)| panics) {
-            self.is_in_doubt = true;
-            doubt.begin();
+        let in_doubt = now.iter().filter(|(_, panics)| *panics);
+        for (port, _) in in_doubt {
+            if !self.is_in_doubt {
+                self.is_in_doubt = true;
+                doubt.begin();
+            }
+            port.closes_in_doubt();
         }
         now.into_iter().map(|(port, _)| port).collect()
     }

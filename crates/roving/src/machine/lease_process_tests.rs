@@ -1,11 +1,8 @@
 //! Shells in a forked child.
 
-#[path = "../../tests/common/forks.rs"]
-mod forks;
-
 use super::{Entry, Shells, USER};
-use crate::machine::os;
 use crate::machine::prim::Ordering;
+use crate::machine::{forks, os};
 
 /// Another thread has found a shell, and comes when that is closed and empty again. At the fork it
 /// has counted itself in, and not yet out.

@@ -8,6 +8,9 @@ pub(crate) mod duty;
 pub mod faults;
 #[cfg(not(roving_faults))]
 pub(crate) mod faults;
+#[cfg(all(test, target_os = "linux", not(any(loom, miri))))]
+#[path = "../../tests/common/forks.rs"]
+pub(crate) mod forks;
 #[allow(unsafe_code)]
 pub(crate) mod latch;
 #[allow(unsafe_code)]

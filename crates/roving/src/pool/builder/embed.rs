@@ -22,9 +22,9 @@ impl PoolBuilder {
     /// parent are there.
     ///
     /// No other thread does what a wait leaves undone. A task that calls
-    /// [`block_on`](crate::task::block_on) to wait for an async task of this pool, or of such a pool
-    /// that its thread is in further out, may wait for ever: it ends for sure only if that task is
-    /// the newest that it has spawned, and runs to its end at once. Await the task instead.
+    /// [`block_on`](crate::task::block_on) to wait for an async task of this pool, or of such a
+    /// pool that its thread is in further out, may wait for ever: it ends for sure only if that
+    /// task is the newest that it has spawned, and runs to its end at once. Await the task instead.
     ///
     /// ```
     /// let pool = roving::Pool::builder().caller_runs().build().unwrap();

@@ -1,13 +1,11 @@
 //! A pool without threads in a forked child.
 
-#[path = "../../../tests/common/forks.rs"]
-mod forks;
-
 use std::panic;
 use std::sync::Barrier;
 use std::thread;
 
 use crate::Pool;
+use crate::machine::forks;
 use crate::raw::waits::run_one;
 
 /// The pool's worker forks, while another thread is about to add a job and has the queue locked.
