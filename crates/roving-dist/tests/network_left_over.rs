@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use common::{Shown, directory, pause, watched};
 use roving::Pool;
+use roving::raw::panics::drop_quietly;
 use roving_dist::{Checkpoints, Network, NetworkError, World};
 use roving_flow::{In, Out};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
@@ -184,7 +185,7 @@ fn panics_on_rank_0(network: impl for<'w> Fn(&'w World) -> Network<'w> + Sync) -
         }
         // Here the program goes on, and leaves the other rank alone.
         let told = is_told.lock().unwrap().recv_timeout(TOLD_MOST);
-        std::mem::forget(ran);
+        drop_quietly(ran);
         told.expect("the other rank hears of it")
     });
     all.pop().unwrap()
