@@ -2,12 +2,12 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::task::Poll;
 
 use loom::thread;
 
-use super::loom_net::{Net, PREEMPTIONS, Worker, end};
+use super::loom_net::{Net, PREEMPTIONS, Worker, end, panics_with};
 use crate::channel::shared::NetworkFailure;
 use crate::machine::prim::{Arc, explore_within};
 use crate::process::poll::ProcessTurn;
@@ -50,11 +50,7 @@ fn closes_in_doubt(fails: bool) -> (Option<NetworkFailure>, bool) {
     let thread = thread::spawn(move || {
         let body = async move {
             out.send(1).await.unwrap();
-            let panics = AssertUnwindSafe(move || {
-                let _out = out;
-                resume_unwind(Box::new("with the port"));
-            });
-            let payload = catch_unwind(panics).unwrap_err();
+            let payload = panics_with(out);
             ProcessTurn::halted(&mut || ());
             if fails {
                 resume_unwind(payload);

@@ -1,5 +1,6 @@
 //! Networks under loom, for tests. In the place of a worker, each process has a thread.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
@@ -11,6 +12,7 @@ use crate::channel::shared::{NetworkFailure, Shared};
 use crate::channel::words::ChannelEnd;
 use crate::channel::{self, Handle};
 use crate::machine::prim::{Arc, AtomicUsize, DataCell, Ordering};
+use crate::machine::unwind::Payload;
 use crate::process::Process;
 use crate::state::names::NetworkPlan;
 
@@ -143,6 +145,15 @@ pub(super) fn give_in<T>(port: &In<T>, process: u32) {
 
 pub(super) fn give_out<T>(port: &Out<T>, process: u32) {
     port.words().set_process(ChannelEnd::Writer, process);
+}
+
+/// A panic drops the port. Returns its payload.
+pub(super) fn panics_with<T>(out: Out<T>) -> Payload {
+    let panics = AssertUnwindSafe(move || {
+        let _out = out;
+        resume_unwind(Box::new("with the port"));
+    });
+    catch_unwind(panics).unwrap_err()
 }
 
 /// Drops what was sent to a port of that channel that is gone, as who has sent it does.

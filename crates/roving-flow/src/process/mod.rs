@@ -172,6 +172,9 @@ impl<F: Future<Output = ()>> Process<F> {
     #[cold]
     #[inline(never)]
     fn stays_suspended(&mut self, line: &Line) -> bool {
+        if self.shared.is_stopped() {
+            return false;
+        }
         // Who waits at an end in doubt, which may be its own doubt, waits for channels: else it
         // would wait for ever, and two of these for each other.
         let doubt = &self.shared.doubt;
@@ -183,9 +186,6 @@ impl<F: Future<Output = ()>> Process<F> {
                 known => Arc::strong_count(outside) > 1 + known,
             },
         };
-        if self.shared.is_stopped() {
-            return false;
-        }
         if !left_ports::count_turn(&self.shared, self.index, awaits_others) {
             return true;
         }

@@ -88,20 +88,21 @@ impl Wake for Unpark {
     }
 }
 
-/// A handle has claimed a task of that pool, so its job is void. If the calling thread is a worker
-/// there, which may be busy for long, the job does not wait in the queue until one is free.
+/// The worker of that pool which the thread of this one is, here or further out.
+fn worker_of(worker: Option<&Worker>, pool: PoolMark) -> Option<&Worker> {
+    worker?
+        .outwards()
+        .find(|worker| worker.registry().mark == pool)
+}
+
+/// A handle has claimed a task of that pool, so its job is void. The calling thread is a worker
+/// there, which may be busy for long: the job does not wait in the queue until one is free.
 #[cold]
 #[inline]
-fn drop_void_jobs(of: PoolMark) {
-    Worker::with_waiting(|worker| {
-        let mut workers = worker.into_iter().flat_map(Worker::outwards);
-        let mine = workers.find(|worker| worker.registry().mark == of);
-        if let Some(registry) = mine.map(Worker::registry) {
-            if !registry.is_left_behind() {
-                registry.injector.drop_void();
-            }
-        }
-    });
+fn drop_void_jobs(registry: &Registry) {
+    if !registry.is_left_behind() {
+        registry.injector.drop_void();
+    }
 }
 
 impl<T> JoinHandle<T> {
@@ -149,14 +150,13 @@ impl<T> JoinHandle<T> {
         Worker::with_waiting(|worker| {
             // SAFETY: the handle keeps the task.
             let header = unsafe { task.as_ref() };
-            let is_its = |worker: &&Worker| worker.registry().mark == header.pool;
-            let Some(mine) = worker.and_then(|worker| worker.outwards().find(is_its)) else {
+            let Some(mine) = worker_of(worker, header.pool) else {
                 return;
             };
             let registry = mine.registry();
             let run = &mut || {
                 if header.word.claim() {
-                    drop_void_jobs(header.pool);
+                    drop_void_jobs(registry);
                     Worker::with_current(|worker| {
                         let worker = worker.expect("it is one of the task's pool");
                         // SAFETY: claimed, once.
@@ -194,7 +194,11 @@ impl<T> JoinHandle<T> {
         // SAFETY: the handle keeps the task.
         let header = unsafe { task.as_ref() };
         if header.word.is_unclaimed() && header.word.claim() {
-            drop_void_jobs(header.pool);
+            Worker::with_waiting(|worker| {
+                if let Some(mine) = worker_of(worker, header.pool) {
+                    drop_void_jobs(mine.registry());
+                }
+            });
             crate::workers::drop_cancelled::count_dropped();
             // SAFETY: claimed, once.
             unsafe {
