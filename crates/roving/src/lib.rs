@@ -64,7 +64,7 @@
 //!
 //! `diagnostics` is on by default: what `ROVING_PROFILE`, `ROVING_TRACE`, `ROVING_TOP` and
 //! `ROVING_WATCH` show, and `report`, `trace` and `watch_waits` of [`PoolBuilder`]. It costs a
-//! program some 100 KB, and no time until it is asked for. The other two are off by default:
+//! program some 120 KB, and no time until it is asked for. The other two are off by default:
 //! `tracing` puts spans of the `tracing` crate into traces, and lets tasks inherit them; `metrics`
 //! hands the counters of a pool to recorders of the `metrics` crate.
 //!

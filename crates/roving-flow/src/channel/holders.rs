@@ -34,7 +34,7 @@ const BOTH: u32 = ChannelEnd::Reader.part() | ChannelEnd::Writer.part();
 /// No process: that port is held outside of the network.
 pub(crate) const OUTSIDE: u32 = u32::MAX;
 
-/// The wakers of those who wait at a channel, and are no process.
+/// Those who wait at a channel and are no process, and whether an end of it was closed in doubt.
 #[derive(Default)]
 pub(super) struct Elsewhere {
     reader: Outsider,

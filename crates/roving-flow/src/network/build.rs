@@ -65,10 +65,12 @@ pub(crate) type Beside<'env> = Box<dyn FnOnce(Scope<'env>) + Send + 'env>;
 ///   nobody closes, in a `block_on` say.
 /// * A port of another network cannot be given to a process: [`Self::run`] refuses the network. A
 ///   port that the body captures works as one held outside.
-/// * A port that a thread outside drops in a panic is closed, as by any other drop. A port that a
-///   *process* drops in a panic is closed when the network is known to have failed: no other
-///   process takes half a stream for the whole. Before, where the process waits within its poll:
-///   then it is the others that wait at the end of the stream until they know.
+/// * A port that a thread outside drops in a panic is closed, as by any other drop, unless it was
+///   given to a process which has not ended: then it is left to that one, as the port of a task
+///   that panics (see the [limits](crate#limits)). A port that a *process* drops in a panic is
+///   closed when the network is known to have failed: no other process takes half a stream for the
+///   whole. Before, where the process waits within its poll: then it is the others that wait at the
+///   end of the stream until they know.
 /// * A waker of a process that has ended does nothing. A [`Canceller`](crate::Canceller) does
 ///   nothing when the network has ended, or was dropped before it ran; and [`Live`](crate::Live)
 ///   shows processes that have ended, and keeps the report.

@@ -57,6 +57,11 @@ impl Network<'_> {
     /// See [`Error`]. All processes have ended then, too; the figures and pictures of the network
     /// are in [`Live::report`](crate::Live::report).
     ///
+    /// # Panics
+    /// With the panic of an async task that a process has started ([`roving::task`]) and whose
+    /// handle nobody awaits. It goes on from here when all processes have ended, in the place of
+    /// the outcome, and there is no report.
+    ///
     /// ```
     /// let mut network = roving_flow::Network::new();
     /// network.process("only", (), async |()| {});

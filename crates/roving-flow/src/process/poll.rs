@@ -394,11 +394,13 @@ impl<'p> ProcessTurn<'p> {
         turn.close_all();
     }
 
-    /// A port is dropped. True when the calling thread unwinds out of a process of its network, or
-    /// is in that one's [`Self::closing_late`]: then the port is closed at the end of the turn,
-    /// when it is known whether the process has failed. For else another process could take half of
-    /// a stream for the whole. Where the process waits before, the port is closed at once, and if a
-    /// panic has dropped it, the end of the stream is in [`Doubt`] for as long.
+    /// A port is dropped. True when it is not closed now: when the calling thread unwinds out of a
+    /// process of its network, or is in that one's [`Self::closing_late`]. Then the port is closed
+    /// at the end of the turn, when it is known whether the process has failed. For else another
+    /// process could take half of a stream for the whole. Where the process waits before, the port
+    /// is closed at once, and if a panic has dropped it, the end of the stream is in [`Doubt`] for
+    /// as long. True also in no turn of that network, if a panic drops the port beside its process:
+    /// see [`left_ports::leave`].
     ///
     /// [`Doubt`]: crate::state::doubt::Doubt
     ///

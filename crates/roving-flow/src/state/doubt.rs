@@ -9,9 +9,9 @@ use roving::raw::panics::drop_quietly;
 use crate::machine::prim::{Mutex, lock};
 use crate::machine::unwind::DueWaker;
 
-/// Processes that wait within their turns, and have closed ports which a panic had dropped: each
-/// may go on, or be about to fail with that panic. No other process is to take what is closed for
-/// the end of a stream meanwhile.
+/// Processes that have closed ports which a panic had dropped, and of which it is not known yet
+/// whether they fail with it: each waits within its turn, or has not heard of a panic beside it.
+/// No other process is to take what is closed for the end of a stream meanwhile.
 pub(crate) struct Doubt(Mutex<Doubts>);
 
 struct Doubts {
@@ -28,12 +28,12 @@ impl Doubt {
         }))
     }
 
-    /// By one of these, before it closes such ports: whoever sees one closed sees this.
+    /// Such a port of one more process is about to be closed: whoever sees it closed sees this.
     pub(crate) fn begin(&self) {
         lock(&self.0).processes += 1;
     }
 
-    /// Its turn ends. If it has failed, the network has been told.
+    /// It is known of one of them. If it has failed, the network has been told.
     pub(crate) fn end(&self) {
         let mut doubts = lock(&self.0);
         doubts.processes -= 1;

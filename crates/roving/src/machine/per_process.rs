@@ -1,4 +1,5 @@
-//! Values behind a lock that the whole process uses, and no forked child of it.
+//! Values behind a lock that the whole process uses, or all users of one pool without threads, and
+//! no forked child of it.
 //!
 //! A child has the memory of its parent, and of its threads one. If another thread of the parent
 //! had the lock at the fork, nobody opens it in the child. So the lock of such a value stands in

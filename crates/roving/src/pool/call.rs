@@ -17,10 +17,9 @@ impl Pool {
     /// otherwise the calling thread blocks, and if it is a worker of another pool, a compensation
     /// thread takes its core there. Costs a wake-up of some microseconds.
     ///
-    /// Pools may be installed into each other, 256 calls deep: each keeps a thread. An in-place
-    /// pool ([`PoolBuilder::caller_runs`](crate::PoolBuilder::caller_runs)) has one
-    /// seat: a call into it from another pool's worker, on which its own worker waits, waits for
-    /// ever.
+    /// Pools may be installed into each other, 256 calls deep: each keeps a thread. A caller-runs
+    /// pool ([`PoolBuilder::caller_runs`](crate::PoolBuilder::caller_runs)) has one worker: a call
+    /// into it from another pool's worker, on which its own worker waits, waits for ever.
     ///
     /// # Panics
     /// With what `f` panics with; and when more than 256 calls wait for each other.

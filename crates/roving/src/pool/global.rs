@@ -387,10 +387,11 @@ pub(super) fn set(builder: PoolBuilder) -> Result<(), BuildError> {
 /// leaves the parent's pool alone and lets the child start its own.
 ///
 /// # Errors
-/// The calling thread uses the pool itself: as one of its workers, or in a call such as
-/// [`crate::in_place_scope`] that it is inside of. Then this does not wait, and the pool ends by
-/// itself when its last user has gone; a later call, by a thread that does not use it, waits for
-/// that too. Also in a forked child, and when the pool has a thread of the user's own.
+/// The calling thread uses the pool itself, or one that was shut down before and has not ended: as
+/// one of its workers, or in a call such as [`crate::in_place_scope`] that it is inside of. Then
+/// this does not wait, and the pool ends by itself when its last user has gone; a later call, by a
+/// thread that does not use it, waits for that too. Also in a forked child, and when the pool has a
+/// thread of the user's own.
 ///
 /// ```
 /// assert_eq!(roving::join(|| 1, || 2), (1, 2));

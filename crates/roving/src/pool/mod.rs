@@ -44,7 +44,8 @@ use crate::workers::sleep::roster;
 /// (another thread, a worker of another pool) must not drop it: it would wait for its own end.
 ///
 /// Threads do not survive `fork`: in a child process a pool that was built before panics with a
-/// message that says so, rather than to hang; build one in the child.
+/// message that says so, rather than to hang; build one in the child. A pool without threads can be
+/// used there, mostly: see [`PoolBuilder::caller_runs`].
 ///
 /// ```
 /// let pool = roving::Pool::new(2)?;

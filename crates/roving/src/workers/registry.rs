@@ -183,7 +183,8 @@ impl Registry {
         self.settings.workers
     }
 
-    /// Whether the pool was built before this process was forked, so that its threads are not here.
+    /// Whether the pool cannot be used in this process, which was forked after the pool was built:
+    /// its threads are not here, or a thread of the parent was in it that is not.
     pub(crate) fn is_left_behind(&self) -> bool {
         let here = os::forks();
         match self.forks {

@@ -126,7 +126,8 @@ impl<T> JoinHandle<T> {
     ///
     /// # Panics
     /// If the handle was awaited to its end before; and in a forked child, if the task's pool is
-    /// one of the parent's and the task had not ended by the fork.
+    /// one of the parent's with threads, and the task had not ended by the fork. If that pool has
+    /// none, and another thread of the parent was in it, this waits for ever there.
     pub fn join(mut self) -> Result<T, JoinError> {
         self.run_here(|_, run| run());
         let waker = Waker::from(Arc::new(Unpark(thread::current())));

@@ -21,9 +21,10 @@ impl PoolBuilder {
     /// thread of the parent was in it, or just coming or going: then it is as other pools of the
     /// parent are there.
     ///
-    /// No other thread does what a wait leaves undone. Tasks of [`crate::spawn`] begin when the
-    /// thread that is in the pool leaves it, or waits for their handle: whoever waits in the
-    /// pool by other means for what such a task does waits for ever. A task that calls
+    /// No other thread does what a wait leaves undone. A task of [`Pool::spawn`] runs within that
+    /// call if no thread is in the pool; else it begins when the thread that is in the pool leaves
+    /// it, or waits for the task's handle: whoever waits by other means for what such a task does,
+    /// in the pool, waits for ever. A task that calls
     /// [`block_on`](crate::task::block_on) to wait for an async task of this pool, or of such a
     /// pool that its thread is in further out, may wait for ever: it ends for sure only if that
     /// task is the newest that it has spawned, and runs to its end at once. Await the task instead.
