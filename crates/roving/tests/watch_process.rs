@@ -133,6 +133,28 @@ fn a_thread_that_wants_what_it_holds_is_named() {
 }
 
 #[test]
+fn child_calls_with_a_lock() {
+    if is_child("child_calls_with_a_lock") {
+        let pool = pool_that_reports(2);
+        let accounts = Mutex::new(0);
+        let mine = watch::locked("accounts", || accounts.lock().unwrap()); // called here
+        pool.install(|| *watch::locked("accounts", || accounts.lock().unwrap()) += 1);
+        drop(mine);
+    }
+}
+
+/// By a thread that is no worker, as the first one of a program.
+#[test]
+fn a_lock_that_a_caller_from_outside_holds_is_named() {
+    let text = said_by("child_calls_with_a_lock");
+    assert!(text.contains("a thread outside of the pool"), "{text}");
+    assert!(text.contains("holds \"accounts\""), "{text}");
+    assert!(text.contains(&line_of("called here")), "{text}");
+    let conclusion = "\"accounts\" is held by a thread outside of the pool, and a task needs it";
+    assert!(text.contains(conclusion), "{text}");
+}
+
+#[test]
 fn child_blocks_without_saying_so() {
     if is_child("child_blocks_without_saying_so") {
         let pool = pool_that_reports(1);
@@ -247,6 +269,21 @@ fn what_moves_or_may_wait_is_not_reported() {
             let got = roving::task::block_on(async move { receiver.recv().await.unwrap() });
             sleeper.join().unwrap();
             assert_eq!(got, 5);
+        });
+        // A thread outside holds a lock: it computes, or the task is in a region that blocks.
+        let lock = Mutex::new(());
+        let take = || drop(watch::locked("outside", || lock.lock().unwrap()));
+        thread::scope(|threads| {
+            let mine = watch::locked("outside", || lock.lock().unwrap());
+            threads.spawn(|| pool.install(take));
+            long();
+            drop(mine);
+        });
+        thread::scope(|threads| {
+            let mine = watch::locked("outside", || lock.lock().unwrap());
+            threads.spawn(|| pool.install(|| roving::blocking(take)));
+            thread::sleep(Duration::from_millis(200));
+            drop(mine);
         });
         thread::sleep(Duration::from_millis(200));
         // Elsewhere the system does not say who computes, and a wait for a long leaf is reported.

@@ -74,6 +74,10 @@ mod sealed {
     }
 
     /// One whose ranges are no longer than `usize` can say, on every target.
+    #[diagnostic::on_unimplemented(
+        message = "a range of `{Self}` may be longer than a `usize` can say",
+        note = "items are numbered in ranges of integers up to 32 bits, `usize` and `isize`"
+    )]
     pub trait ShortInt: Int<Seq: DoubleEndedIterator + ExactSizeIterator> {}
 
     macro_rules! integers {

@@ -27,7 +27,8 @@ pub(super) fn of(registry: &Registry, watch: &ParkTable, since: Duration) -> Opt
         busy.push((seat, entry));
     }
     let sections = open_sections();
-    if !is_starved(registry, &busy) && !wants_held(&busy, &sections) {
+    let outsiders = holders_outside(&busy, &sections);
+    if !is_starved(registry, &busy) && !wants_held(&busy, &sections) && outsiders.is_empty() {
         return None;
     }
     // Last: who has begun to move since then has perhaps just brought the task that waits.
@@ -46,7 +47,8 @@ pub(super) fn of(registry: &Registry, watch: &ParkTable, since: Duration) -> Opt
     for (seat, entry) in &busy {
         thread(&mut text, registry, *seat, entry, &sections);
     }
-    conclusion(&mut text, &busy, &sections);
+    outsiders.iter().for_each(|held| outsider(&mut text, held));
+    conclusion(&mut text, &busy, &sections, &outsiders);
     Some(text)
 }
 
@@ -79,6 +81,35 @@ fn wants_held(busy: &[(usize, WatchedThread)], sections: &[Section]) -> bool {
     };
     let mut all = sections.iter();
     all.any(|section| !section.is_held && is_here(section) && held(section.name))
+}
+
+/// The sections of threads that are none of the pool's, for whose locks tasks of the pool wait: the
+/// thread may wait for such a task. One that runs is about to let go.
+fn holders_outside<'s>(
+    busy: &[(usize, WatchedThread)],
+    sections: &'s [Section],
+) -> Vec<&'s Section> {
+    let is_stuck = |section: &Section| {
+        let entry = entry_of(busy, section);
+        !section.is_held && entry.is_some_and(|entry| entry.waits.is_empty())
+    };
+    let mut outside = Vec::new();
+    for held in sections {
+        let is_wanted = || {
+            let mut all = sections.iter();
+            all.any(|other| other.name == held.name && is_stuck(other))
+        };
+        let rests = || {
+            !held
+                .system_number
+                .and_then(system::is_runnable)
+                .unwrap_or(false)
+        };
+        if held.is_held && entry_of(busy, held).is_none() && is_wanted() && rests() {
+            outside.push(held);
+        }
+    }
+    outside
 }
 
 /// That of the thread which is in the section, if it is one of the pool's.
@@ -134,6 +165,21 @@ fn thread(
             format_args!("    {word} \"{}\", since {}\n", section.name, section.at),
         );
     }
+}
+
+/// A thread that is none of the pool's, and holds what a task wants.
+fn outsider(text: &mut String, held: &Section) {
+    text.push_str("  a thread outside of the pool");
+    if let Some(number) = held.system_number {
+        put(
+            text,
+            format_args!(" (thread {number}, {})", system::state(number)),
+        );
+    }
+    put(
+        text,
+        format_args!("\n    holds \"{}\", since {}\n", held.name, held.at),
+    );
 }
 
 /// The program's innermost frames of a stack, and by which call it came to wait.
@@ -282,7 +328,12 @@ fn is_of(symbol: &str, crates: &[&str]) -> bool {
 }
 
 /// Which lock is held across a wait, or by who wants it, and what to do about it.
-fn conclusion(text: &mut String, busy: &[(usize, WatchedThread)], sections: &[Section]) {
+fn conclusion(
+    text: &mut String,
+    busy: &[(usize, WatchedThread)],
+    sections: &[Section],
+    outsiders: &[&Section],
+) {
     let is_told = |of: &[Section], name| {
         let is_it =
             |one: &Section| one.is_held && one.name == name && entry_of(busy, one).is_some();
@@ -307,19 +358,28 @@ fn conclusion(text: &mut String, busy: &[(usize, WatchedThread)], sections: &[Se
             (_, false, false) => "is held across a wait, and a task may need it",
             (_, _, true) => continue,
         };
-        put(
-            text,
-            format_args!(
-                "  \"{name}\" {what}: let go of it before the parallel call, or keep what needs it out of the tasks\n"
-            ),
-        );
+        advice(text, name, what);
     }
-    let any_held = sections
-        .iter()
-        .any(|section| is_told(slice::from_ref(section), section.name));
+    for held in outsiders {
+        let what = "is held by a thread outside of the pool, and a task needs it";
+        advice(text, held.name, what);
+    }
+    let any_held = !outsiders.is_empty()
+        || sections
+            .iter()
+            .any(|section| is_told(slice::from_ref(section), section.name));
     if !any_held && busy.iter().all(|(_, entry)| entry.waits.is_empty()) {
         text.push_str("  tasks wait while the workers block: block inside of `roving::blocking`\n");
     }
+}
+
+fn advice(text: &mut String, name: &str, what: &str) {
+    put(
+        text,
+        format_args!(
+            "  \"{name}\" {what}: let go of it before the parallel call, or keep what needs it out of the tasks\n"
+        ),
+    );
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 
-use crate::machine::os::forks;
+use crate::machine::os::{self, forks};
 use crate::machine::per_process::{PerProcess, PerProcessGuard};
 use crate::machine::prim::thread::{self, ThreadId};
 use crate::machine::prim::{AtomicBool, Ordering, process_wide};
@@ -22,6 +22,8 @@ pub(in crate::observe) struct Section {
     pub(in crate::observe) name: &'static str,
     pub(in crate::observe) at: &'static Location<'static>,
     pub(in crate::observe) thread: ThreadId,
+    /// The system's number of that thread.
+    pub(in crate::observe) system_number: Option<u32>,
     pub(in crate::observe) is_held: bool,
 }
 
@@ -110,6 +112,7 @@ fn enter(name: &'static str, at: &'static Location<'static>, is_held: bool) -> u
         name,
         at,
         thread,
+        system_number: os::thread_number(),
         is_held,
     });
     number

@@ -5,7 +5,8 @@
 //! `ROVING_WATCH=1` for all pools of a program) keeps a record of where each worker waits. One
 //! thread per process reads these records. When a pool with waiting tasks has made no progress for
 //! a second, the thread writes a report to standard error, once for each standstill: which worker
-//! waits where, for how long, in which state the system sees its thread, and which locks it holds.
+//! waits where, for how long, in which state the system sees its thread, and which locks it holds;
+//! and which thread outside of the pool holds a lock that a task wants.
 //!
 //! The runtime cannot see a lock of the standard library. So a program names its critical sections:
 //! [`locked`] takes a lock and names it, [`held`] names one that has been taken.
