@@ -196,7 +196,7 @@ fn batches_of_nothing_are_refused() {
     network.sink("sink", packs, |_| {});
     let error = network.run(&Pool::new(1).unwrap()).unwrap_err().to_string();
     assert!(
-        error.contains("`pack` makes batches of 0 messages"),
+        error.starts_with("`pack` makes batches of 0 messages"),
         "{error}"
     );
 }

@@ -180,10 +180,10 @@ fn child_is_watched_by_its_environment() {
     }
 }
 
-/// No change of the program: to standard error, once, and the process goes on to stand still.
-#[test]
-fn the_environment_asks_for_it() {
-    let mut command = child("child_is_watched_by_its_environment");
+/// The lines that the child writes to standard error, where the environment asks for a watch, up to
+/// the one with `last`.
+fn watched_by_the_environment(role: &str, last: &str) -> Vec<String> {
+    let mut command = child(role);
     command
         .env("ROVING_WATCH", "150")
         .env("ROVING_WORKERS", "2")
@@ -195,19 +195,51 @@ fn the_environment_asks_for_it() {
         let mut seen = Vec::new();
         for line in lines.map_while(Result::ok) {
             seen.push(line);
-            if seen.last().unwrap().contains("is held across a wait") {
+            if seen.last().unwrap().contains(last) {
                 break;
             }
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(
-            seen.iter()
-                .any(|line| line.starts_with("roving: pool `roving`")),
-            "{seen:?}"
+        seen
+    })
+}
+
+/// No change of the program: to standard error, once, and the process goes on to stand still.
+#[test]
+fn the_environment_asks_for_it() {
+    let seen = watched_by_the_environment(
+        "child_is_watched_by_its_environment",
+        "is held across a wait",
+    );
+    let mut lines = seen.iter();
+    let begins = |line: &String| line.starts_with("roving: pool `roving`");
+    assert!(lines.any(begins), "{seen:?}");
+    assert!(seen.last().unwrap().contains("\"accounts\""), "{seen:?}");
+}
+
+#[test]
+fn child_takes_a_lock_before_there_is_a_pool() {
+    if is_child("child_takes_a_lock_before_there_is_a_pool") {
+        let accounts = Mutex::new(0);
+        let mine = watch::locked("accounts", || accounts.lock().unwrap()); // before any pool
+        join(
+            || (),
+            || *watch::locked("accounts", || accounts.lock().unwrap()) += 1,
         );
-        assert!(seen.last().unwrap().contains("\"accounts\""), "{seen:?}");
-    });
+        drop(mine);
+    }
+}
+
+/// As the first program with a deadlock that somebody writes.
+#[test]
+fn a_lock_that_was_taken_before_there_was_a_pool_is_named() {
+    let role = "child_takes_a_lock_before_there_is_a_pool";
+    let seen = watched_by_the_environment(role, "is held by a thread outside of the pool");
+    let (mut lines, place) = (seen.iter(), line_of("before any pool"));
+    let holds = |line: &String| line.contains("holds \"accounts\"") && line.contains(&place);
+    assert!(lines.any(holds), "{seen:?}");
+    assert!(seen.last().unwrap().contains("\"accounts\""), "{seen:?}");
 }
 
 #[test]

@@ -380,7 +380,10 @@ impl<'env> Network<'env> {
 
     /// The network cannot be run, for that reason; the first one counts.
     pub(crate) fn refuse(&mut self, reason: impl Display) {
-        let text = format!("{}: {reason}", self.prefix.trim_end_matches('/'));
+        let text = match self.prefix.trim_end_matches('/') {
+            "" => reason.to_string(),
+            within => format!("{within}: {reason}"),
+        };
         self.invalid.get_or_insert(text);
     }
 

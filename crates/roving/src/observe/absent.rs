@@ -1,7 +1,6 @@
 //! Stands where `diagnostics` would, in a program that was built without: nothing is recorded, and
 //! a variable that asks for something is refused in one line.
 
-use std::env;
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use std::time::Duration;
 use crate::machine::os;
 use crate::machine::per_process::PerProcess;
 use crate::machine::prim::process_wide;
+use crate::observe::variable::set;
 use crate::workers::registry::Registry;
 use crate::workers::settings::Debt;
 
@@ -37,8 +37,7 @@ pub(crate) fn owed(debt: Debt) -> Debt {
 }
 
 fn refuse(name: &str) {
-    // Empty and "0" ask for nothing.
-    if env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0") {
+    if set(name).is_some() {
         os::say(&format!(
             "{name} is set, but this program was built without Roving's feature `diagnostics`: build \
              it with the feature, or unset the variable"

@@ -9,4 +9,5 @@ pub(crate) mod diagnostics;
 #[path = "absent.rs"]
 pub(crate) mod diagnostics;
 pub mod trace;
+mod variable;
 pub mod watch;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::machine::os;
 use crate::machine::per_process::PerProcess;
 use crate::machine::prim::process_wide;
+use crate::observe::variable::set;
 
 pub(super) struct Wishes {
     pub(super) report: bool,
@@ -40,11 +41,6 @@ impl Wishes {
             watch: set("ROVING_WATCH").and_then(patience_of),
         }
     }
-}
-
-/// A variable that is empty or "0" is one that is not set.
-fn set(name: &str) -> Option<OsString> {
-    env::var_os(name).filter(|value| !value.is_empty() && value != "0")
 }
 
 /// Where `ROVING_TOP` wants the socket.

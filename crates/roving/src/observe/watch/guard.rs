@@ -8,11 +8,42 @@ use std::panic::Location;
 use crate::machine::os::{self, forks};
 use crate::machine::per_process::{PerProcess, PerProcessGuard};
 use crate::machine::prim::thread::{self, ThreadId};
-use crate::machine::prim::{AtomicBool, Ordering, process_wide};
+use crate::machine::prim::{AtomicUsize, Ordering, process_wide};
+use crate::observe::variable::set;
 
 process_wide! {
-    /// Set when the first pool is watched: before, nothing is recorded.
-    static ON: AtomicBool = AtomicBool::new(false);
+    /// Whether sections are recorded: one of the three below.
+    static RECORDS: AtomicUsize = AtomicUsize::new(NOT_ASKED);
+}
+
+/// No section was named yet, and no pool is watched.
+const NOT_ASKED: usize = 0;
+/// The environment does not ask for a watch, and no pool is watched.
+const NO: usize = 1;
+const YES: usize = 2;
+
+/// A thread may hold a lock already when it starts the first pool.
+#[inline]
+fn are_recorded() -> bool {
+    // Ordering: Relaxed, as in `begin`.
+    match RECORDS.load(Ordering::Relaxed) {
+        NO => false,
+        YES => true,
+        _ => asks_the_environment(),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn asks_the_environment() -> bool {
+    let records = match set("ROVING_WATCH") {
+        Some(_) => YES,
+        None => NO,
+    };
+    // Ordering: Relaxed, both; as in `begin`.
+    let relaxed = Ordering::Relaxed;
+    let now = RECORDS.compare_exchange(NOT_ASKED, records, relaxed, relaxed);
+    now.map_or_else(|now| now, |_| records) == YES
 }
 
 /// A critical section that a thread is in, or wants to enter.
@@ -59,7 +90,7 @@ fn sections() -> PerProcessGuard<'static, Sections> {
 /// From now on sections are recorded.
 pub(in crate::observe) fn begin() {
     // Ordering: Relaxed; a section that is entered at the same moment may be missed.
-    ON.store(true, Ordering::Relaxed);
+    RECORDS.store(YES, Ordering::Relaxed);
 }
 
 /// All sections that threads are in or want to enter.
@@ -80,8 +111,9 @@ pub struct Held {
 }
 
 /// Declares that the calling thread holds the lock of that name until the returned guard is
-/// dropped, for reports of watched pools. Takes a lock of its own while some pool is watched;
-/// otherwise it costs a load and a branch.
+/// dropped, for reports of watched pools. Takes a lock of its own while some pool is watched, or if
+/// `ROVING_WATCH` is set; otherwise it costs a load and a branch. Without that variable, a section
+/// that began before the first pool was watched is in no report.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -95,9 +127,7 @@ pub struct Held {
 #[inline]
 pub fn held(name: &'static str) -> Held {
     let at = Location::caller();
-    // Ordering: Relaxed, as in `begin`.
-    let is_on = ON.load(Ordering::Relaxed);
-    Held::new(is_on.then(|| enter(name, at, true)))
+    Held::new(are_recorded().then(|| enter(name, at, true)))
 }
 
 #[cold]
@@ -187,9 +217,7 @@ pub struct Locked<G> {
 #[inline]
 pub fn locked<G>(name: &'static str, lock: impl FnOnce() -> G) -> Locked<G> {
     let at = Location::caller();
-    // Ordering: Relaxed, as in `begin`.
-    let is_on = ON.load(Ordering::Relaxed);
-    let held = Held::new(is_on.then(|| enter(name, at, false)));
+    let held = Held::new(are_recorded().then(|| enter(name, at, false)));
     let guard = lock();
     held.has_got_it();
     Locked { guard, _held: held }
