@@ -1,8 +1,10 @@
 //! Networks under loom: real processes, ports, looks for deadlocks and ends.
 
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::panic::resume_unwind;
 use std::pin::{Pin, pin};
+use std::rc::Rc;
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
 use loom::thread;
@@ -356,6 +358,52 @@ fn loom_a_look_forgets_no_process_that_waits_for_room() {
         assert!(worker.poll().is_ready());
         drop(worker);
         shared.end();
+    });
+}
+
+/// Two wait for each other, as far as is known: the port of one is in the hands of a third, which
+/// goes on, though its word says that it waits for an event. So it did before.
+#[test]
+fn loom_a_process_that_an_event_has_woken_may_have_any_port() {
+    explore_within(PREEMPTIONS, || {
+        let mut net = Net::new();
+        let (mut numbers, mut of_numbers) = net.channel(1);
+        let (mut answer, mut of_answer) = net.channel(1);
+        give_out(&numbers, 0);
+        give_in(&of_answer, 0);
+        give_in(&of_numbers, 1);
+        give_out(&answer, 1);
+        let shared = net.begin(3);
+        let mut first = Worker::new(&shared, 0, async move {
+            assert_eq!(of_answer.recv().await, Some(1));
+        });
+        let mut second = Worker::new(&shared, 1, async move {
+            let number = of_numbers.recv().await.unwrap();
+            answer.send(number).await.unwrap();
+        });
+        let event = Rc::new(RefCell::new(None::<Waker>));
+        let kept = Rc::clone(&event);
+        let (one, other, of) = (&mut first, &mut second, Arc::clone(&shared));
+        let mut third = Worker::new(&shared, 2, async move {
+            let mut polls = 0..1;
+            poll_fn(|context| {
+                kept.replace(Some(context.waker().clone()));
+                polls.next().map_or(Poll::Ready(()), |_| Poll::Pending)
+            })
+            .await;
+            ProcessTurn::apart(&mut || {
+                assert!(one.poll().is_pending() && other.poll().is_pending());
+            });
+            deadlock::look(&of);
+            numbers.send(1).await.unwrap();
+        });
+        assert!(third.poll().is_pending());
+        event.take().unwrap().wake();
+        assert!(third.poll().is_ready());
+        drop((event.take(), third));
+        assert!(second.poll().is_ready() && first.poll().is_ready());
+        drop((first, second));
+        assert!(end(&shared).is_none());
     });
 }
 
