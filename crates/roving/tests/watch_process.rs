@@ -143,13 +143,30 @@ fn child_calls_with_a_lock() {
     }
 }
 
-/// By a thread that is no worker, as the first one of a program.
+#[test]
+fn child_calls_another_pool_with_a_lock() {
+    if is_child("child_calls_another_pool_with_a_lock") {
+        let (pool, outer) = (pool_that_reports(2), Pool::new(1).unwrap());
+        let accounts = Mutex::new(0);
+        outer.install(|| {
+            let _mine = watch::locked("accounts", || accounts.lock().unwrap()); // called by a worker
+            pool.install(|| *watch::locked("accounts", || accounts.lock().unwrap()) += 1);
+        });
+    }
+}
+
+/// By a thread that is no worker, as the first one of a program, and by a worker of another pool.
 #[test]
 fn a_lock_that_a_caller_from_outside_holds_is_named() {
-    let text = said_by("child_calls_with_a_lock");
+    a_lock_held_outside_is_named("child_calls_with_a_lock", "called here");
+    a_lock_held_outside_is_named("child_calls_another_pool_with_a_lock", "called by a worker");
+}
+
+fn a_lock_held_outside_is_named(role: &str, place: &str) {
+    let text = said_by(role);
     assert!(text.contains("a thread outside of the pool"), "{text}");
     assert!(text.contains("holds \"accounts\""), "{text}");
-    assert!(text.contains(&line_of("called here")), "{text}");
+    assert!(text.contains(&line_of(place)), "{text}");
     let conclusion = "\"accounts\" is held by a thread outside of the pool, and a task needs it";
     assert!(text.contains(conclusion), "{text}");
 }

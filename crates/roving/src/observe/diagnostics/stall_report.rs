@@ -32,7 +32,7 @@ pub(super) fn of(registry: &Registry, watch: &ParkTable, since: Duration) -> Opt
         return None;
     }
     // Last: who has begun to move since then has perhaps just brought the task that waits.
-    if busy.iter().any(|(_, entry)| is_running(entry)) {
+    if busy.iter().any(|(_, entry)| is_running(entry.number)) {
         return None;
     }
     let mut text = format!(
@@ -53,8 +53,8 @@ pub(super) fn of(registry: &Registry, watch: &ParkTable, since: Duration) -> Opt
 }
 
 /// Whether it does something, as far as the system says.
-fn is_running(entry: &WatchedThread) -> bool {
-    entry.number.and_then(system::is_runnable).unwrap_or(false)
+fn is_running(thread: Option<u32>) -> bool {
+    thread.and_then(system::is_runnable).unwrap_or(false)
 }
 
 /// Whether tasks wait: for a worker, or for each other. Events, and regions that block, may take
@@ -93,23 +93,15 @@ fn holders_outside<'s>(
         let entry = entry_of(busy, section);
         !section.is_held && entry.is_some_and(|entry| entry.waits.is_empty())
     };
-    let mut outside = Vec::new();
-    for held in sections {
-        let is_wanted = || {
-            let mut all = sections.iter();
-            all.any(|other| other.name == held.name && is_stuck(other))
-        };
-        let rests = || {
-            !held
-                .system_number
-                .and_then(system::is_runnable)
-                .unwrap_or(false)
-        };
-        if held.is_held && entry_of(busy, held).is_none() && is_wanted() && rests() {
-            outside.push(held);
-        }
-    }
+    let is_wanted = |name| {
+        let mut all = sections.iter();
+        all.any(|other| other.name == name && is_stuck(other))
+    };
+    let is_outside = |held: &&Section| held.is_held && entry_of(busy, held).is_none();
+    let outside = sections.iter().filter(is_outside);
     outside
+        .filter(|held| is_wanted(held.name) && !is_running(held.system_number))
+        .collect()
 }
 
 /// That of the thread which is in the section, if it is one of the pool's.
@@ -130,12 +122,7 @@ fn thread(
 ) {
     let name = |seat| text::seat(seat, registry.workers());
     put(text, format_args!("  {}", name(seat)));
-    if let Some(number) = entry.number {
-        put(
-            text,
-            format_args!(" (thread {number}, {})", system::state(number)),
-        );
-    }
+    system_thread(text, entry.number);
     if let Some(other) = registry.seats[seat].works_for() {
         put(text, format_args!(", in a task of {}", name(other)));
     }
@@ -156,30 +143,36 @@ fn thread(
         }
     }
     for section in sections {
-        if section.thread != entry.thread {
-            continue;
+        if section.thread == entry.thread {
+            lock(text, section);
         }
-        let word = if section.is_held { "holds" } else { "wants" };
-        put(
-            text,
-            format_args!("    {word} \"{}\", since {}\n", section.name, section.at),
-        );
     }
 }
 
-/// A thread that is none of the pool's, and holds what a task wants.
-fn outsider(text: &mut String, held: &Section) {
-    text.push_str("  a thread outside of the pool");
-    if let Some(number) = held.system_number {
+/// As the system sees the thread, if it does.
+fn system_thread(text: &mut String, number: Option<u32>) {
+    if let Some(number) = number {
         put(
             text,
             format_args!(" (thread {number}, {})", system::state(number)),
         );
     }
+}
+
+fn lock(text: &mut String, section: &Section) {
+    let word = if section.is_held { "holds" } else { "wants" };
     put(
         text,
-        format_args!("\n    holds \"{}\", since {}\n", held.name, held.at),
+        format_args!("    {word} \"{}\", since {}\n", section.name, section.at),
     );
+}
+
+/// A thread that is none of the pool's, and holds what a task wants.
+fn outsider(text: &mut String, held: &Section) {
+    text.push_str("  a thread outside of the pool");
+    system_thread(text, held.system_number);
+    text.push('\n');
+    lock(text, held);
 }
 
 /// The program's innermost frames of a stack, and by which call it came to wait.

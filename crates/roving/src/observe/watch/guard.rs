@@ -12,7 +12,7 @@ use crate::machine::prim::{AtomicUsize, Ordering, process_wide};
 use crate::observe::variable::set;
 
 process_wide! {
-    /// Whether sections are recorded: one of the three below.
+    /// Whether sections are recorded: one of the three below, and never a smaller one again.
     static RECORDS: AtomicUsize = AtomicUsize::new(NOT_ASKED);
 }
 
@@ -40,10 +40,8 @@ fn asks_the_environment() -> bool {
         Some(_) => YES,
         None => NO,
     };
-    // Ordering: Relaxed, both; as in `begin`.
-    let relaxed = Ordering::Relaxed;
-    let now = RECORDS.compare_exchange(NOT_ASKED, records, relaxed, relaxed);
-    now.map_or_else(|now| now, |_| records) == YES
+    // Ordering: Relaxed, as in `begin`; a pool may be watched since, which counts for more.
+    RECORDS.fetch_max(records, Ordering::Relaxed).max(records) == YES
 }
 
 /// A critical section that a thread is in, or wants to enter.
