@@ -56,8 +56,10 @@
 //!   the process that was given it, or has waited there last. It ends its stream when that process
 //!   has heard of the panic: after a poll in which it waits for channels alone, by its own waker,
 //!   or after sixteen in which it goes on. If it waits before that, within one poll or for another
-//!   event, for what comes of the end, it waits for ever. And where the task is one of another
-//!   process, to which the port was sent, half of a stream can be taken for the whole.
+//!   event, for what comes of the end, it waits for ever. And where nobody can tell whose port it
+//!   is, another process can take half of the stream for the whole before the network fails: where
+//!   the process has the port by what its closure captures, or by a message, and has not waited
+//!   there itself. So a process is given its ports, and sends them to no other whose tasks panic.
 //! * A port that such a task drops *without* a panic is closed at once, also in
 //!   [`Network::try_process`]: an error that the task returns does not hold its stream open, so the
 //!   port belongs into what is returned.
