@@ -6,6 +6,7 @@ use roving::{Pool, trace};
 
 /// A server has a thread for each connection: of those that are gone not all are kept.
 #[test]
+#[cfg_attr(miri, ignore = "it reads the file that was written")]
 fn spans_of_the_last_threads_are_kept() {
     let name = format!("outside-{}.json", std::process::id());
     let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
