@@ -152,6 +152,11 @@ impl Handle {
     pub(crate) unsafe fn new(words: NonNull<Words>) -> Handle {
         Handle(words)
     }
+
+    /// The whole channel, of which the words are the beginning.
+    pub(crate) fn channel(&self) -> NonNull<Words> {
+        self.0
+    }
 }
 
 impl Clone for Handle {

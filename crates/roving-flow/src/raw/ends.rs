@@ -49,13 +49,12 @@ pub struct Bridge<T> {
 impl<T> Bridge<T> {
     /// A port for that end, whose own is gone; the other one is to be dropped or used.
     fn reopen(&mut self, end: ChannelEnd) -> Option<(Out<T>, In<T>)> {
-        let words: &Words = &self.channel;
         // SAFETY: the bridge keeps the channel, is the only one for it, and is borrowed
         // exclusively. One port is made below.
-        if !unsafe { reopen_port(words, end) } {
+        if !unsafe { reopen_port(&self.channel, end) } {
             return None;
         }
-        let channel = std::ptr::NonNull::from(words).cast::<Channel<T>>();
+        let channel = self.channel.channel().cast::<Channel<T>>();
         // SAFETY: the channel was opened for messages of this type. Of the two ports, the one at
         // this end has the reference that was made; the callers forget the other one.
         Some(unsafe { port::pair(channel) })
