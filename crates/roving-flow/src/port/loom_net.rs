@@ -2,7 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
-use std::ptr::NonNull;
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
 use loom::sync::Notify;
@@ -159,7 +158,7 @@ pub(super) fn panics_with<T>(out: Out<T>) -> Payload {
 /// Drops what was sent to a port of that channel that is gone, as who has sent it does.
 pub(super) fn drops_unread(channel: &Handle) {
     // SAFETY: the handle keeps the channel.
-    let panicked = unsafe { channel::drop_unread(NonNull::from(&**channel)) };
+    let panicked = unsafe { channel::drop_unread(channel.channel()) };
     assert!(panicked.is_none());
 }
 

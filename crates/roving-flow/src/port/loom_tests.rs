@@ -548,7 +548,7 @@ fn loom_a_port_that_comes_back_goes_on_where_the_last_one_was() {
             // SAFETY: the handle keeps the channel, this thread alone does this, and makes one
             // port.
             if unsafe { reopen_port(&channel, ChannelEnd::Reader) } {
-                let words = std::ptr::NonNull::from(&*channel);
+                let words = channel.channel();
                 // SAFETY: the channel was opened for such messages; one of the two ports has its
                 // reference, and the other one is forgotten.
                 let (other, mut input) = unsafe { ports::pair::<i32>(words.cast()) };

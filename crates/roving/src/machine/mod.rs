@@ -17,8 +17,10 @@ pub(crate) mod latch;
 pub(crate) mod lease;
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
-// Task stacks are allocated there, so that what lies beside them is known.
-#[cfg_attr(any(miri, roving_asan), allow(dead_code))]
+#[cfg_attr(
+    any(miri, roving_asan),
+    allow(dead_code, reason = "no task stack is mapped")
+)]
 pub(crate) mod linux;
 #[cfg_attr(loom, allow(dead_code, reason = "`prim` has loom's instead"))]
 #[allow(unsafe_code)]
