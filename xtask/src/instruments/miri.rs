@@ -4,7 +4,7 @@
 //! when and which of the values that weak memory allows is read; the clock is Miri's own, so the
 //! same seed is the same run, however busy the machine is. Test programs run side by side.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -141,8 +141,8 @@ pub(crate) fn whole(workspace: &Workspace, step: &mut CheckStep, plan: &SeedPlan
             seed,
         }));
     }
-    let last = table(workspace).days();
-    jobs.sort_by_cached_key(|job| last.get(&job.key()));
+    let last = table(workspace).runs();
+    jobs.sort_by_cached_key(|job| job.turn(&last));
     let (jobs_of_all, end) = (jobs.len(), Duration::from_secs_f64(plan.minutes * 60.0));
     let outcomes = run(workspace, step, jobs, Some(Instant::now() + end))?;
     if outcomes.len() < jobs_of_all {
@@ -303,6 +303,18 @@ impl SeededJob {
         ]
     }
 
+    /// Its place among the runs: first those that never were, then those that were not for longest;
+    /// of these, those that take least, and last those that are not known to end.
+    fn turn(&self, last: &BTreeMap<String, Vec<String>>) -> (Option<String>, u64) {
+        let day = last.get(&self.key()).map(|row| row[0].clone());
+        let [package, target, ..] = self.fields();
+        let runs = last
+            .values()
+            .filter(|row| row[2..4] == [&package[..], &target]);
+        let seconds = runs.filter_map(|row| Some(row.last()?.parse::<f64>().ok()? as u64));
+        (day, seconds.max().unwrap_or(u64::MAX))
+    }
+
     /// Its fields, as in the table.
     fn key(&self) -> String {
         self.fields().join(",")
@@ -413,6 +425,41 @@ mod tests {
             job(Borrows::Stacked, 3).name(),
             "roving lib, Stacked Borrows, seed 3"
         );
+    }
+
+    #[test]
+    fn what_was_not_run_for_longest_comes_first_and_then_what_takes_least() {
+        let row = |day: &str, target: &str, borrows, seconds: &str| {
+            let row = format!("{day},{day},roving,{target},{borrows},0,ok,1,0,0,{seconds}");
+            let fields: Vec<String> = row.split(',').map(str::to_owned).collect();
+            (fields[2..6].join(","), fields)
+        };
+        let last = BTreeMap::from([
+            row("2026-01-02", "long", "Tree", "90.5"),
+            row("2026-01-02", "short", "Tree", "7.0"),
+            row("2026-01-03", "short", "Stacked", "9.9"),
+        ]);
+        let named = |target: &str, borrows| SeededJob {
+            target: target.into(),
+            ..job(borrows, 0)
+        };
+        let mut jobs = [
+            named("short", Borrows::Stacked),
+            named("long", Borrows::Tree),
+            named("new", Borrows::Tree),
+            named("long", Borrows::Stacked),
+            named("short", Borrows::Tree),
+        ];
+        jobs.sort_by_cached_key(|job| job.turn(&last));
+        let names = jobs.map(|job| format!("{} {:?}", job.target, job.borrows));
+        let right = [
+            "long Stacked",
+            "new Tree",
+            "short Tree",
+            "long Tree",
+            "short Stacked",
+        ];
+        assert_eq!(names, right);
     }
 
     #[test]

@@ -36,12 +36,12 @@ impl LastRuns {
             .map_err(|error| format!("{}: {error}", self.path.display()))
     }
 
-    /// The day of each run, by the fields that name it.
-    pub(crate) fn days(&self) -> BTreeMap<String, String> {
+    /// The fields of each run, by those that name it.
+    pub(crate) fn runs(&self) -> BTreeMap<String, Vec<String>> {
         let text = self.text();
-        let day = |row: &str| row.split(',').next().unwrap_or_default().to_owned();
-        let rows = self.rows(&text).map(|row| (self.key_of(row), day(row)));
-        rows.collect()
+        let fields = |row: &str| row.split(',').map(str::to_owned).collect();
+        let runs = self.rows(&text).map(|row| (self.key_of(row), fields(row)));
+        runs.collect()
     }
 
     fn text(&self) -> String {
