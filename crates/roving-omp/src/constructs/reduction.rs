@@ -7,7 +7,7 @@
 //! |---|---|
 //! | 0 | number of variables |
 //! | 1 | bytes of one thread's copies |
-//! | 2 | their alignment; from the registration on, the address of all copies |
+//! | 2 | their alignment; from the registration on, the address of all copies, or 0 if there are none |
 //! | 4 | the next such array, or null |
 //! | 6 | the end of all copies, from the registration on |
 //! | 7 + 3k | the address of variable k; then where its copy is among those of a thread |
@@ -47,6 +47,15 @@ pub(crate) unsafe fn make(description: *mut usize, threads: u32) {
             at = *at.add(NEXT) as *mut usize;
         }
     }
+}
+
+/// There are no copies: the compiler's code is to merge and free none.
+///
+/// # Safety
+/// The description is a compiler's.
+pub(crate) unsafe fn leave_out(description: *mut usize) {
+    // SAFETY: the caller's promise.
+    unsafe { *description.add(COPIES) = 0 };
 }
 
 /// Where the copies are.

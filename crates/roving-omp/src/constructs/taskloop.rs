@@ -26,14 +26,21 @@ fn parts(count: u64, tasks: u64, flags: u32, threads: u32) -> (u64, u64, u64) {
 pub(crate) fn run(asked: &TaskRequest, tasks: u64, range: Range) {
     let thread = Thread::current();
     let grouped = asked.flags & flag::NOGROUP == 0;
+    let reduces = grouped && asked.flags & flag::REDUCTION != 0;
+    // SAFETY: the description stands in the data, behind the bounds.
+    let reduced = reduces.then(|| unsafe { *asked.data.cast::<*mut usize>().add(2) });
     if range.count == 0 {
+        if let Some(description) = reduced {
+            // SAFETY: the description is a compiler's.
+            unsafe { reduction::leave_out(description) };
+        }
         return;
     }
     if grouped {
         taskgroup::start(thread);
-        if asked.flags & flag::REDUCTION != 0 {
-            // SAFETY: the description stands in the data, behind the bounds.
-            unsafe { reduction::register(*asked.data.cast::<*mut usize>().add(2)) };
+        if let Some(description) = reduced {
+            // SAFETY: the description is a compiler's.
+            unsafe { reduction::register(description) };
         }
     }
     let (count, least, more) = parts(range.count, tasks, asked.flags, thread.team().threads());

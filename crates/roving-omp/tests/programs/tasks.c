@@ -129,6 +129,7 @@ static void large_data(void)
 static void loops(void)
 {
     int hits[100] = {0}, wrong = 0, sum = 0;
+    volatile int none = 0;
 #pragma omp parallel num_threads(4)
 #pragma omp single
     {
@@ -144,6 +145,9 @@ static void loops(void)
 #pragma omp taskloop reduction(+ : sum) grainsize(3)
         for (int i = 0; i < 100; i++)
             sum += i;
+#pragma omp taskloop reduction(+ : sum)
+        for (int i = 0; i < none; i++)
+            sum += 1000000;
     }
     for (int i = 0; i < 100; i++)
         wrong += hits[i] != 3 - i % 2;
