@@ -36,6 +36,7 @@ impl CBool {
 mod tests {
     /// Without optimization nothing else would tell: then a `bool` is read as a byte.
     #[test]
+    #[cfg_attr(miri, ignore = "Miri reads no files")]
     fn no_function_that_c_calls_takes_a_bool() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/abi");
         for file in std::fs::read_dir(folder).unwrap() {

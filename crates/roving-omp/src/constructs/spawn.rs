@@ -1,5 +1,6 @@
 //! The way of a task from the call that makes it to where it runs.
 
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Arc;
 
@@ -70,12 +71,14 @@ impl TaskRequest {
 /// Words that a task can have in its slot.
 const WORDS: usize = 3;
 const WORD: usize = size_of::<usize>();
+/// The data of a task of C. Bytes between its parts need not be set.
+type Words = [MaybeUninit<usize>; WORDS];
 
 /// A plain task whose data is small.
 struct Small {
     code: Code,
     heritage: *const Heritage,
-    words: [usize; WORDS],
+    words: Words,
 }
 
 // SAFETY: code, data and heritage are there for whichever thread runs it.
@@ -129,7 +132,7 @@ pub(crate) fn small(code: Code, data: *const (), size: usize) -> bool {
         return true;
     }
     thread.team().meeting.begin_tasks();
-    let mut words = [0; WORDS];
+    let mut words = [MaybeUninit::uninit(); WORDS];
     // SAFETY: the data is of that size, and fits.
     unsafe { copy_words(data, &mut words, size) };
     let small = Small {
@@ -178,8 +181,8 @@ pub(crate) fn task(asked: &TaskRequest) {
 /// # Safety
 /// `from` has `size` bytes, at most as many as there are words for.
 #[inline]
-unsafe fn copy_words(from: *const (), to: &mut [usize; WORDS], size: usize) {
-    let from = from.cast::<usize>();
+unsafe fn copy_words(from: *const (), to: &mut Words, size: usize) {
+    let from = from.cast::<MaybeUninit<usize>>();
     // SAFETY: by the size.
     unsafe {
         match size {
@@ -188,7 +191,7 @@ unsafe fn copy_words(from: *const (), to: &mut [usize; WORDS], size: usize) {
                 to[0] = from.read_unaligned();
                 to[1] = from.add(1).read_unaligned();
             }
-            24 => *to = from.cast::<[usize; WORDS]>().read_unaligned(),
+            24 => *to = from.cast::<Words>().read_unaligned(),
             _ => ptr::copy_nonoverlapping(from.cast::<u8>(), to.as_mut_ptr().cast(), size),
         }
     }
@@ -344,4 +347,33 @@ pub(crate) unsafe fn fulfill(event: *const LinkedTask) {
     // SAFETY: the caller's promise.
     let node = unsafe { Arc::from_raw(event) };
     tasks::end_part(&node, Awaited::Event);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A compiler's data for a task: there is nothing between its parts, and behind them.
+    #[repr(C)]
+    struct Parts(u32, u64, u32);
+
+    #[test]
+    fn data_is_copied_with_what_stands_between_its_parts() {
+        let parts = Parts(1, 2, 3);
+        let copy = |size| {
+            let mut words = [MaybeUninit::uninit(); WORDS];
+            // SAFETY: it has so many bytes at least, and they fit.
+            unsafe { copy_words((&raw const parts).cast(), &mut words, size) };
+            words
+        };
+        // SAFETY: its parts were copied.
+        let copied: Parts = unsafe { std::mem::transmute(copy(size_of::<Parts>())) };
+        assert_eq!((copied.0, copied.1, copied.2), (1, 2, 3));
+        for size in [12, 16] {
+            // SAFETY: of a word, and of the next, which was copied at least in half.
+            let [first, next] =
+                [0, 1].map(|at| unsafe { copy(size)[at].as_ptr().cast::<u32>().read() });
+            assert_eq!((first, next), (1, 2));
+        }
+    }
 }
