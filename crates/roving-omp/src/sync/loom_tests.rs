@@ -155,7 +155,31 @@ fn loom_who_is_called_sees_the_region() {
                     dock.wait();
                     assert_eq!(region.get(), turn);
                     end.set(turn.into());
+                    dock.come_back();
                 }
+            }
+        });
+    });
+}
+
+#[test]
+fn loom_who_is_missed_has_done_all_in_its_last_region() {
+    explore_within(PREEMPTIONS, || {
+        let (dock, end) = (Dock::default(), Gate::default());
+        let region = Value::new();
+        beside(move |me| {
+            if me == 0 {
+                region.set(1);
+                dock.call();
+                end.wait(|number| number == 1);
+                dock.miss();
+                region.set(2);
+            } else {
+                dock.wait();
+                end.set(1);
+                // It is late to leave.
+                assert_eq!(region.get(), 1);
+                dock.come_back();
             }
         });
     });
@@ -271,7 +295,8 @@ fn loom_who_waits_for_tasks_runs_those_that_are_posted() {
                 match mail.take(|&item| item == 5) {
                     Some(item) => {
                         ran.set(item);
-                        mail.leave();
+                        // SAFETY: it stays until the end of the test.
+                        unsafe { Mail::leave(&raw const mail) };
                     }
                     None => mail.wait(|| mail.is_over() || mail.has(|&item| item == 5)),
                 }
@@ -291,7 +316,8 @@ fn loom_who_waits_for_tasks_sees_the_end_of_the_last() {
         beside(move |me| {
             if me == 1 {
                 ran.set(5);
-                mail.leave();
+                // SAFETY: it stays until the end of the test.
+                unsafe { Mail::leave(&raw const mail) };
             } else {
                 while !mail.is_over() {
                     mail.wait(|| mail.is_over());

@@ -15,6 +15,8 @@ pub(crate) struct Group {
     heritage: Heritage,
     /// The heritage of its task's children before, and where those stand.
     pub(crate) outer: *const Heritage,
+    /// Whether that is kept for its task alone.
+    pub(crate) outer_is_own: bool,
     pub(crate) outer_group: *const Group,
     outer_frame: Cell<Frame>,
     /// Where its own tasks stand.
@@ -33,6 +35,7 @@ impl Group {
         Box::new(Group {
             heritage: Heritage::initial(),
             outer: ptr::null(),
+            outer_is_own: false,
             outer_group: ptr::null(),
             outer_frame: Cell::new(Frame::NOWHERE),
             frame: Cell::new(Frame::NOWHERE),
@@ -43,13 +46,25 @@ impl Group {
         })
     }
 
-    /// One that a task begins whose children have inherited `outer` so far and stood at
-    /// `outer_frame`; those in the group stand at `frame`. The caller owns it, as from a box.
-    pub(crate) fn inside(outer: &Heritage, outer_frame: Frame, frame: Frame) -> *const Group {
+    /// One that a task begins whose children have inherited `outer` so far, which may be the task's
+    /// own, and stood at `outer_frame`; those in the group stand at `frame`. The caller owns it, as
+    /// from a box.
+    ///
+    /// # Safety
+    /// The heritage is there. It comes as its task has it: a pointer from a reference would only be
+    /// one to read.
+    pub(crate) unsafe fn inside(
+        (outer, outer_is_own): (*const Heritage, bool),
+        outer_frame: Frame,
+        frame: Frame,
+    ) -> *const Group {
+        // SAFETY: the caller's promise.
+        let heritage = unsafe { *outer };
         let group = Box::into_raw(Box::new(Group {
-            heritage: *outer,
+            heritage,
             outer,
-            outer_group: outer.group,
+            outer_is_own,
+            outer_group: heritage.group,
             outer_frame: Cell::new(outer_frame),
             frame: Cell::new(frame),
             cancelled: AtomicBool::new(false),
@@ -118,8 +133,11 @@ impl Group {
         self.loose.enter();
     }
 
-    pub(crate) fn leave_loose(&self) {
-        self.loose.leave();
+    /// # Safety
+    /// The group is there. Its task may end it before this returns, so there is no reference to it.
+    pub(crate) unsafe fn leave_loose(at: *const Group) {
+        // SAFETY: the caller's promise; a count is used by one step alone.
+        unsafe { (*at).loose.leave() };
     }
 
     /// Whether none of its tasks waits for an event, or depends on one that does.

@@ -1,8 +1,9 @@
 //! Tasks of a team that stand on no stack: those that wait for an event, and those that an event
 //! has freed. They are few, so a lock will do.
 
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::heritage::Heritage;
 use super::node::LinkedTask;
@@ -13,9 +14,9 @@ pub(crate) struct Loose {
     /// Counts tasks whose event, or that of one they depend on, has not come; holds those that can
     /// run.
     pub(crate) mail: Mail<Arc<LinkedTask>>,
-    /// Heritages that tasks have changed for themselves.
-    #[expect(clippy::vec_box, reason = "others point to what is in the boxes")]
-    kept: Mutex<Vec<Box<Heritage>>>,
+    /// Heritages that tasks have changed for themselves, each from a box. Tasks have the same
+    /// pointers, which a box that is moved or written to would end.
+    kept: Mutex<Vec<NonNull<Heritage>>>,
     has_kept: AtomicBool,
 }
 
@@ -27,31 +28,36 @@ unsafe impl Send for Loose {}
 impl Loose {
     /// Keeps what tasks inherit until the region has ended.
     pub(crate) fn keep(&self, heritage: Heritage) -> *const Heritage {
-        let kept = Box::new(heritage);
-        let at = std::ptr::from_ref(&*kept);
-        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push(kept);
+        let at = NonNull::from(Box::leak(Box::new(heritage)));
+        self.kept().push(at);
         // Ordering: Relaxed; the region's end orders it.
         self.has_kept.store(true, Ordering::Relaxed);
-        at
+        at.as_ptr()
     }
 
     /// Keeps it in the place of that one, which no other task has. False if that one is not kept.
     pub(crate) fn keep_instead(&self, last: *const Heritage, heritage: Heritage) -> bool {
-        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_last = |kept: &&mut Box<Heritage>| std::ptr::eq(&raw const ***kept, last);
-        let found = all.iter_mut().rev().find(is_last);
-        found.map(|kept| **kept = heritage).is_some()
+        let all = self.kept();
+        let Some(at) = all
+            .iter()
+            .rposition(|kept| kept.as_ptr() == last.cast_mut())
+        else {
+            return false;
+        };
+        // SAFETY: it is kept, and no other task reads it, as the caller says.
+        unsafe { all[at].write(heritage) };
+        true
     }
 
     /// Keeps that one no longer, which no task has.
     pub(crate) fn drop_kept(&self, last: *const Heritage) {
-        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.kept();
         if let Some(at) = all
             .iter()
-            .rposition(|kept| std::ptr::eq(&raw const **kept, last))
+            .rposition(|kept| kept.as_ptr() == last.cast_mut())
         {
-            all.swap_remove(at);
+            // SAFETY: it was kept until now, and no task has it, as the caller says.
+            unsafe { drop_one(all.swap_remove(at)) };
         }
     }
 
@@ -62,7 +68,53 @@ impl Loose {
             return;
         }
         self.has_kept.store(false, Ordering::Relaxed);
-        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        all.clear();
+        for kept in self.kept().drain(..) {
+            // SAFETY: it was kept until now, and the region's tasks have ended.
+            unsafe { drop_one(kept) };
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<NonNull<Heritage>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Loose {
+    fn drop(&mut self) {
+        self.forget();
+    }
+}
+
+/// # Safety
+/// It was kept, is so no longer, and no task has it.
+unsafe fn drop_one(kept: NonNull<Heritage>) {
+    // SAFETY: it comes from a box, and nobody else knows it, as the caller says.
+    drop(unsafe { Box::from_raw(kept.as_ptr()) });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_read_what_is_kept_while_more_comes_and_it_is_written_anew() {
+        let loose = Loose::default();
+        let of = |is_final| Heritage {
+            is_final,
+            ..Heritage::initial()
+        };
+        // SAFETY: each is kept when it is read.
+        let read = |at: *const Heritage| unsafe { (*at).is_final };
+        let first = loose.keep(of(false));
+        let others: Vec<_> = (0..9).map(|_| loose.keep(of(true))).collect();
+        assert!(!read(first));
+        assert!(loose.keep_instead(first, of(true)));
+        assert!(read(first) && others.iter().all(|&at| read(at)));
+        loose.drop_kept(others[0]);
+        assert!(!loose.keep_instead(others[0], of(false)));
+        assert!(read(first) && read(others[8]));
+        loose.forget();
+        assert!(!loose.keep_instead(first, of(false)));
+        loose.keep(of(false));
     }
 }

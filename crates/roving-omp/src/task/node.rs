@@ -140,13 +140,13 @@ impl LinkedTask {
 
     /// It is over and counted no more. Its heritage may be gone by now.
     pub(crate) fn leave_counts(&self) {
-        if let Some(group) = self.group() {
-            group.leave_loose();
+        if !self.group.is_null() {
+            // SAFETY: see `Send`: the group waits for the node until then.
+            unsafe { Group::leave_loose(self.group) };
         }
-        let mail = self.mail();
         self.family.leave();
-        // The last: the team may end.
-        mail.leave();
+        // SAFETY: see `Send`, and as above. It is the last: the team may end.
+        unsafe { Mail::leave(self.mail) };
     }
 
     /// It depends on that one. Said by the parent of both.
@@ -246,7 +246,7 @@ impl LinkedTask {
 
 #[cfg(test)]
 mod tests {
-    use std::ptr;
+    use std::{ptr, thread};
 
     use super::*;
 
@@ -269,6 +269,34 @@ mod tests {
         node.leave_counts();
         assert!(group.are_loose_over() && other.are_loose_over());
         assert!(mail.is_over() && ptr::eq(node.heritage_at(), &heritage));
+    }
+
+    #[test]
+    fn a_group_and_a_mail_may_go_as_soon_as_a_node_has_left_them() {
+        let group = Box::into_raw(Group::of_region(ptr::null_mut()));
+        let heritage = Heritage {
+            group,
+            ..Heritage::initial()
+        };
+        let (mail, meeting) = (Box::into_raw(Box::default()), Rendezvous::new(None));
+        let family = Arc::default();
+        // SAFETY: they stay until the node has left the counts.
+        let node = unsafe { LinkedTask::new(&heritage, &family, (&*mail, &meeting), true) };
+        thread::scope(|s| {
+            s.spawn(|| node.leave_counts());
+            // SAFETY: each is there until it is dropped, when the node has left it.
+            unsafe {
+                while !(*group).are_loose_over() {
+                    thread::yield_now();
+                }
+                drop(Box::from_raw(group));
+                while !(*mail).is_over() {
+                    thread::yield_now();
+                }
+                (*mail).close();
+                drop(Box::from_raw(mail));
+            }
+        });
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::ptr;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -40,6 +41,8 @@ pub(crate) struct Crew {
     process: ProcessMark,
     /// A region runs.
     is_busy: Cell<bool>,
+    /// How many threads the last region had.
+    in_region: Cell<usize>,
 }
 
 impl Crew {
@@ -74,6 +77,7 @@ impl Crew {
             others,
             process: ProcessMark::here(),
             is_busy: Cell::new(false),
+            in_region: Cell::new(1),
         }
     }
 
@@ -87,10 +91,6 @@ impl Crew {
         self.others.len() + 1
     }
 
-    pub(crate) fn team(&self) -> &Team {
-        &self.shared.team
-    }
-
     /// Whether a region of its runs.
     pub(crate) fn is_busy(&self) -> bool {
         self.is_busy.get()
@@ -101,9 +101,23 @@ impl Crew {
         self.process.is_here()
     }
 
-    /// Has the first `threads` threads begin the team's region, this one as number 0. Returns when
-    /// all have ended.
-    pub(crate) fn run(&self, threads: usize) {
+    /// Returns when the threads from that one on are back from their last region.
+    fn gather_from(&self, first: usize) {
+        let last = self.in_region.get().max(first);
+        self.shared.docks[first..last].iter().for_each(Dock::miss);
+    }
+
+    /// Runs a region of as many of its threads as that says, this one as number 0. Returns when all
+    /// have come to its end.
+    pub(crate) fn run(&self, region: Region, set_up: impl FnOnce(&Team)) {
+        let (team, threads) = (&self.shared.team, region.threads as usize);
+        // One that is late to leave the last region could take tasks of this one. Where it has no
+        // number in it, it is waited for.
+        self.gather_from(threads);
+        self.in_region.set(threads);
+        // SAFETY: all threads have come to the last region's end, and read it no more.
+        unsafe { team.begin(region) };
+        set_up(team);
         for dock in &self.shared.docks[1..threads] {
             dock.call();
         }
@@ -112,11 +126,7 @@ impl Crew {
         hosted::show();
         // SAFETY: this thread keeps the crew, has enlisted, and ends only after the other threads,
         // which it joins when it drops the crew.
-        unsafe {
-            self.shared
-                .hosted()
-                .be(0, || part::run(&self.shared.team, 0))
-        };
+        unsafe { self.shared.hosted().be(0, || part::run(team, 0)) };
         self.is_busy.set(false);
     }
 }
@@ -129,6 +139,8 @@ impl Drop for Crew {
             self.others.drain(..).for_each(std::mem::forget);
             return;
         }
+        // One that is late could look for tasks at the stack of a thread that has ended.
+        self.gather_from(1);
         // Ordering: Relaxed; handed on with the call.
         self.shared.ends.store(true, Ordering::Relaxed);
         self.shared.docks[1..self.threads()]
@@ -141,9 +153,8 @@ impl Drop for Crew {
 }
 
 thread_local! {
-    /// By how many regions of crews it is in. In boxes: others know where they are.
-    #[expect(clippy::vec_box, reason = "a crew stays where it is when another comes")]
-    static CREWS: RefCell<Vec<Box<Crew>>> = const { RefCell::new(Vec::new()) };
+    /// By how many regions of crews it is in.
+    static CREWS: RefCell<Vec<Rc<Crew>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Ends crews that were begun when the thread's values had been dropped.
@@ -160,39 +171,30 @@ unsafe extern "C" fn end(_: *mut c_void) {
 pub(super) fn with_crew<R>(threads: usize, f: impl FnOnce(&Crew) -> R) -> Option<R> {
     let crew = CREWS.try_with(|crews| {
         let mut crews = crews.borrow_mut();
-        if crews.iter().any(|crew| !crew.is_here()) {
-            // A forked child has none of them. One that is busy stays in memory: the thread has
-            // forked inside of its region, and comes back to it at the region's end.
-            let (busy, idle) = crews
-                .drain(..)
-                .partition::<Vec<_>, _>(|crew| crew.is_busy());
-            drop(idle);
-            busy.into_iter().for_each(std::mem::forget);
-        }
+        // A forked child has none of them. One that is busy is dropped at its region's end: the
+        // thread has forked inside of that, and comes back to it.
+        crews.retain(|crew| crew.is_here());
         let depth = crews.iter().take_while(|crew| crew.is_busy()).count();
-        let fits = crews
-            .get(depth)
-            .is_some_and(|crew| crew.wanted() >= threads);
-        if !fits {
-            // First, so that not both are there at once; further in there is none in use.
-            crews.truncate(depth);
-            let region = Region::outermost(Heritage::initial());
-            crews.push(Box::new(Crew::new(threads, region)));
-            END.set(ptr::from_ref(&END).cast_mut().cast());
+        let found = crews.get(depth).filter(|crew| crew.wanted() >= threads);
+        if let Some(crew) = found {
+            return Rc::clone(crew);
         }
-        ptr::from_ref(&*crews[depth])
+        // First, so that not both are there at once; further in there is none in use.
+        crews.truncate(depth);
+        let region = Region::outermost(Heritage::initial());
+        let crew = Rc::new(Crew::new(threads, region));
+        crews.push(Rc::clone(&crew));
+        END.set(ptr::from_ref(&END).cast_mut().cast());
+        crew
     });
-    let crew = crew.ok()?;
-    // SAFETY: crews go by their own thread only, which is in `f` now, and by this function only
-    // when they are in no region. The first region that `f` begins is this crew's.
-    Some(f(unsafe { &*crew }))
+    crew.ok().map(|crew| f(&crew))
 }
 
 /// The thread at that seat, from start to end.
 fn serve(shared: &CrewState, seat: usize) {
     shared.hosted().enlist(seat);
-    // SAFETY: this thread has enlisted for the seat. It ends when its keeper says so, which is in
-    // no region then, and no thread of a crew steals outside of regions.
+    // SAFETY: this thread has enlisted for the seat. It ends when its keeper says so, which waits
+    // until all are back from their last region, and none of them steals outside of regions.
     unsafe {
         shared.hosted().be(seat, || {
             loop {
@@ -202,6 +204,7 @@ fn serve(shared: &CrewState, seat: usize) {
                     return;
                 }
                 part::run(&shared.team, seat as u32);
+                shared.docks[seat].come_back();
             }
         });
     }

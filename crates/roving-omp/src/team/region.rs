@@ -4,8 +4,9 @@ use std::ptr;
 
 use roving::raw::calls::WORKERS_LIMIT;
 
+use super::crew::{self, Crew};
 use super::thread::Thread;
-use super::{League, Region, Team, crew, part};
+use super::{League, Region, Team, part};
 use crate::env::{Bind, Controls, Environment};
 use crate::loops::plan::LoopPlan;
 use crate::sync::patience;
@@ -34,7 +35,7 @@ pub(crate) fn begin(
 ) -> u32 {
     let thread = Thread::current();
     let threads = threads_of(thread, asked.threads);
-    let run = |threads: u32, team: Option<&Team>| {
+    let run = |threads: u32, crew: Option<&Crew>| {
         let mut region = region_of(thread, asked, threads);
         let group = reductions.map(|register| register(threads));
         if let Some(group) = &group {
@@ -46,14 +47,8 @@ pub(crate) fn begin(
                 team.ring.begin(|setup| *setup.plan = Some(first(threads)));
             }
         };
-        match team {
-            Some(team) => {
-                // SAFETY: its last region has ended.
-                unsafe { team.begin(region) };
-                set_up(team);
-                crew::with_crew(threads as usize, |crew| crew.run(threads as usize))
-                    .expect("there was one");
-            }
+        match crew {
+            Some(crew) => crew.run(region, set_up),
             None => {
                 // A team is large: where it is made in one branch and used after it, it is copied.
                 let own = Team::new(region);
@@ -70,7 +65,7 @@ pub(crate) fn begin(
                 // The thread that meets an inner region is at work already.
                 let more = threads as usize - usize::from(is_inner);
                 patience::enter(more);
-                run(threads, Some(crew.team()));
+                run(threads, Some(crew));
                 patience::leave(more);
             }
             threads

@@ -102,9 +102,57 @@ static void league(void)
     printf("in teams: %d %d %d, %d wrong\n", count[0], count[1], count[2], wrong);
 }
 
+/* What a task sets is its own, also where it has set something else in a group before. */
+static void in_groups(void)
+{
+    int task = 0, other = 0, wrong = 0;
+    omp_set_num_threads(3);
+#pragma omp task shared(task)
+    {
+#pragma omp taskgroup
+        {
+            omp_set_num_threads(5);
+#pragma omp taskgroup
+            omp_set_num_threads(6);
+        }
+        task = omp_get_max_threads();
+    }
+    printf("in a group: %d in the task, %d after it\n", task, omp_get_max_threads());
+#pragma omp task shared(task)
+    {
+        omp_set_num_threads(4);
+#pragma omp taskgroup
+        omp_set_num_threads(5);
+#pragma omp task if (0) shared(task)
+        task = omp_get_max_threads();
+    }
+#pragma omp taskwait
+    printf("in its own: %d for its task, %d after it\n", task, omp_get_max_threads());
+    /* While others read what they have inherited. */
+#pragma omp parallel num_threads(2) reduction(+ : wrong)
+#pragma omp single
+    {
+        omp_set_num_threads(7);
+        for (int i = 0; i < 500; i++) {
+#pragma omp task shared(other)
+            {
+#pragma omp taskgroup
+                omp_set_num_threads(8);
+#pragma omp atomic
+                other += omp_get_max_threads() == 8;
+            }
+            wrong += omp_get_max_threads() != 7;
+        }
+#pragma omp taskwait
+        wrong += omp_get_max_threads() != 7;
+    }
+    printf("side by side: %d tasks, %d wrong, %d after it\n", other, wrong, omp_get_max_threads());
+}
+
 int main(void)
 {
     controls();
+    in_groups();
     locks();
     league();
     return 0;

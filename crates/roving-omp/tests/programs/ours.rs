@@ -108,3 +108,17 @@ fn a_field_may_be_asked_for_that_is_wider_than_memory() {
         "1 0      \n1 0      \n1 0|\n1 000|\n",
     );
 }
+
+#[test]
+fn who_is_late_to_leave_a_region_takes_part_in_nothing_after_it() {
+    let Some(gcc) = gcc().filter(|_| knows(11)) else {
+        return;
+    };
+    let program = build(gcc, &["-O1", "-pthread"], "late.c");
+    let passive = [("OMP_WAIT_POLICY", "passive")];
+    let expected = "6400 ran, 0 outside of the region\n";
+    says(&program, Some("next"), &passive, expected);
+    // Stacks of that size are unmapped as soon as their thread has ended.
+    let stack = [("OMP_STACKSIZE", "64M")];
+    says(&program, Some("end"), &stack, "all have ended\n");
+}
