@@ -1,6 +1,8 @@
 //! Ranks: who they are, how they talk, and how they end together.
 
 mod backoff;
+#[cfg(feature = "mpi")]
+mod bulk;
 mod collective;
 mod engine;
 mod fault;

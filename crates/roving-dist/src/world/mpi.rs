@@ -17,6 +17,7 @@ use ::mpi::Threading;
 use ::mpi::environment::Universe;
 use ::mpi::ffi;
 
+use super::bulk::{self, BULK_BYTES_MAX};
 use super::record::{self, BATCH_BYTES};
 use super::transport::{Arrived, Transport};
 use crate::error::Error;
@@ -33,8 +34,6 @@ const POSTED: usize = 8;
 const TOGETHER: usize = 64;
 /// Most buffers kept.
 const SPENT_MAX: usize = 16;
-/// The most bytes of one message of MPI, whose lengths are 32-bit.
-const BULK_BYTES_MAX: usize = 1 << 30;
 
 /// A receive that MPI has the buffer of.
 struct Receive {
@@ -318,10 +317,10 @@ impl Mpi {
 
     /// Posts receives for the large message that rank `from` has announced.
     fn expect(&mut self, from: usize, what: &[u8]) -> Result<(), Error> {
-        let Some((tag, length)) = announced(what) else {
+        let Some((tag, length)) = bulk::announced(what) else {
             return Err(Error::at(from, self.ranks, "sent a torn announcement"));
         };
-        let Some(bytes) = zeroed(length) else {
+        let Some(bytes) = bulk::zeroed(length) else {
             let what = format!("no room for a message of {length} bytes from rank {from}");
             return Err(Error::at(self.rank, self.ranks, what));
         };
@@ -384,43 +383,21 @@ impl Mpi {
         let Some(bulk) = &mut self.sources[from].bulk else {
             return Ok(None);
         };
-        let mut codes = ffi::MPI_SUCCESS as c_int;
-        while let Some(request) = bulk.requests.front_mut() {
+        const SUCCESS: c_int = ffi::MPI_SUCCESS as c_int;
+        let code = bulk::drop_done(&mut bulk.requests, SUCCESS, |request| {
             let mut done = 0;
             // SAFETY: a request of this library that is not done yet, as far as is known here.
-            codes = unsafe { ffi::MPI_Test(request, &mut done, ffi::RSMPI_STATUS_IGNORE) };
-            if done == 0 {
-                break;
-            }
-            bulk.requests.pop_front();
-        }
+            let code = unsafe { ffi::MPI_Test(request, &mut done, ffi::RSMPI_STATUS_IGNORE) };
+            (code, done != 0)
+        });
         let is_done = bulk.requests.is_empty();
-        self.check(codes, format_args!("receiving from rank {from}"))?;
+        self.check(code, format_args!("receiving from rank {from}"))?;
         Ok(if is_done {
             self.sources[from].bulk.take()
         } else {
             None
         })
     }
-}
-
-/// The tag and the length that an announcement says.
-fn announced(what: &[u8]) -> Option<(u32, u64)> {
-    let what: &[u8; 12] = what.try_into().ok()?;
-    let (tag, length) = what.split_first_chunk::<4>()?;
-    let length = length.first_chunk::<8>()?;
-    Some((u32::from_le_bytes(*tag), u64::from_le_bytes(*length)))
-}
-
-/// So many bytes, if there is room.
-fn zeroed(length: u64) -> Option<Vec<u8>> {
-    let length = usize::try_from(length).ok()?;
-    // A vector that is made of zeros comes from the system as such, and is not written to; but it
-    // ends the process where there is no room. So what is large is tried before.
-    if length > BULK_BYTES_MAX {
-        Vec::<u8>::new().try_reserve_exact(length).ok()?;
-    }
-    Some(vec![0; length])
 }
 
 impl Transport for Mpi {
@@ -579,22 +556,5 @@ impl Drop for Mpi {
             std::mem::forget(std::mem::take(&mut self.sources));
             std::mem::forget(std::mem::take(&mut self.sends));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn announcements_that_make_no_sense_are_refused() {
-        let whole = [7, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0];
-        for length in 0..=whole.len() {
-            let found = announced(&whole[..length]);
-            assert_eq!(found, (length == 12).then_some((7, 513)), "{length}");
-        }
-        assert_eq!(zeroed(3), Some(vec![0; 3]));
-        assert_eq!(zeroed(u64::MAX), None);
-        assert_eq!(zeroed(1 << 62), None);
     }
 }
