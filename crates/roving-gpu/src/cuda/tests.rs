@@ -493,16 +493,17 @@ const ZERO: &str = "__device__ const float zero = 0;";
 static INCLUDES: Kernel =
     // SAFETY: each of the 64 threads looks at one number, of which tests give as many.
     unsafe {
-        Kernel::new("includes").cuda(
-            "#include \"twice.cuh\"
-             extern \"C\" __global__ void includes(float *numbers) {
-                 numbers[threadIdx.x] = twice(numbers[threadIdx.x]);
-             }",
-            "includes",
-            [64, 1, 1],
-        )
-    }
-    .headers(&[("twice.cuh", TWICE), ("deep/zero.cuh", ZERO)]);
+        Kernel::new("includes")
+            .cuda(
+                "#include \"twice.cuh\"
+                 extern \"C\" __global__ void includes(float *numbers) {
+                     numbers[threadIdx.x] = twice(numbers[threadIdx.x]);
+                 }",
+                "includes",
+                [64, 1, 1],
+            )
+            .headers(&[("twice.cuh", TWICE), ("deep/zero.cuh", ZERO)])
+    };
 static INCLUDES_NOTHING: Kernel =
     // SAFETY: it is not compiled.
     unsafe {

@@ -163,7 +163,10 @@ impl Kernel {
     /// Adds headers that the source of [`Kernel::cuda`] includes: the name of each, and its text.
     /// CUDA's own, such as `cuda_fp16.h`, need not be added: they are found where the toolkit is
     /// installed, in the folder `include` below `CUDA_PATH` or `CUDA_HOME`, or else at the usual
-    /// places.
+    /// places. Headers that were added before, or have the name of one of CUDA's, are replaced.
+    ///
+    /// # Safety
+    /// What [`Kernel::cuda`] asks for must hold of the source with these headers.
     ///
     /// # Panics
     /// If the kernel has no source for CUDA yet; at compile time, as kernels are statics.
@@ -183,12 +186,27 @@ impl Kernel {
     ///         "twice_each",
     ///         [64, 1, 1],
     ///     )
-    /// }
-    /// .headers(&[("twice.cuh", TWICE)]);
+    ///     .headers(&[("twice.cuh", TWICE)])
+    /// };
     /// assert_eq!(DOUBLE.as_cuda().unwrap().headers[0].0, "twice.cuh");
     /// ```
+    ///
+    /// Safe code gives a source that somebody else has vouched for no other headers:
+    ///
+    /// ```compile_fail,E0133
+    /// use roving_gpu::Kernel;
+    ///
+    /// // SAFETY: the function touches no memory.
+    /// const ONE: Kernel = unsafe {
+    ///     Kernel::new("one").cuda("extern \"C\" __global__ void one() {}", "one", [32, 1, 1])
+    /// };
+    /// static OTHER: Kernel = ONE.headers(&[]);
+    /// ```
     #[must_use]
-    pub const fn headers(mut self, headers: &'static [(&'static str, &'static str)]) -> Self {
+    pub const unsafe fn headers(
+        mut self,
+        headers: &'static [(&'static str, &'static str)],
+    ) -> Self {
         match &mut self.cuda {
             Some(cuda) => cuda.headers = headers,
             None => panic!("headers are for a source: call `Kernel::cuda` first"),
