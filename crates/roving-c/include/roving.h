@@ -24,11 +24,13 @@
  *
  * Panics and exceptions. No panic of Rust code comes out of a function of this header: the function
  * returns ROVING_PANIC when all that it has spawned has ended. But a panic that reaches a C function
- * which has spawned tasks and not synced them, or the end of a task that ROVING_SPAWN has spawned
- * and a thief runs, ends the process, with a message. An exception of C++ must not leave a function
- * that is given to this header, nor a task: if it does, it ends the process, and so does a panic that
- * leaves a task which is compiled as C++. roving.hpp carries exceptions to who waits. longjmp must not
- * leave a function with tasks that are not synced.
+ * which this header was given, and which has spawned tasks and not synced them, or the end of a task
+ * that ROVING_SPAWN has spawned and a thief runs, ends the process, with a message. Rust code that
+ * calls a C function itself must not let a panic into it while it has tasks that are not synced: there
+ * nobody looks. An exception of C++ must not leave a function that is given to this header, nor a
+ * task: if it does, it ends the process, and so does a panic that leaves a task which is compiled as
+ * C++. roving.hpp carries exceptions to who waits. longjmp must not leave a function with tasks that
+ * are not synced.
  *
  * Debug builds (without NDEBUG) say which spawn has no sync, which sync has no spawn or comes out of
  * order, with file and line, and end the process. Other builds end it when they come upon a task that
@@ -168,7 +170,8 @@ typedef struct roving_reduction {
     void (*combine)(void *total, const void *following, void *arg);
 } roving_reduction;
 
-/* Reduces the indices, in their order. If it fails, `result` is left alone. */
+/* Reduces the indices, in their order. `reduction` is read before any of its functions is called. If
+ * it fails, `result` is left alone. */
 roving_status roving_reduce(size_t from, size_t to, const roving_reduction *reduction, void *arg,
                             void *result);
 

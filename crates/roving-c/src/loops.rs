@@ -8,7 +8,7 @@ use roving::raw::loops::{Sink, feed_pieces, run_on_worker};
 use roving::raw::foreign;
 
 use crate::call::{Border, Sendable, function, required, zeroed};
-use crate::status::{CallFailure, Status, guard};
+use crate::status::{Status, guard};
 
 /// Does a block: the indices from `from` up to, and without, `to`.
 type Block =
@@ -117,7 +117,8 @@ impl Sink<Range<usize>> for Reduction {
     }
 }
 
-/// `roving_reduction` of the header.
+/// `roving_reduction` of the header. It is read once, before any of the functions is called.
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Described {
     bytes: usize,
@@ -137,9 +138,9 @@ pub(crate) unsafe extern "C" fn roving_reduce(
     result: *mut c_void,
 ) -> Status {
     guard(|| {
-        // SAFETY: null or valid, says the caller.
-        let described = unsafe { reduction.as_ref() };
-        let described = described.ok_or_else(|| CallFailure::argument("reduction is null"))?;
+        let described = required(reduction.cast_mut(), "reduction")?;
+        // SAFETY: not null, and valid, says the caller.
+        let described = unsafe { *described };
         let result = required(result, "result")?;
         let identity = required(described.identity.cast_mut(), "identity")?;
         let reduction = Reduction {

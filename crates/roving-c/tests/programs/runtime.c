@@ -232,6 +232,18 @@ static void hash_combine(void *total, const void *following, void *arg)
     hash->power *= next->power;
 }
 
+static void growing_fold(roving_worker *worker, size_t first, size_t end, void *total, void *arg)
+{
+    roving_reduction *reduction = arg;
+    (void)worker, (void)first, (void)end, (void)total;
+    reduction->bytes = 2 * sizeof(struct hash);
+}
+
+static void growing_combine(void *total, const void *following, void *arg)
+{
+    (void)total, (void)following, (void)arg;
+}
+
 static void loops(roving_worker *worker, void *arg)
 {
     enum { LENGTH = 100000 };
@@ -252,6 +264,11 @@ static void loops(roving_worker *worker, void *arg)
     CHECK(hash.value == serial.value && hash.power == serial.power);
     OK(roving_reduce(7, 5, &reduction, NULL, &hash));
     CHECK(hash.value == 0 && hash.power == 1);
+    /* What is asked for is read once. */
+    roving_reduction growing = {sizeof(struct hash), &nothing, growing_fold, growing_combine};
+    struct hash two[2] = {{5, 5}, {6, 6}};
+    OK(roving_reduce(3, 4, &growing, &growing, two));
+    CHECK(two[0].power == 1 && two[1].value == 6 && two[1].power == 6);
     reduction.bytes = SIZE_MAX;
     CHECK(roving_reduce(3, LENGTH, &reduction, NULL, &hash) == ROVING_MEMORY);
 }
