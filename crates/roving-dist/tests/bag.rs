@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -247,5 +249,47 @@ fn only_rank_0_gets_the_results_of_all_and_the_others_the_total() {
         }
         // Ordering: Relaxed; the ranks have ended.
         assert_eq!(READ.load(Ordering::Relaxed), 3 + 3);
+    });
+}
+
+thread_local! {
+    static HAS_NO_RESULT: Cell<bool> = const { Cell::new(false) };
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Sum(u64);
+
+impl Default for Sum {
+    fn default() -> Sum {
+        assert!(!HAS_NO_RESULT.get(), "there is no sum");
+        Sum(0)
+    }
+}
+
+/// The result of nothing is made by the program's own code, on each rank before any task.
+#[test]
+fn a_panic_that_makes_no_result_is_an_error_on_all_other_ranks() {
+    watched(Duration::from_secs(300), || {
+        let outcomes = World::threads(3, |world| {
+            HAS_NO_RESULT.set(world.rank() == 1);
+            let pool = Pool::new(1).unwrap();
+            let run = || {
+                let work = |number: u64, local: &mut Local<'_, u64, Sum>| local.add(Sum(number));
+                Bag::new(&world).run(&pool, 0..100, work, |a, b| Sum(a.0 + b.0))
+            };
+            catch_unwind(AssertUnwindSafe(run))
+        });
+        for (rank, outcome) in outcomes.into_iter().enumerate() {
+            match outcome {
+                Ok(ran) => {
+                    let error = ran.unwrap_err().to_string();
+                    assert!(
+                        rank != 1 && error.contains("there is no sum"),
+                        "{rank}: {error}"
+                    );
+                }
+                Err(_) => assert_eq!(rank, 1),
+            }
+        }
     });
 }

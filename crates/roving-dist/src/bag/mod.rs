@@ -171,14 +171,18 @@ impl<'world> Bag<'world> {
             reduce: &reduce,
             held: Mutex::new(RankHoldings {
                 tasks: Tasks::default(),
-                result: Some(R::default()),
+                result: None,
             }),
         };
         let handler = Arc::clone(&shared);
-        self.caught("the roots of a bag", || match parts {
-            Some(parts) => rank.restore(parts),
-            None if link.rank() == 0 => rank.held().tasks.extend(roots),
-            None => {}
+        self.caught("the roots of a bag", || {
+            let nothing = R::default();
+            rank.held().result = Some(nothing);
+            match parts {
+                Some(parts) => rank.restore(parts),
+                None if link.rank() == 0 => rank.held().tasks.extend(roots),
+                None => {}
+            }
         });
         link.open(tag, move |from, bytes| handler.handle(from, bytes));
         let lead = || pool.install(|| rank.lead());
@@ -191,8 +195,9 @@ impl<'world> Bag<'world> {
             .held
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        let result = held.result.unwrap_or_default();
-        let result = self.caught("the result of a bag", || self.gather(result, &reduce))?;
+        let result = self.caught("the result of a bag", || {
+            self.gather(held.result.unwrap_or_default(), &reduce)
+        })?;
         // After the end: what is on the disk is not needed any more.
         if let Some(files) = shared.files() {
             checkpoint::close(self.world, &files)?;

@@ -71,8 +71,9 @@ impl Checkpoints {
 
     /// Names the program of the run: a run with another name does not resume from this one's cuts,
     /// and says so. The types of a bag's tasks and result are compared in any case, and a network's
-    /// processes and channels. The number of ranks may be another: each part of a cut goes to one
-    /// of them.
+    /// processes and channels; but nobody compares the input. So name it here: a run that resumes
+    /// from another input's cut returns what comes of that one. The number of ranks may be another:
+    /// each part of a cut goes to one of them.
     ///
     /// ```
     /// let checkpoints = roving_dist::Checkpoints::to("x").program("queens 14");

@@ -9,8 +9,9 @@
 //! Each file begins with a magic word and a [`format::FileHead`], and ends with a checksum. It is
 //! written under another name, brought to the disk, and renamed, so it is there as a whole or not
 //! at all. `latest` is written when all parts of its cut are there; only then are other cuts
-//! removed. Names are brought to the disk as well, before anything relies on them: those of a part
-//! and of its cut before rank 0 is told, that of `latest` before other cuts go.
+//! removed. Names are brought to the disk as well, before anything relies on them: that of the
+//! directory when it is created, those of a part and of its cut before rank 0 is told, that of
+//! `latest` before other cuts go.
 //!
 //! # Who reads what
 //!
@@ -76,7 +77,7 @@ impl Files {
         if directory.as_os_str().is_empty() {
             return Err("checkpoints in ``: the path is empty: name a directory".to_owned());
         }
-        fs::create_dir_all(directory).map_err(|error| {
+        create(directory).map_err(|error| {
             format!(
                 "checkpoints in `{}`: {error}: take a directory that can be written",
                 directory.display()
@@ -424,6 +425,22 @@ fn sync(directory: &Path) -> io::Result<()> {
         Err(error) if is_unsupported(&error) => Ok(()),
         synced => synced,
     }
+}
+
+/// Creates a directory, and those above it, and brings their names to the disk, but where somebody
+/// else's directory may be written and not be read.
+fn create(directory: &Path) -> io::Result<()> {
+    let is_new = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+    let new: Vec<&Path> = directory.ancestors().take_while(is_new).collect();
+    fs::create_dir_all(directory)?;
+    for path in new {
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+        match sync(above.unwrap_or(Path::new("."))) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            synced => synced?,
+        }
+    }
+    Ok(())
 }
 
 #[cfg(unix)]

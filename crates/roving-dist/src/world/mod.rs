@@ -146,7 +146,9 @@ impl World {
 
     /// Runs `f` on as many ranks as given, as threads of this process, and returns their results by
     /// rank. Each rank needs a pool of its own, made in `f`: a rank that waits for another one
-    /// holds a worker, and a pool that they share may have none left for the other.
+    /// holds a worker, and a pool that they share may have none left for the other. A `World` ends
+    /// with those of all other ranks, so drop it on its rank's thread: those that `f` returns, and
+    /// one thread drops, wait for each other for ever.
     ///
     /// # Panics
     /// With what the first rank that panics panics with. The others get an error wherever they wait
