@@ -6,7 +6,7 @@ mod common;
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::ops::ControlFlow;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -285,6 +285,36 @@ fn a_panic_beats_an_answer_or_comes_after_it() {
                 })
             }));
             assert_eq!(outcome.unwrap_err().downcast_ref(), Some(&"item 0"));
+        }
+    });
+}
+
+/// A thief's first item gives the answer, so all that is above is passed over, which takes no time.
+/// What it takes after that, of lower items, looks around as any part does.
+#[test]
+fn what_was_passed_over_in_a_search_says_nothing_of_the_pace() {
+    watched(|| {
+        let pool = pool(2);
+        for _ in 0..tries(10) {
+            let (by_thief, goes_on) = (AtomicUsize::new(0), AtomicBool::new(false));
+            let search = || {
+                let caller = thread::current().id();
+                roving::par_find_first(0..usize::MAX, |index| {
+                    if thread::current().id() == caller {
+                        assert!(!goes_on.load(SeqCst), "the thief goes on");
+                        thread::sleep(Duration::from_micros(100));
+                        return None;
+                    }
+                    if by_thief.fetch_add(1, SeqCst) == 0 {
+                        return Some(index);
+                    }
+                    goes_on.store(true, SeqCst);
+                    None
+                })
+            };
+            let payload =
+                panic::catch_unwind(AssertUnwindSafe(|| pool.install(search))).unwrap_err();
+            assert_eq!(payload.downcast_ref(), Some(&"the thief goes on"));
         }
     });
 }

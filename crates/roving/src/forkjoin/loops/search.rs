@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, Range};
 
 use super::early_end::Early;
-use super::pieces::run_loop;
+use super::pieces::{Sink, run_loop};
 use super::range::Each;
 use crate::machine::prim::{AtomicUsize, Mutex, Ordering};
 use crate::machine::unwind::Quiet;
@@ -90,18 +90,49 @@ where
         answer: Mutex::new(Quiet(None)),
     };
     let early = Early::new();
-    let each = Each(|block: Range<usize>| {
+    run_loop(range, &Lowest { f, first: &first }, &early);
+    early.result_of(first.into_answer())
+}
+
+/// Looks for the answer of the lowest index.
+struct Lowest<'s, F, T> {
+    f: F,
+    first: &'s First<T>,
+}
+
+impl<F, T> Sink<Range<usize>> for Lowest<'_, F, T>
+where
+    F: Fn(usize) -> Option<T> + Sync,
+    T: Send,
+{
+    type State = ();
+    type Outcome = ();
+
+    #[inline]
+    fn begin(&self) {}
+    #[inline]
+    fn feed(&self, (): (), block: Range<usize>) {
         for index in block {
-            if first.is_behind(index) {
+            if self.first.is_behind(index) {
                 return;
             }
-            if let Some(found) = f(index) {
-                return first.offer(index, found);
+            if let Some(found) = (self.f)(index) {
+                return self.first.offer(index, found);
             }
         }
-    });
-    run_loop(range, &each, &early);
-    early.result_of(first.into_answer())
+    }
+    #[inline]
+    fn end(&self, (): ()) {}
+    #[inline]
+    fn resume(&self, (): ()) {}
+    #[inline]
+    fn join(&self, (): (), (): ()) {}
+    /// Were it passed over block by block, blocks would grow without bound, and with them those of
+    /// parts that begin later.
+    #[inline]
+    fn is_done(&self, (): &(), piece: &Range<usize>) -> bool {
+        self.first.is_behind(piece.start)
+    }
 }
 
 /// The answer of the lowest index so far.
