@@ -167,11 +167,31 @@ pub(crate) fn task(asked: &TaskRequest) {
         small(asked.code, asked.data, asked.size);
         return;
     }
+    // Nothing ends what the compiler's code has copied for a task that does not run.
+    if !is_cancelled(thread, task.heritage()) {
+        push_large(thread, asked.code, asked.copied());
+    }
+}
+
+/// Makes a plain task of the data in that block, which the compiler's code has copied there. It may
+/// point into itself, as a string of C++ does: it stays where it is.
+pub(crate) fn task_with(asked: &TaskRequest, data: Block) {
+    let thread = Thread::current();
+    let waits = asked.may_wait && thread.team().threads() > 1;
+    if !waits || asked.flags & flag::FINAL != 0 || thread.task().heritage().is_final {
+        // It runs here, before the block goes.
+        at_once(thread, asked);
+        return;
+    }
+    push_large(thread, asked.code, data);
+}
+
+fn push_large(thread: &Thread, code: Code, data: Block) {
     thread.team().meeting.begin_tasks();
     let large = Large {
-        code: asked.code,
-        heritage: task.heritage_at(),
-        data: asked.copied(),
+        code,
+        heritage: thread.task().heritage_at(),
+        data,
     };
     // SAFETY: what it uses stays until it is waited for, as that of a small one.
     let pushed = unsafe { hosted::add(move || large.run()) };

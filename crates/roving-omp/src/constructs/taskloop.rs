@@ -3,6 +3,7 @@
 use super::spawn::{self, TaskRequest, flag};
 use super::{reduction, taskgroup};
 use crate::loops::plan::Range;
+use crate::team::tasks::is_cancelled;
 use crate::team::thread::Thread;
 
 /// How many tasks a loop of `count` iterations becomes, and how many iterations each has: the first
@@ -49,6 +50,9 @@ pub(crate) fn run(asked: &TaskRequest, tasks: u64, range: Range) {
         let to = (from + least + u64::from(index < more)).min(range.count);
         let (start, end) = range.bounds((from, to));
         from = to;
+        if is_cancelled(thread, thread.task().heritage()) {
+            break;
+        }
         let block = asked.copied();
         // SAFETY: the data begins with two words for the bounds.
         unsafe {
@@ -56,14 +60,17 @@ pub(crate) fn run(asked: &TaskRequest, tasks: u64, range: Range) {
             *words = start;
             *words.add(1) = end;
         }
-        spawn::task(&TaskRequest {
+        let part = TaskRequest {
             data: block.at(),
             copy: None,
             may_wait: asked.flags & flag::IF != 0,
             flags: asked.flags & flag::FINAL,
             ..*asked
-        });
-        // Copied bit by bit, it is the task's now: a compiler's copy is not undone, but moved.
+        };
+        match asked.copy {
+            Some(_) => spawn::task_with(&part, block),
+            None => spawn::task(&part),
+        }
     }
     if grouped {
         taskgroup::end(thread);

@@ -77,8 +77,15 @@ pub(super) fn parse(said: &str) -> Option<Vec<Place>> {
                 ((count, step), &after[end..])
             }
         };
+        let numbers = repeat.0.checked_mul(place.len() as i64)?;
+        if numbers > NUMBERS_MAX - places.iter().map(Place::len).sum::<usize>() as i64 {
+            return None;
+        }
         for turn in 0..repeat.0 {
-            let shifted = |&cpu: &usize| usize::try_from(cpu as i64 + turn * repeat.1).ok();
+            let shifted = |&cpu: &usize| {
+                let shift = repeat.1.checked_mul(turn)?;
+                usize::try_from(shift.checked_add_unsigned(cpu as u64)?).ok()
+            };
             places.push(place.iter().map(shifted).collect::<Option<Place>>()?);
         }
         match after.trim_start().strip_prefix(',') {
@@ -102,6 +109,10 @@ fn named(said: &str, name: &str) -> Option<Vec<Place>> {
     }
 }
 
+/// The most numbers of processors that a variable may name: more than any machine has, and few
+/// enough to be kept.
+const NUMBERS_MAX: i64 = 1 << 20;
+
 /// The inside of braces: numbers, and `first:count:step`.
 fn members(said: &str) -> Option<Place> {
     let mut place = Place::new();
@@ -110,8 +121,12 @@ fn members(said: &str) -> Option<Place> {
         let first = numbers.next()?.ok()?;
         let count = numbers.next().transpose().ok()?.unwrap_or(1);
         let step = numbers.next().transpose().ok()?.unwrap_or(1);
+        if count > NUMBERS_MAX - place.len() as i64 {
+            return None;
+        }
         for turn in 0..count {
-            place.push(usize::try_from(first + turn * step).ok()?);
+            let number = step.checked_mul(turn)?.checked_add(first)?;
+            place.push(usize::try_from(number).ok()?);
         }
     }
     Some(place)
@@ -128,7 +143,12 @@ pub(super) fn from_list(said: &str) -> Vec<Place> {
             return Vec::new();
         };
         let cpus: std::ops::RangeInclusive<usize> = first..=last;
-        places.extend(cpus.step_by(usize::max(step, 1)).map(|cpu| vec![cpu]));
+        let cpus = cpus.step_by(usize::max(step, 1));
+        if cpus.size_hint().0 > NUMBERS_MAX as usize - places.len() {
+            invalid("GOMP_CPU_AFFINITY");
+            return Vec::new();
+        }
+        places.extend(cpus.map(|cpu| vec![cpu]));
     }
     usable(places)
 }
@@ -168,5 +188,22 @@ mod tests {
         assert_eq!(parse(&format!("{{{first}}}")), Some(vec![vec![first]]));
         assert_eq!(from_list(&format!("{first}-{first}")), [vec![first]]);
         assert_eq!(text(&[vec![0, 1], vec![2]]), "{0,1},{2}");
+    }
+
+    #[test]
+    fn numbers_that_no_machine_has_are_refused() {
+        let most = i64::MAX;
+        for said in [
+            "{0}:4000000000".to_owned(),
+            "{0:4000000000}".to_owned(),
+            "{0:2000}:2000".to_owned(),
+            format!("{{0:2:{most}}},{{1}}:3:{most}"),
+            format!("{{{most}:2}}"),
+            format!("{{{most}}}:2"),
+        ] {
+            assert_eq!(parse(&said), None, "{said}");
+        }
+        assert!(from_list("0-4000000000").is_empty());
+        assert!(from_list(&format!("0-{0}", usize::MAX)).is_empty());
     }
 }

@@ -67,17 +67,15 @@ impl Team {
     }
 
     fn wait_for_round(&self, thread: &Thread, barrier: &Barrier, round: u64, cancels: bool) {
-        let is_over = || {
-            barrier.rounds.number() != round
-                || cancels && self.is_cancelled()
-                || self.loose.mail.has_some()
-        };
+        let is_over = || barrier.rounds.number() != round || cancels && self.is_cancelled();
+        let is_called = || is_over() || self.loose.mail.has_some();
         let (mut patience, mut looks) = (WaitPatience::default(), 0);
         loop {
+            // What is left there by then may be of the next region, which begins elsewhere.
             if is_over() {
-                if !self.loose.mail.has_some() {
-                    return;
-                }
+                return;
+            }
+            if self.loose.mail.has_some() {
                 tasks::serve(self, thread, |_| true);
                 continue;
             }
@@ -91,10 +89,10 @@ impl Team {
                 continue;
             }
             match has_tasks {
-                true => barrier.rounds.asleep(|| hosted::sleep_until(is_over)),
+                true => barrier.rounds.asleep(|| hosted::sleep_until(is_called)),
                 false => barrier
                     .rounds
-                    .sleep(|_| is_over() || self.meeting.has_tasks()),
+                    .sleep(|_| is_called() || self.meeting.has_tasks()),
             }
         }
     }

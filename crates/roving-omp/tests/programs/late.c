@@ -46,6 +46,41 @@ static void next_region(void)
     printf("%d ran, %d outside of the region\n", ran, outside);
 }
 
+/* As in `next_region`, where the next one has as many threads and is another team's of a league. */
+static void next_team(void)
+{
+    int wrong = 0, ran = 0;
+    for (int turn = 0; turn < 200; turn++) {
+#pragma omp teams num_teams(2) thread_limit(8) shared(wrong, ran)
+        {
+            int team = omp_get_team_num();
+#pragma omp parallel num_threads(8)
+#pragma omp master
+            if (team == 0) {
+                usleep(200);
+            } else {
+                int x = 0;
+                omp_event_handle_t event;
+#pragma omp task depend(out : x) detach(event)
+                {
+                }
+                for (int i = 0; i < 32; i++)
+#pragma omp task depend(in : x) shared(wrong, ran)
+                {
+                    int is_wrong = omp_get_team_num() != team;
+#pragma omp atomic
+                    wrong += is_wrong;
+#pragma omp atomic
+                    ran++;
+                    usleep(20);
+                }
+                omp_fulfill_event(event);
+            }
+        }
+    }
+    printf("%d ran, %d of another team\n", ran, wrong);
+}
+
 /* While the keeper computes, the others look around, and yield their cores for long. */
 static void *of_one_region(void *turn)
 {
@@ -75,6 +110,8 @@ int main(int arguments, char **argument)
     alarm(300);
     if (arguments > 1 && strcmp(argument[1], "end") == 0)
         end();
+    else if (arguments > 1 && strcmp(argument[1], "team") == 0)
+        next_team();
     else
         next_region();
     return 0;

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use super::running::{SETTINGS, Setting, build, build_named, gcc, knows};
+use super::running::{SETTINGS, Setting, build, build_named, compiler, gcc, knows};
 use super::says;
 
 /// Each of them ends: what brings the event can run on one of the two threads.
@@ -118,7 +118,29 @@ fn who_is_late_to_leave_a_region_takes_part_in_nothing_after_it() {
     let passive = [("OMP_WAIT_POLICY", "passive")];
     let expected = "6400 ran, 0 outside of the region\n";
     says(&program, Some("next"), &passive, expected);
+    let expected = "6400 ran, 0 of another team\n";
+    says(&program, Some("team"), &passive, expected);
     // Stacks of that size are unmapped as soon as their thread has ended.
     let stack = [("OMP_STACKSIZE", "64M")];
     says(&program, Some("end"), &stack, "all have ended\n");
+}
+
+#[test]
+fn what_a_task_gets_stays_where_it_was_copied() {
+    let Some(gcc) = gcc() else { return };
+    let program = build(gcc, &["-O1"], "copied.c");
+    // Memory that was freed is written over.
+    let settings = [("MALLOC_PERTURB_", "85")];
+    says(&program, None, &settings, "0 wrong\n");
+}
+
+#[test]
+fn nothing_is_copied_for_a_task_that_is_left_out() {
+    let Some(compiler) = compiler("ROVING_GXX", &["g++"], "probe.cpp") else {
+        eprintln!("skipped: g++ with OpenMP is not installed");
+        return;
+    };
+    let program = build(&compiler, &["-O1"], "left_out.cpp");
+    let settings = [("OMP_CANCELLATION", "true")];
+    says(&program, None, &settings, "1 alive\n");
 }
