@@ -71,6 +71,42 @@ fn dropped_at_each_stage() {
     });
 }
 
+/// The CPU side is to write one buffer anew, and waits for another one.
+#[test]
+fn dropped_while_what_it_reads_is_fetched() {
+    static FILL: Kernel = Kernel::new("fill").host(|call: &mut HostCall<'_>| {
+        call.update::<u32>().fill(1);
+    });
+    static FILL_SLOWLY: Kernel = Kernel::new("fill slowly").host(|call: &mut HostCall<'_>| {
+        std::thread::sleep(Duration::from_millis(100));
+        call.update::<u32>().fill(2);
+    });
+    within("fetched".to_owned(), || {
+        let devices = Devices::builder().backend(Simulated::new());
+        let devices = devices.choice(Choice::Gpu).build().unwrap();
+        let (written, read) = (Buffer::from(vec![0_u32; 4]), Buffer::from(vec![0_u32; 4]));
+        let fill = |buffer: &Buffer<u32>, kernel| {
+            Dual::new(&STEP, &[4])
+                .writes(buffer)
+                .gpu(async |gpu| gpu.launch(kernel, [1, 1, 1], &[Arg::update(buffer)]).await)
+                .run(&devices)
+                .unwrap();
+        };
+        fill(&written, &FILL);
+        devices.wait();
+        fill(&read, &FILL_SLOWLY);
+        let mut task = Dual::new(&STEP, &[1])
+            .reads(&read)
+            .writes(&written)
+            .cpu(|| written.write().fill(9))
+            .on(&devices);
+        assert!(poll(&mut task).is_pending());
+        drop(task);
+        assert_eq!(*written.read(), [1; 4]);
+        assert_eq!(*read.read(), [2; 4]);
+    });
+}
+
 #[test]
 fn dropped_in_the_queue() {
     within("queue".to_owned(), || {

@@ -260,19 +260,24 @@ async fn on_host<R>(
     sample: Option<Sample>,
 ) -> (R, f64) {
     let fetching = Fetching::new(common);
-    for one in &task.uses {
-        if one.access.reads() {
-            bring_home(task, one).await;
-            continue;
-        }
+    for one in task.uses.iter().filter(|one| one.access.reads()) {
+        bring_home(task, one).await;
+    }
+    // What the side is to write anew counts as written from here on, and nothing is awaited any
+    // more: whoever drops the task before this finds the buffers as they were.
+    let outdated = |one: &&Use| {
         let (version, host) = one.content.versions();
-        if version != host {
-            let mut waiting = WaitingTask::new(slice::from_ref(one));
-            let held = poll_fn(|context| waiting.poll_held(context.waker())).await;
-            drop(waiting);
+        !one.access.reads() && version != host
+    };
+    let outdated: Vec<Use> = task.uses.iter().filter(outdated).cloned().collect();
+    if !outdated.is_empty() {
+        let mut waiting = WaitingTask::new(&outdated);
+        let held = poll_fn(|context| waiting.poll_held(context.waker())).await;
+        drop(waiting);
+        for one in &outdated {
             one.content.overwritten();
-            drop(held);
         }
+        drop(held);
     }
     let running = Running::new(common, task.kind, sample);
     drop(fetching);
