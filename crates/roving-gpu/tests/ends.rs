@@ -71,6 +71,46 @@ fn dropped_at_each_stage() {
     });
 }
 
+/// A launch may be awaited elsewhere than in the GPU side that made it.
+#[test]
+fn who_awaits_a_launch_hears_that_its_task_has_left_the_queue() {
+    within("launches".to_owned(), || {
+        let backend = Simulated::new().launch_time(Duration::from_millis(100));
+        let builder = Devices::builder().backend(backend).choice(Choice::Gpu);
+        let devices = builder.window(1).build().unwrap();
+        let buffers = [(); 2].map(|()| Buffer::from(vec![5_u32; 4]));
+        let mut first = Dual::new(&STEP, &[4])
+            .updates(&buffers[0])
+            .gpu(async |gpu| {
+                for _ in 0..3 {
+                    gpu.launch(&ADD_ONE, [1, 1, 1], &[Arg::update(&buffers[0])])
+                        .await?;
+                }
+                Ok(())
+            })
+            .on(&devices);
+        assert!(poll(&mut first).is_pending());
+        let (tell, told) = std::sync::mpsc::channel();
+        let mut second = Dual::new(&STEP, &[4])
+            .updates(&buffers[1])
+            .gpu(async |gpu| {
+                let launch = gpu.launch(&ADD_ONE, [1, 1, 1], &[Arg::update(&buffers[1])]);
+                tell.send(launch).unwrap();
+                std::future::pending::<Result<(), _>>().await
+            })
+            .on(&devices);
+        assert!(poll(&mut second).is_pending());
+        let launch = told.try_recv().expect("its GPU side has begun");
+        let waits = std::thread::spawn(move || roving::task::block_on(launch));
+        // It mostly waits by then.
+        std::thread::sleep(Duration::from_millis(10));
+        drop(second);
+        assert!(waits.join().unwrap().is_err());
+        roving::task::block_on(first).unwrap();
+        assert_eq!(*buffers[1].read(), [5; 4]);
+    });
+}
+
 /// The CPU side is to write one buffer anew, and waits for another one.
 #[test]
 fn dropped_while_what_it_reads_is_fetched() {

@@ -340,6 +340,13 @@ impl EntryState {
         Some(result)
     }
 
+    /// The wakers of all who wait for a launch of it: its GPU side, or others that were given the
+    /// launch.
+    pub(crate) fn take_launch_wakers(&mut self) -> impl Iterator<Item = Waker> {
+        let launches = self.launches.values_mut();
+        launches.filter_map(|launched| launched.waker.take())
+    }
+
     /// Why nothing more comes of its launches, if that is so.
     pub(crate) fn end(&self) -> Option<DeviceError> {
         let left_out = || DeviceError::new(Cause::Kernel, "the task has ended without this launch");

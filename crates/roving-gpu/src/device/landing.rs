@@ -103,9 +103,7 @@ impl Device {
         actions.entries.append(&mut inside.before);
         actions.releases.extend(inside.held.take());
         actions.wakes.extend(inside.waker.take());
-        for launched in inside.launches.values_mut() {
-            actions.wakes.extend(launched.waker.take());
-        }
+        actions.wakes.extend(inside.take_launch_wakers());
         inside.phase = error.map_or(Phase::Landed, Phase::Failed);
         drop(inside);
         self.learn(state, entry, was_sample);

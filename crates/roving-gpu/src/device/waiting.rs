@@ -230,6 +230,11 @@ impl Device {
                     actions.releases.extend(entry.lock().held.take());
                 }
             }
+            // Its GPU side is dropped by now. Who still awaits a launch does so elsewhere, and hears
+            // by nothing else that it will never begin.
+            if matches!(entry.phase(), Phase::Failed(_) | Phase::Returned) {
+                actions.wakes.extend(entry.lock().take_launch_wakers());
+            }
             // A waker may hold on to whatever it likes: it is dropped when the device is open
             // again.
             actions.wakers.extend(entry.lock().waker.take());
