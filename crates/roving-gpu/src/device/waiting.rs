@@ -230,8 +230,8 @@ impl Device {
                     actions.releases.extend(entry.lock().held.take());
                 }
             }
-            // Its GPU side is dropped by now. Who still awaits a launch does so elsewhere, and hears
-            // by nothing else that it will never begin.
+            // Its GPU side is dropped by now. Who still awaits a launch does so elsewhere, and
+            // hears by nothing else that it will never begin.
             if matches!(entry.phase(), Phase::Failed(_) | Phase::Returned) {
                 actions.wakes.extend(entry.lock().take_launch_wakers());
             }
