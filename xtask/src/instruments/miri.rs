@@ -26,10 +26,6 @@ pub(crate) const PACKAGES: [&str; 5] = [
     "roving-partition",
     "roving-omp",
 ];
-/// Integration tests that are not for Miri: those of compilers and processes, and programs of C.
-fn is_outside(name: &str) -> bool {
-    name == "programs" || OUTSIDE.iter().any(|word| name.contains(word))
-}
 /// The parts of the nightly toolchain that it takes.
 const NEEDED: [&str; 2] = ["miri", "rust-src"];
 /// The table of the last run of each program, below the root.
@@ -169,6 +165,11 @@ pub(crate) fn whole(workspace: &Workspace, step: &mut CheckStep, plan: &SeedPlan
         2 * seeds
     );
     Ok(())
+}
+
+/// Integration tests that are not for Miri: those of compilers and processes, and programs of C.
+fn is_outside(name: &str) -> bool {
+    name == "programs" || OUTSIDE.iter().any(|word| name.contains(word))
 }
 
 /// How many tests a file has.

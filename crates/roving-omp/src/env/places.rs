@@ -61,7 +61,7 @@ pub(super) fn parse(said: &str) -> Option<Vec<Place>> {
     ) {
         return named(&said, name);
     }
-    let mut places = Vec::new();
+    let (mut places, mut so_far) = (Vec::new(), 0);
     let mut rest = said.trim();
     loop {
         let close = rest.strip_prefix('{')?.find('}')? + 1;
@@ -77,8 +77,9 @@ pub(super) fn parse(said: &str) -> Option<Vec<Place>> {
                 ((count, step), &after[end..])
             }
         };
-        let numbers = repeat.0.checked_mul(place.len() as i64)?;
-        if numbers > NUMBERS_MAX - places.iter().map(Place::len).sum::<usize>() as i64 {
+        let more = repeat.0.checked_mul(place.len() as i64)?;
+        so_far = more.max(0).checked_add(so_far)?;
+        if so_far > NUMBERS_MAX {
             return None;
         }
         for turn in 0..repeat.0 {

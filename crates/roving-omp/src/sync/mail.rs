@@ -48,11 +48,12 @@ impl<T> Mail<T> {
     /// # Safety
     /// The mail is there. It may end before this returns, so there is no reference to it by then.
     pub(crate) unsafe fn leave(at: *const Mail<T>) {
-        // SAFETY: the caller's promise, and the lock's.
-        let (items, open, gate) = unsafe { (&(*at).items, &(*at).open, &(*at).gate) };
-        let _items = items.lock().unwrap_or_else(|error| error.into_inner());
-        open.leave();
-        gate.ring();
+        // SAFETY: there by the caller's promise until it is left, and by the lock until that goes.
+        unsafe {
+            let _items = (*at).items();
+            (*at).open.leave();
+            (*at).gate.ring();
+        }
     }
 
     /// Whether all that have entered have left.

@@ -38,10 +38,7 @@ impl Loose {
     /// Keeps it in the place of that one, which no other task has. False if that one is not kept.
     pub(crate) fn keep_instead(&self, last: *const Heritage, heritage: Heritage) -> bool {
         let all = self.kept();
-        let Some(at) = all
-            .iter()
-            .rposition(|kept| kept.as_ptr() == last.cast_mut())
-        else {
+        let Some(at) = place_of(&all, last) else {
             return false;
         };
         // SAFETY: it is kept, and no other task reads it, as the caller says.
@@ -52,10 +49,7 @@ impl Loose {
     /// Keeps that one no longer, which no task has.
     pub(crate) fn drop_kept(&self, last: *const Heritage) {
         let mut all = self.kept();
-        if let Some(at) = all
-            .iter()
-            .rposition(|kept| kept.as_ptr() == last.cast_mut())
-        {
+        if let Some(at) = place_of(&all, last) {
             // SAFETY: it was kept until now, and no task has it, as the caller says.
             unsafe { drop_one(all.swap_remove(at)) };
         }
@@ -83,6 +77,11 @@ impl Drop for Loose {
     fn drop(&mut self) {
         self.forget();
     }
+}
+
+/// Where that one is among all that are kept.
+fn place_of(all: &[NonNull<Heritage>], one: *const Heritage) -> Option<usize> {
+    all.iter().rposition(|kept| kept.as_ptr() == one.cast_mut())
 }
 
 /// # Safety

@@ -14,6 +14,39 @@ static void compute(long us)
         ;
 }
 
+/* Tasks that an event frees, each of which counts itself, and whether it finds itself elsewhere than
+   it belongs. */
+static void freed(int (*is_elsewhere)(int), int team, int *ran, int *elsewhere)
+{
+    int x = 0;
+    omp_event_handle_t event;
+#pragma omp task depend(out : x) detach(event)
+    {
+    }
+    for (int i = 0; i < 32; i++)
+#pragma omp task depend(in : x)
+    {
+        int found = is_elsewhere(team);
+#pragma omp atomic
+        *elsewhere += found;
+#pragma omp atomic
+        (*ran)++;
+        usleep(20);
+    }
+    omp_fulfill_event(event);
+}
+
+static int is_outside(int team)
+{
+    (void)team;
+    return omp_get_thread_num() >= omp_get_num_threads();
+}
+
+static int is_of_another(int team)
+{
+    return omp_get_team_num() != team;
+}
+
 /* The keeper comes last, so the others are woken while it goes on. */
 static void next_region(void)
 {
@@ -24,29 +57,12 @@ static void next_region(void)
         usleep(200);
 #pragma omp parallel num_threads(2)
 #pragma omp master
-        {
-            int x = 0;
-            omp_event_handle_t event;
-#pragma omp task depend(out : x) detach(event)
-            {
-            }
-            for (int i = 0; i < 32; i++)
-#pragma omp task depend(in : x) shared(outside, ran)
-            {
-                int is_outside = omp_get_thread_num() >= omp_get_num_threads();
-#pragma omp atomic
-                outside += is_outside;
-#pragma omp atomic
-                ran++;
-                usleep(20);
-            }
-            omp_fulfill_event(event);
-        }
+        freed(is_outside, 0, &ran, &outside);
     }
     printf("%d ran, %d outside of the region\n", ran, outside);
 }
 
-/* As in `next_region`, where the next one has as many threads and is another team's of a league. */
+/* The next region has as many threads, and is another team's of a league. */
 static void next_team(void)
 {
     int wrong = 0, ran = 0;
@@ -56,26 +72,10 @@ static void next_team(void)
             int team = omp_get_team_num();
 #pragma omp parallel num_threads(8)
 #pragma omp master
-            if (team == 0) {
+            if (team == 0)
                 usleep(200);
-            } else {
-                int x = 0;
-                omp_event_handle_t event;
-#pragma omp task depend(out : x) detach(event)
-                {
-                }
-                for (int i = 0; i < 32; i++)
-#pragma omp task depend(in : x) shared(wrong, ran)
-                {
-                    int is_wrong = omp_get_team_num() != team;
-#pragma omp atomic
-                    wrong += is_wrong;
-#pragma omp atomic
-                    ran++;
-                    usleep(20);
-                }
-                omp_fulfill_event(event);
-            }
+            else
+                freed(is_of_another, team, &ran, &wrong);
         }
     }
     printf("%d ran, %d of another team\n", ran, wrong);
