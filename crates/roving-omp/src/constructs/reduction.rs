@@ -82,6 +82,7 @@ pub(crate) unsafe fn join(thread: &Thread, description: *mut usize, copies: *mut
         taskgroup::start(thread);
         if let Some(group) = thread.task().heritage().group.as_ref() {
             group.reduce(description);
+            group.belong_to_construct();
         }
     }
 }

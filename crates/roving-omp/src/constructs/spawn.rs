@@ -1,8 +1,8 @@
 //! The way of a task from the call that makes it to where it runs.
 
 use std::mem::MaybeUninit;
-use std::ptr;
 use std::sync::Arc;
+use std::{ptr, slice};
 
 use roving::raw::hosted;
 
@@ -259,6 +259,9 @@ fn with_node(thread: &Thread, asked: &TaskRequest) {
     let detaches = asked.flags & flag::DETACH != 0;
     let runs_here = !asked.may_wait || task.heritage().is_final || asked.flags & flag::FINAL != 0;
     let node = node_of(thread, detaches);
+    if runs_here {
+        node.count();
+    }
     if detaches {
         events::expect(&node, asked.code);
     }
@@ -278,10 +281,6 @@ fn with_node(thread: &Thread, asked: &TaskRequest) {
         let mut children = task.children.borrow_mut();
         children.get_or_insert_default().enter(&node, &list);
     }
-    if task.groups.get() > 0 && !node.is_free() {
-        // SAFETY: the task's own group, which has not ended.
-        unsafe { &*task.heritage().group }.hold();
-    }
     thread.team().meeting.begin_tasks();
     if !runs_here {
         let data = asked.copied();
@@ -296,11 +295,12 @@ fn with_node(thread: &Thread, asked: &TaskRequest) {
     }
 }
 
-/// Waits until all that the node, a child of the calling task, depends on has ended.
-fn wait_for(thread: &Thread, node: &LinkedTask) {
+/// Waits until all that the node, a counted child of the calling task, depends on has ended.
+fn wait_for(thread: &Thread, node: &Arc<LinkedTask>) {
     if !node.is_free() {
-        thread.task().drain();
-        wait_for_children(thread, || node.is_free());
+        tasks::wait_for_these(thread.team(), thread, slice::from_ref(node), || {
+            node.is_free()
+        });
     }
 }
 
@@ -350,6 +350,7 @@ pub(crate) unsafe fn wait_depend(list: *const *const usize) {
     let list = unsafe { depend::read(list) };
     let node = {
         let node = node_of(thread, false);
+        node.count();
         let mut children = task.children.borrow_mut();
         children.get_or_insert_default().enter(&node, &list);
         node

@@ -28,13 +28,15 @@ pub(crate) fn end(thread: &Thread) {
     assert!(!at.is_null(), "no taskgroup has begun");
     // SAFETY: a group of this task, which ends here.
     let group = unsafe { &*at };
-    match group.holds() {
-        true => task.drain(),
-        false => hosted::drain(group.frame()),
-    }
+    hosted::drain(group.frame());
     let is_over = || group.are_loose_over();
     if !is_over() {
-        // Also what its tasks may depend on: other children of the task.
+        let held = task.held_in(group);
+        if !held.is_empty() {
+            let are_over = || held.iter().all(|node| node.is_over());
+            tasks::wait_for_these(thread.team(), thread, &held, are_over);
+        }
+        // An event may come from other children of the task.
         let family = task.family();
         let is_wanted = |node: &LinkedTask| node.is_in(group) || node.is_of(&family);
         tasks::wait_until(thread.team(), thread, is_wanted, is_over);

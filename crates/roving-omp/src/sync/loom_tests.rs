@@ -328,6 +328,36 @@ fn loom_who_waits_for_tasks_sees_the_end_of_the_last() {
     });
 }
 
+/// The end that a task waits for in the place of a call comes elsewhere. The task leaves the count,
+/// and its thread goes on: nobody uses the mail any more by then.
+#[test]
+fn loom_who_waits_until_a_task_is_free_may_end_the_mail_after_it() {
+    explore_within(PREEMPTIONS, || {
+        let (mail, unmet, ran) = (Mail::<u32>::default(), OpenCount::of(2), Value::new());
+        mail.enter();
+        beside(move |me| {
+            if me == 1 {
+                // SAFETY: it stays until the end of the test.
+                unsafe {
+                    Mail::tell(&raw const mail, || {
+                        ran.set(5);
+                        unmet.leave()
+                    })
+                };
+            } else {
+                while !unmet.has_left(1) {
+                    mail.wait(|| unmet.has_left(1));
+                }
+                // SAFETY: it stays until the end of the test.
+                unsafe { Mail::leave(&raw const mail) };
+                assert!(mail.is_over());
+                mail.close();
+                assert_eq!(ran.get(), 5);
+            }
+        });
+    });
+}
+
 /// Both have counted something, and have done something for it before they say that it has ended.
 /// The last of them sees what the other one did, and so does who finds that nothing is left.
 #[test]

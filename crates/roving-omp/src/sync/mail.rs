@@ -42,17 +42,28 @@ impl<T> Mail<T> {
         self.open.enter();
     }
 
-    /// One of them has ended. The lock keeps the mail there until the bell has rung: who ends it
-    /// takes the lock once more ([`Mail::close`]).
+    /// One of them has ended.
     ///
     /// # Safety
-    /// The mail is there. It may end before this returns, so there is no reference to it by then.
+    /// As [`Mail::tell`].
     pub(crate) unsafe fn leave(at: *const Mail<T>) {
-        // SAFETY: there by the caller's promise until it is left, and by the lock until that goes.
+        // SAFETY: the caller's promise; it is there when the count changes.
+        unsafe { Mail::tell(at, || (*at).open.leave()) };
+    }
+
+    /// Changes something that those may sleep for who wait, and wakes them. The lock keeps the mail
+    /// there until the bell has rung: who ends it takes the lock once more ([`Mail::close`]).
+    ///
+    /// # Safety
+    /// The mail is there until the change. It may end before this returns, so there is no reference
+    /// to it by then.
+    pub(crate) unsafe fn tell<R>(at: *const Mail<T>, change: impl FnOnce() -> R) -> R {
+        // SAFETY: there by the caller's promise until the change, and by the lock until that goes.
         unsafe {
             let _items = (*at).items();
-            (*at).open.leave();
+            let result = change();
             (*at).gate.ring();
+            result
         }
     }
 

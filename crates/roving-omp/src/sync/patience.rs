@@ -12,7 +12,8 @@
 //! |---|---|---|
 //! | barrier, `copyprivate`, end of a region | none: it drains first | any of the team's |
 //! | `taskwait`, end of a `taskgroup` | none: drained, or taken from the newest on | what it waits for |
-//! | an event, a dependence | shown before the sleep | its task's own children, and what was freed |
+//! | an event | shown before the sleep | its task's own children, and what was freed |
+//! | a dependence | shown before the sleep | what it waits for |
 //! | `taskyield` | shown by it | none |
 //! | `ordered`, `sink`, `critical`, `atomic`, locks | shown here | none |
 //! | `omp_test_lock`, `omp_test_nest_lock` | shown where they fail: the program may try again | none |

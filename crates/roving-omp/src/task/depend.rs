@@ -147,6 +147,8 @@ pub(crate) struct Children {
     most_places: usize,
     /// The last that depends on all memory, if there is one.
     all: Vec<Arc<LinkedTask>>,
+    /// Those that may not have ended, as they were spawned.
+    pub(super) open: Vec<Arc<LinkedTask>>,
     /// Counted children that have not ended.
     pub(crate) counted: Arc<OpenCount>,
 }
@@ -154,6 +156,7 @@ pub(crate) struct Children {
 impl Children {
     /// The node is one more, and comes after those that the list says.
     pub(crate) fn enter(&mut self, node: &Arc<LinkedTask>, list: &[(usize, DependenceKind)]) {
+        add(&mut self.open, node);
         if list.iter().any(|&(place, _)| place == ALL_MEMORY) {
             // After all children that depend on something, and before all that will.
             for (_, mut place) in self.places.drain() {
@@ -182,6 +185,7 @@ impl Children {
     pub(crate) fn forget(&mut self) {
         self.places.clear();
         self.all.clear();
+        self.open.clear();
     }
 
     /// Whether all that were counted have ended.

@@ -22,12 +22,14 @@ pub(crate) struct Group {
     /// Where its own tasks stand.
     frame: Cell<Frame>,
     cancelled: AtomicBool,
-    /// Of its tasks, those that wait for an event or depend on one.
+    /// Whether it is no `taskgroup` of the program's: a `cancel` in it is for the group around it,
+    /// if there is one, and so is what that cancels.
+    is_of_construct: Cell<bool>,
+    /// Of its tasks, those that wait for an event, for one that does, or for one that is older than
+    /// the group.
     loose: OpenCount,
     /// The description that `task_reduction` has registered: the first of a list of C's.
     reductions: Cell<*mut usize>,
-    /// One of its tasks may be held by one that is older than the group, and stands below.
-    holds: Cell<bool>,
 }
 
 impl Group {
@@ -40,9 +42,9 @@ impl Group {
             outer_frame: Cell::new(Frame::NOWHERE),
             frame: Cell::new(Frame::NOWHERE),
             cancelled: AtomicBool::new(false),
+            is_of_construct: Cell::new(false),
             loose: OpenCount::default(),
             reductions: Cell::new(reductions),
-            holds: Cell::new(false),
         })
     }
 
@@ -68,9 +70,9 @@ impl Group {
             outer_frame: Cell::new(outer_frame),
             frame: Cell::new(frame),
             cancelled: AtomicBool::new(false),
+            is_of_construct: Cell::new(false),
             loose: OpenCount::default(),
             reductions: Cell::new(ptr::null_mut()),
-            holds: Cell::new(false),
         }));
         // SAFETY: just made, and nobody else knows it.
         unsafe { (*group).heritage.group = group };
@@ -97,16 +99,37 @@ impl Group {
             .set(self.outer_frame.get().with_base_of(base));
     }
 
+    /// It is that of a loop, of sections or the like.
+    pub(crate) fn belong_to_construct(&self) {
+        self.is_of_construct.set(true);
+    }
+
+    /// The group whose end is that of this one to a `cancel`, unless it is this one.
+    #[inline]
+    fn outer_to_cancel(&self) -> Option<&Group> {
+        match self.is_of_construct.get() {
+            // SAFETY: a group stays until those in it have ended.
+            true => unsafe { self.outer_group.as_ref() },
+            false => None,
+        }
+    }
+
     pub(crate) fn cancel(&self) {
-        // Ordering: Relaxed; a task that does not see it yet runs.
-        self.cancelled.store(true, Ordering::Relaxed);
+        match self.outer_to_cancel() {
+            Some(outer) => outer.cancel(),
+            // Ordering: Relaxed; a task that does not see it yet runs.
+            None => self.cancelled.store(true, Ordering::Relaxed),
+        }
     }
 
     /// Whether tasks of the group that have not begun are to be left out.
     #[inline]
     pub(crate) fn is_cancelled(&self) -> bool {
-        // Ordering: Relaxed, as above.
-        self.cancelled.load(Ordering::Relaxed)
+        match self.outer_to_cancel() {
+            Some(outer) => outer.is_cancelled(),
+            // Ordering: Relaxed, as above.
+            None => self.cancelled.load(Ordering::Relaxed),
+        }
     }
 
     /// The description of all that it reduces.
@@ -117,16 +140,6 @@ impl Group {
     /// It reduces that; said by its own task, before others ask.
     pub(crate) fn reduce(&self, description: *mut usize) {
         self.reductions.set(description);
-    }
-
-    /// One of its tasks, a child of the task that has begun it, waits for another child.
-    pub(crate) fn hold(&self) {
-        self.holds.set(true);
-    }
-
-    /// Whether one of its tasks is held so.
-    pub(crate) fn holds(&self) -> bool {
-        self.holds.get()
     }
 
     pub(crate) fn enter_loose(&self) {
@@ -140,7 +153,7 @@ impl Group {
         unsafe { (*at).loose.leave() };
     }
 
-    /// Whether none of its tasks waits for an event, or depends on one that does.
+    /// Whether all of its tasks have ended that wait for more than each other.
     pub(crate) fn are_loose_over(&self) -> bool {
         self.loose.has_left(0)
     }

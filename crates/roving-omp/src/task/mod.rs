@@ -15,6 +15,7 @@ pub(crate) mod group;
 pub(crate) mod heritage;
 pub(crate) mod loose;
 pub(crate) mod node;
+pub(crate) mod predecessors;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -23,8 +24,10 @@ use roving::raw::hosted::{self, Frame};
 
 pub(crate) use self::body::Code;
 use self::depend::Children;
+use self::group::Group;
 pub(crate) use self::heritage::Heritage;
 use self::node::LinkedTask;
+use self::predecessors::Predecessors;
 use crate::sync::count::OpenCount;
 
 /// How a task has begun, and what it has come to.
@@ -104,6 +107,23 @@ impl RunningTask {
     pub(crate) fn family(&self) -> Arc<OpenCount> {
         let mut children = self.children.borrow_mut();
         Arc::clone(&children.get_or_insert_default().counted)
+    }
+
+    /// Those of its children in a group that wait for others. The task is to end that group.
+    pub(crate) fn held_in(&self, group: &Group) -> Vec<Arc<LinkedTask>> {
+        let children = self.children.borrow();
+        let open = children.iter().flat_map(|children| &children.open);
+        // The group of one that has not ended is there, until the task ends it.
+        open.filter(|node| node.is_held() && node.is_in(group))
+            .cloned()
+            .collect()
+    }
+
+    /// Some of its children, and all that they depend on.
+    pub(crate) fn predecessors_of(&self, these: &[Arc<LinkedTask>]) -> Predecessors {
+        let children = self.children.borrow();
+        let open = children.as_ref().map_or(&[][..], |children| &children.open);
+        Predecessors::up_to(these, open)
     }
 
     /// Where its children stand that were spawned in its innermost group.

@@ -10,6 +10,9 @@
 //! and their team look before they go on. What an event has freed is left to those that wait
 //! ([`Loose`](super::loose::Loose)), for the thread that brought the event need not wait for it.
 //! A counted task ends after all that it has spawned: no stack that others wait for has that.
+//! Counted as well is what the parent waits for in the middle of its code, running nothing that it
+//! can do without ([`Predecessors`](super::predecessors::Predecessors)): a task in the place of the
+//! call, and one of a group that depends on an older one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -66,6 +69,8 @@ pub(crate) struct LinkedTask {
     /// How many counted children its parent has.
     family: Arc<OpenCount>,
     counted: AtomicBool,
+    /// Whether it has been pushed, not posted.
+    stands: AtomicBool,
 }
 
 // SAFETY: what it leads to stays as long as it is used, as who made the node has promised.
@@ -101,6 +106,7 @@ impl LinkedTask {
             meeting,
             family: Arc::clone(family),
             counted: AtomicBool::new(false),
+            stands: AtomicBool::new(false),
         };
         if detaches {
             node.count();
@@ -127,9 +133,12 @@ impl LinkedTask {
         unsafe { &*self.mail }
     }
 
-    /// It is counted from now on.
-    fn count(&self) {
-        // Ordering: Relaxed; the caller is the parent, before the task could run.
+    /// It is counted from now on, if it was not.
+    pub(crate) fn count(&self) {
+        // Ordering: Relaxed, both; the caller is the parent, before the task could run.
+        if self.counted.load(Ordering::Relaxed) {
+            return;
+        }
         self.counted.store(true, Ordering::Relaxed);
         self.family.enter();
         self.mail().enter();
@@ -153,14 +162,25 @@ impl LinkedTask {
     pub(crate) fn follow(self: &Arc<LinkedTask>, other: &LinkedTask) {
         let mut links = other.links();
         if !links.is_over {
-            // Ordering: Relaxed, both; the same thread wrote them.
-            if other.counted.load(Ordering::Relaxed) && !self.counted.load(Ordering::Relaxed) {
+            // Who ends a group need not wait for what came before it.
+            if other.is_counted() || other.group != self.group {
                 self.count();
             }
             // The lock orders it with the other's end.
             self.unmet.enter();
             links.successors.push(Arc::clone(self));
         }
+    }
+
+    /// Whether one of those that depend on it directly is so, if it has not ended.
+    pub(super) fn precedes(&self, is_so: impl Fn(*const LinkedTask) -> bool) -> bool {
+        let links = self.links();
+        links.successors.iter().any(|next| is_so(Arc::as_ptr(next)))
+    }
+
+    /// Whether it waits for others, and has not begun.
+    pub(super) fn is_held(&self) -> bool {
+        !self.unmet.has_left(0) && !self.is_over()
     }
 
     /// Whether all that it depends on has ended; it is still being made.
@@ -173,20 +193,43 @@ impl LinkedTask {
         self.links().is_over
     }
 
-    /// One thing that it waited for is there. Returns whether it was the last.
+    /// One thing that it waited for is there. Returns whether it was the last: then it can begin,
+    /// and that is for the caller to see to.
     pub(crate) fn is_met(&self) -> bool {
         self.unmet.leave()
     }
 
-    /// Gives it the code that it runs. Done once, before it can run.
-    pub(crate) fn give(&self, body: TaskBody) {
-        *self.body.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
+    /// As [`is_met`](LinkedTask::is_met) for one that is counted: wakes a thread that waits until
+    /// the task is free.
+    pub(crate) fn is_met_and_told(&self) -> bool {
+        // SAFETY: see `Send`: it is counted until it has ended.
+        unsafe { Mail::tell(self.mail, || self.unmet.leave()) }
     }
 
-    /// Takes the code that it runs.
+    /// It waits for nothing, and is to stand on the calling thread's stack.
+    pub(crate) fn stand(&self) {
+        // Ordering: Relaxed; the lock of its body orders who begins it.
+        self.stands.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it stands on a stack, and nobody has begun it.
+    pub(super) fn can_begin(&self) -> bool {
+        // Ordering: Relaxed, as above.
+        self.stands.load(Ordering::Relaxed) && self.body().is_some()
+    }
+
+    fn body(&self) -> MutexGuard<'_, Option<TaskBody>> {
+        self.body.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives it the code that it runs. Done once, before it can run.
+    pub(crate) fn give(&self, body: TaskBody) {
+        *self.body() = Some(body);
+    }
+
+    /// Takes the code that it runs. `None`: somebody has begun it.
     pub(crate) fn take(&self) -> Option<TaskBody> {
-        let mut body = self.body.lock().unwrap_or_else(PoisonError::into_inner);
-        body.take()
+        self.body().take()
     }
 
     pub(crate) fn is_counted(&self) -> bool {

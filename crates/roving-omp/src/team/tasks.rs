@@ -58,6 +58,7 @@ pub(crate) fn enter(node: Arc<LinkedTask>, thread: &Thread, body: TaskBody) {
 
 /// Puts a node on the calling thread's stack, which is one of its team's.
 fn push(node: Arc<LinkedTask>) {
+    node.stand();
     // SAFETY: it has all that it needs by itself, and the region waits for it.
     let pushed = unsafe { hosted::add(move || run_node(node, Thread::current())) };
     if let Err(run) = pushed {
@@ -65,18 +66,19 @@ fn push(node: Arc<LinkedTask>) {
     }
 }
 
-/// Runs a node. One whose code is left out ends without its event, too.
+/// Runs a node, unless somebody has begun it: who waits for it need not take it from where it
+/// stands. One whose code is left out ends without its event, too.
 fn run_node(node: Arc<LinkedTask>, thread: &Thread) {
-    let mut part = Awaited::Code;
-    if let Some(TaskBody { code, data }) = node.take() {
-        let frame = hosted::open();
-        // SAFETY: code and data go together, and the heritage stays.
-        part = Awaited::with_code(unsafe { run(thread, code, node.heritage_at(), data.at()) });
-        if node.is_counted() {
-            hosted::drain(frame);
-        }
-        hosted::leave(frame);
+    let Some(TaskBody { code, data }) = node.take() else {
+        return;
+    };
+    let frame = hosted::open();
+    // SAFETY: code and data go together, and the heritage stays.
+    let part = Awaited::with_code(unsafe { run(thread, code, node.heritage_at(), data.at()) });
+    if node.is_counted() {
+        hosted::drain(frame);
     }
+    hosted::leave(frame);
     end_part(&node, part);
 }
 
@@ -87,13 +89,14 @@ pub(crate) fn end_part(node: &LinkedTask, part: Awaited) {
         return;
     };
     for next in successors {
-        if next.is_met() {
-            match next.is_counted() {
+        match next.is_counted() {
+            true if next.is_met_and_told() => {
                 // SAFETY: the team stays meanwhile: this one is counted as well, or stands on a
                 // stack.
-                true => unsafe { next.post() },
-                false => push(next),
+                unsafe { next.post() };
             }
+            false if next.is_met() => push(next),
+            _ => {}
         }
     }
     if node.is_counted() {
@@ -134,9 +137,40 @@ pub(crate) fn wait_until(
     wanted: impl Fn(&LinkedTask) -> bool,
     done: impl Fn() -> bool,
 ) {
+    wait_with(team, thread, wanted, || thread.task().run_newest(), done);
+}
+
+/// Waits, and runs meanwhile of the task's own children these and what they depend on, but no
+/// others, unless there is an event to wait for, which any child may bring.
+pub(crate) fn wait_for_these(
+    team: &Team,
+    thread: &Thread,
+    these: &[Arc<LinkedTask>],
+    done: impl Fn() -> bool,
+) {
+    let before = thread.task().predecessors_of(these);
+    let run_one = || match before.next() {
+        Some(node) => {
+            run_node(node, thread);
+            true
+        }
+        None => before.lack_an_event() && thread.task().run_newest(),
+    };
+    wait_with(team, thread, |node| before.have(node), run_one, done);
+}
+
+/// Waits, and runs meanwhile one task after the other by `run_own`, or one of those that were left
+/// in the team and are `wanted`.
+fn wait_with(
+    team: &Team,
+    thread: &Thread,
+    wanted: impl Fn(&LinkedTask) -> bool,
+    run_own: impl Fn() -> bool,
+    done: impl Fn() -> bool,
+) {
     let mut watched = None;
     while !done() {
-        if !serve(team, thread, &wanted) && !thread.task().run_newest() {
+        if !serve(team, thread, &wanted) && !run_own() {
             watched = watched.or_else(events::watch);
             // The thread answers nobody while it sleeps: tasks of those further out are for others.
             hosted::show();

@@ -1,6 +1,7 @@
 /* `cancel for` in loops that a compiler divides among the threads by itself: no call begins them.
    Other constructs have been before, of which nothing is to be cancelled. Then `cancel parallel`:
-   who has not heard of it yet does the whole of what comes. */
+   who has not heard of it yet does the whole of what comes. And `cancel taskgroup`, where a loop
+   that reduces is in the group. */
 #include "fenced.h"
 #include <omp.h>
 #include <stdio.h>
@@ -183,6 +184,49 @@ static int ahead(void)
     return sum == 24;
 }
 
+/* A task cancels the group that a loop is in which reduces: each thread has such a group. */
+static int through_loop(int threads)
+{
+    int sum = 0, others = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : others)
+#pragma omp taskgroup
+    {
+        others = -(omp_get_thread_num() == 0 ? omp_get_num_threads() - 1 : 0);
+#pragma omp for reduction(task, + : sum)
+        for (int i = 0; i < 1; i++) {
+#pragma omp task in_reduction(+ : sum)
+            {
+                sum++;
+#pragma omp cancel taskgroup
+            }
+        }
+#pragma omp task shared(others)
+        others++;
+    }
+    return sum == 1 && others == 0;
+}
+
+/* The other way round. */
+static int into_loop(int threads)
+{
+    int sum = 0;
+#pragma omp parallel num_threads(threads)
+#pragma omp taskgroup
+    {
+#pragma omp task
+        {
+#pragma omp cancel taskgroup
+        }
+#pragma omp taskwait
+#pragma omp for reduction(task, + : sum)
+        for (int i = 0; i < 9; i++) {
+#pragma omp task in_reduction(+ : sum)
+            sum++;
+        }
+    }
+    return sum == 0;
+}
+
 /* One thread leaves the region, and the other does all that it comes to, which is more than there
    are places of constructs. */
 static int left_alone(void)
@@ -273,7 +317,7 @@ static void say(const char *name, int is_right)
 
 int main(void)
 {
-    int rights[7] = {1, 1, 1, 1, 1, 1, 1};
+    int rights[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     for (int round = 0; round < ROUNDS; round++) {
         int threads = 1 + round % 3;
         rights[0] &= in_region(threads);
@@ -283,6 +327,8 @@ int main(void)
         rights[4] &= seen();
         rights[5] &= left_alone();
         rights[6] &= left_behind();
+        rights[7] &= through_loop(threads);
+        rights[8] &= into_loop(threads);
     }
     say("in a region", rights[0]);
     say("with the region", rights[1]);
@@ -291,6 +337,8 @@ int main(void)
     say("seen", rights[4]);
     say("left alone", rights[5]);
     say("left behind", rights[6]);
+    say("through a loop", rights[7]);
+    say("into a loop", rights[8]);
     say("in a byte", in_a_byte());
     fflush(stdout);
     say("ahead", ahead());

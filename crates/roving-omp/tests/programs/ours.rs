@@ -144,3 +144,16 @@ fn nothing_is_copied_for_a_task_that_is_left_out() {
     let settings = [("OMP_CANCELLATION", "true")];
     says(&program, None, &settings, "1 alive\n");
 }
+
+#[test]
+fn who_waits_for_some_of_its_children_runs_no_others() {
+    let Some(gcc) = gcc().filter(|_| knows(11)) else {
+        return;
+    };
+    let program = build(gcc, &["-O1"], "some.c");
+    let expected = "wait: 0 wrong\nundeferred: 0 wrong\nfinal: 0 wrong\ngroup: 0 wrong\n\
+                    group in group: 0 wrong\nnested: 0 wrong\nevent: 0 wrong\n";
+    for settings in [&[][..], &[("OMP_WAIT_POLICY", "passive")]] {
+        says(&program, None, settings, expected);
+    }
+}
