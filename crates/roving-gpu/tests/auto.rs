@@ -4,15 +4,17 @@
 
 mod common;
 
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{Gate, Known, SAMPLES, Times, within};
+use common::{Gate, Known, SAMPLES, Times, poll, within};
 use roving::Cancel;
-use roving_gpu::{Arg, Buffer, Choice, Devices, Dual, HostCall, Kernel, Kind, Simulated, Writes};
+use roving_gpu::{
+    Arg, Buffer, Choice, Devices, Dual, Gpu, HostCall, Kernel, Kind, Simulated, Writes,
+};
 
 static NAP: Kind = Kind::new("nap");
 static NAP_KERNEL: Kernel = Kernel::new("nap").host(|_: &mut HostCall<'_>| ());
@@ -113,6 +115,36 @@ fn workers_look_for_tasks_though_a_request_was_cancelled() {
             }
         }
         drop((tasks, closed));
+    });
+}
+
+/// A device that gets new ones without end comes to the oldest all the same.
+#[test]
+fn tasks_without_a_cpu_side_begin_with_the_oldest() {
+    static ORDER: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+    static GATE: Gate = Gate::new();
+    static KEPT: Kernel = Kernel::new("kept").host(|call: &mut HostCall<'_>| {
+        ORDER.lock().unwrap().push(call.update::<u32>()[0]);
+        GATE.pass();
+    });
+    within("oldest".to_owned(), || {
+        let devices = devices(Simulated::new().streams(1));
+        let numbers: Vec<_> = (0..6).map(|n| Buffer::from(vec![n])).collect();
+        let closed = GATE.close();
+        let mut tasks = Vec::new();
+        for number in &numbers {
+            let task = Dual::new(&NAP, &[1]).updates(number);
+            let side = async |gpu: Gpu| gpu.launch(&KEPT, [1, 1, 1], &[Arg::update(number)]).await;
+            tasks.push(Box::pin(task.gpu(side).on(&devices)));
+        }
+        for task in &mut tasks {
+            assert!(poll(task).is_pending());
+        }
+        drop(closed);
+        for task in tasks {
+            roving::task::block_on(task).unwrap();
+        }
+        assert_eq!(*ORDER.lock().unwrap(), [0, 1, 2, 3, 4, 5]);
     });
 }
 

@@ -48,32 +48,40 @@ const LOOKED_AT: usize = 8;
 /// the device had begun a long one.
 #[derive(Debug)]
 struct Class<T> {
-    entries: VecDeque<Arc<T>>,
+    /// Those that no worker can have, apart from the others: the device takes them in any case,
+    /// also where it does not want what waits beside them.
+    bound: VecDeque<Arc<T>>,
+    free: VecDeque<Arc<T>>,
     loads: Loads,
 }
 
 impl<T: Queueable> Class<T> {
     fn new() -> Self {
         Class {
-            entries: VecDeque::new(),
+            bound: VecDeque::new(),
+            free: VecDeque::new(),
             loads: Loads::default(),
         }
     }
 
-    /// Where the device begins; beside so many workers, if they may take tasks.
-    fn end(&self, workers: Option<f64>) -> QueueEnd {
-        let sum = &self.loads.sum;
-        let must = self.entries.front().is_some_and(|entry| !entry.may_leave());
-        match workers {
-            Some(workers) if !must && sum.cpu < workers * sum.overlapped() => QueueEnd::Newest,
-            _ => QueueEnd::Oldest,
+    fn lane(&mut self, entry: &T) -> &mut VecDeque<Arc<T>> {
+        match entry.may_leave() {
+            true => &mut self.free,
+            false => &mut self.bound,
         }
     }
 
-    fn next(&self, end: QueueEnd) -> Option<&Arc<T>> {
-        match end {
-            QueueEnd::Oldest => self.entries.front(),
-            QueueEnd::Newest => self.entries.back(),
+    /// The next one for the device; beside so many workers, if they may take tasks.
+    fn next(&self, workers: Option<f64>) -> Option<(&Arc<T>, QueueEnd)> {
+        if let Some(oldest) = self.bound.front() {
+            return Some((oldest, QueueEnd::Oldest));
+        }
+        let sum = &self.loads.sum;
+        match workers {
+            Some(workers) if sum.cpu < workers * sum.overlapped() => {
+                Some((self.free.back()?, QueueEnd::Newest))
+            }
+            _ => Some((self.free.front()?, QueueEnd::Oldest)),
         }
     }
 }
@@ -108,14 +116,7 @@ impl<T: Queueable> GainQueue<T> {
     }
 
     pub(crate) fn push(&mut self, entry: Arc<T>) {
-        // The device takes a task that no worker can have in any case, also where it does not want
-        // the tasks that wait before it.
-        let end = if entry.may_leave() {
-            QueueEnd::Newest
-        } else {
-            QueueEnd::Oldest
-        };
-        self.push_at(entry, end);
+        self.push_at(entry, QueueEnd::Newest);
     }
 
     /// Also back to where it was taken from.
@@ -124,9 +125,10 @@ impl<T: Queueable> GainQueue<T> {
         let class = &mut self.classes[class];
         class.loads.add(&load);
         self.all.add(&load);
+        let lane = class.lane(&entry);
         match end {
-            QueueEnd::Oldest => class.entries.push_front(entry),
-            QueueEnd::Newest => class.entries.push_back(entry),
+            QueueEnd::Oldest => lane.push_front(entry),
+            QueueEnd::Newest => lane.push_back(entry),
         }
     }
 
@@ -136,21 +138,12 @@ impl<T: Queueable> GainQueue<T> {
         workers: Option<f64>,
         wanted: impl Fn(&T) -> bool,
     ) -> Option<(Arc<T>, QueueEnd)> {
-        for class in self.classes.iter_mut().rev() {
-            let end = class.end(workers);
-            if !class.next(end).is_some_and(|entry| wanted(entry)) {
-                continue;
-            }
-            let entry = match end {
-                QueueEnd::Oldest => class.entries.pop_front(),
-                QueueEnd::Newest => class.entries.pop_back(),
-            }?;
-            let load = entry.cost().load;
-            class.loads.remove(&load);
-            self.all.remove(&load);
-            return Some((entry, end));
-        }
-        None
+        let best_first = self.classes.iter().rev();
+        let mut next = best_first.filter_map(|class| class.next(workers));
+        let (entry, end) = next.find(|(entry, _)| wanted(entry))?;
+        let entry = Arc::clone(entry);
+        self.remove(&entry);
+        Some((entry, end))
     }
 
     /// The next one for a worker: the oldest of each class that `may` be offered; and of these that
@@ -161,7 +154,7 @@ impl<T: Queueable> GainQueue<T> {
         wanted: impl Fn(&T) -> bool,
     ) -> Option<&Arc<T>> {
         let mut offers = self.classes.iter().filter_map(|class| {
-            let mut oldest = class.entries.iter().take(LOOKED_AT);
+            let mut oldest = class.free.iter().take(LOOKED_AT);
             oldest.find(|entry| may(entry))
         });
         offers.find(|entry| wanted(entry))
@@ -169,16 +162,16 @@ impl<T: Queueable> GainQueue<T> {
 
     /// Some of those that the device would begin last: the newest of the worst classes.
     pub(crate) fn last(&self) -> Vec<Arc<T>> {
-        let newest = self
-            .classes
-            .iter()
-            .flat_map(|class| class.entries.iter().rev());
+        let lanes = self.classes.iter();
+        let lanes = lanes.flat_map(|class| [&class.free, &class.bound]);
+        let newest = lanes.flat_map(|lane| lane.iter().rev());
         newest.take(LOOKED_AT).map(Arc::clone).collect()
     }
 
-    /// The oldest of the worst class of those for which `wanted` holds. Looks at all, if need be.
+    /// The oldest of the worst class of those for which `wanted` holds. Looks at all that a worker
+    /// may have, if need be.
     pub(crate) fn worst_of_all(&self, wanted: impl Fn(&T) -> bool) -> Option<&Arc<T>> {
-        let mut all = self.classes.iter().flat_map(|class| &class.entries);
+        let mut all = self.classes.iter().flat_map(|class| &class.free);
         all.find(|entry| wanted(entry))
     }
 
@@ -186,16 +179,17 @@ impl<T: Queueable> GainQueue<T> {
     pub(crate) fn remove(&mut self, entry: &Arc<T>) -> bool {
         let Cost { load, class } = entry.cost();
         let class = &mut self.classes[class];
+        let lane = class.lane(entry);
         let is_it = |one: &Arc<T>| Arc::ptr_eq(one, entry);
-        // A task that leaves the queue early is mostly the oldest, or one of the newest.
-        let at = match class.entries.front() {
+        // A task that leaves the queue is mostly the oldest, or one of the newest.
+        let at = match lane.front() {
             Some(oldest) if is_it(oldest) => Some(0),
-            _ => class.entries.iter().rposition(is_it),
+            _ => lane.iter().rposition(is_it),
         };
         let Some(at) = at else {
             return false;
         };
-        class.entries.remove(at);
+        lane.remove(at);
         class.loads.remove(&load);
         self.all.remove(&load);
         true
@@ -203,7 +197,9 @@ impl<T: Queueable> GainQueue<T> {
 
     pub(crate) fn drain(&mut self) -> Vec<Arc<T>> {
         let classes = std::mem::replace(self, GainQueue::new()).classes;
-        let all = classes.into_iter().flat_map(|class| class.entries);
+        let all = classes
+            .into_iter()
+            .flat_map(|class| class.bound.into_iter().chain(class.free));
         all.collect()
     }
 }

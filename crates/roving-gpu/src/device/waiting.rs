@@ -116,7 +116,7 @@ impl Device {
         if state.has_called || !self.common.decides() {
             return;
         }
-        let may = |entry: &DeviceEntry| entry.may_leave && !entry.lock().is_called;
+        let may = |entry: &DeviceEntry| !entry.lock().is_called;
         let takes = |entry: &DeviceEntry| self.worker_takes(state, entry);
         let worst = match state.flying.count {
             0 => state.queue.worst_of_all(|entry| may(entry) && takes(entry)),
