@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
@@ -115,6 +116,47 @@ fn workers_look_for_tasks_though_a_request_was_cancelled() {
             }
         }
         drop((tasks, closed));
+    });
+}
+
+/// Nothing is on the device, and nothing runs: who else waits for a worker waits for nothing that
+/// one of them does.
+#[test]
+fn a_task_that_is_called_and_not_polled_keeps_no_other_waiting() {
+    within("kept".to_owned(), || {
+        let known = [
+            Known::of("cpu", SAMPLES, 1.0),
+            Known::of("simulated", SAMPLES, 10.0),
+        ];
+        let times = Times::of("kept", &NAP, &known);
+        let builder = Devices::builder().backend(Simulated::new());
+        let devices = builder.history(times.path()).build().unwrap();
+        let (sender, called) = channel();
+        let task = |_| Box::pin(nap(&devices, &NAP_KERNEL));
+        let mut tasks: Vec<_> = (0..4).map(task).collect();
+        let pool = roving::Pool::new(1).unwrap();
+        let mut ends = |at: usize| {
+            let waker = Arc::new(Call(at, sender.clone())).into();
+            let mut context = Context::from_waker(&waker);
+            tasks[at].as_mut().poll(&mut context).is_ready()
+        };
+        // Its only worker looks at the queue when all of these are there.
+        pool.install(|| (0..3).for_each(|at| assert!(!ends(at))));
+        let kept = called.recv().unwrap();
+        let mut left = BTreeSet::from([0, 1, 2]);
+        left.remove(&kept);
+        while !left.is_empty() {
+            let at = called.recv_timeout(Duration::from_secs(60));
+            let at = at.expect("a worker is asked");
+            if pool.install(|| ends(at)) {
+                left.remove(&at);
+            }
+        }
+        // One that comes later is not alone, and its turn comes as well.
+        assert!(!pool.install(|| ends(3)));
+        assert_eq!(called.recv(), Ok(3));
+        assert!(pool.install(|| ends(3)));
+        assert!(pool.install(|| ends(kept)));
     });
 }
 

@@ -10,7 +10,7 @@ use std::time::Instant;
 use roving::raw::forks::ProcessMark;
 
 use super::load::{Cost, Load};
-use super::queue::Queueable;
+use super::queue::{QueueLane, Queueable};
 use super::{Actions, Device, DeviceState};
 use crate::backend::error::{Cause, DeviceError};
 use crate::backend::{Memory, Target};
@@ -116,7 +116,7 @@ pub(crate) struct EntryState {
     pub(crate) is_woken: bool,
     /// Nobody wants the result.
     pub(crate) is_abandoned: bool,
-    /// A worker is to say whether it takes the task.
+    /// A worker is to say whether it takes the task: its lane in the queue.
     pub(crate) is_called: bool,
     pub(crate) kernel_s: f64,
     /// The times of all its launches so far are known.
@@ -294,8 +294,12 @@ impl Queueable for DeviceEntry {
         *self.cost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn may_leave(&self) -> bool {
-        self.may_leave
+    fn lane(&self) -> QueueLane {
+        match self.may_leave {
+            false => QueueLane::Bound,
+            true if self.lock().is_called => QueueLane::Called,
+            true => QueueLane::Free,
+        }
     }
 }
 

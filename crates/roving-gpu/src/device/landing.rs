@@ -70,6 +70,7 @@ impl Device {
         } else {
             self.leave_window(state, entry);
             self.go_away(state, entry);
+            actions.calls = true;
         }
     }
 
@@ -108,7 +109,7 @@ impl Device {
         drop(inside);
         self.learn(state, entry, was_sample);
         actions.entries.push(Arc::clone(entry));
-        self.call_one(state, actions);
+        actions.calls = true;
     }
 
     /// The outcome of a task that ends: its results may have been lost while it waited for
@@ -226,7 +227,7 @@ impl Device {
             self.failed(state, actions, Some(entry.kind), &error);
         }
         self.learn(state, entry, was_sample);
-        self.call_one(state, actions);
+        actions.calls = true;
     }
 
     /// Keeps the time of a task whose kernels went well.

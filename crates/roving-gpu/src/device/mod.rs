@@ -137,6 +137,8 @@ struct Actions {
     homes: Vec<Arc<dyn CopyPlace>>,
     let_go: LetGo,
     look: bool,
+    /// Still to be done with the device locked: workers may be better for what waits.
+    calls: bool,
 }
 
 impl HasQueue for Device {
@@ -149,7 +151,7 @@ impl HasQueue for Device {
     fn call(self: Arc<Self>) {
         self.with(|state, actions| {
             state.has_called = false;
-            self.call_one(state, actions);
+            actions.calls = true;
         });
     }
 
@@ -159,7 +161,7 @@ impl HasQueue for Device {
         self.with(|state, actions| {
             self.requeue(state, kind);
             state.has_called = false;
-            self.call_one(state, actions);
+            actions.calls = true;
         });
     }
 
@@ -252,12 +254,19 @@ impl Device {
         mut state: MutexGuard<'_, DeviceState>,
         actions: &mut Actions,
     ) -> bool {
-        self.pump(&mut state, actions);
+        self.follow_up(&mut state, actions);
+        self.steals(&state)
+    }
+
+    fn follow_up(self: &Arc<Self>, state: &mut DeviceState, actions: &mut Actions) {
+        self.pump(state, actions);
+        while mem::take(&mut actions.calls) && self.call_tasks(state, actions) {
+            self.pump(state, actions);
+        }
         if state.ahead == 0 {
             actions.wakes.append(&mut state.waiters);
         }
         self.submissions.take(&mut actions.decided);
-        self.steals(&state)
     }
 
     /// Takes the actions. Where memory was let go of there may be room for a task then: it goes on,

@@ -25,10 +25,21 @@ pub(crate) const DEVICE_ONLY: usize = CLASSES - 1;
 
 /// A task, as the queue knows it.
 pub(crate) trait Queueable {
-    /// Its expected cost, which changes only while it is not in the queue.
+    /// Its expected cost. Like its lane, it changes only while it is not in the queue.
     fn cost(&self) -> Cost;
-    /// A worker may take it out of the queue.
-    fn may_leave(&self) -> bool;
+    fn lane(&self) -> QueueLane;
+}
+
+/// Who may take a task out of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QueueLane {
+    /// The device alone. It does so in any case, also where it does not want what waits beside it.
+    Bound,
+    /// The device, or a worker that is called.
+    Free,
+    /// A worker was called for it, and has not answered. It may never do so: nothing waits behind
+    /// such a task.
+    Called,
 }
 
 /// Where a task was taken from.
@@ -38,7 +49,7 @@ pub(crate) enum QueueEnd {
     Newest,
 }
 
-/// So many tasks of a class are looked at for a worker at most, and of a queue for a device.
+/// So many tasks of a queue are looked at for another device at most.
 const LOOKED_AT: usize = 8;
 
 /// The tasks of a class. Workers begin with the oldest: where each task is followed by another, all
@@ -48,41 +59,38 @@ const LOOKED_AT: usize = 8;
 /// the device had begun a long one.
 #[derive(Debug)]
 struct Class<T> {
-    /// Those that no worker can have, apart from the others: the device takes them in any case,
-    /// also where it does not want what waits beside them.
-    bound: VecDeque<Arc<T>>,
-    free: VecDeque<Arc<T>>,
+    /// By number of [`QueueLane`], as the device comes to them.
+    lanes: [VecDeque<Arc<T>>; 3],
     loads: Loads,
 }
 
 impl<T: Queueable> Class<T> {
     fn new() -> Self {
         Class {
-            bound: VecDeque::new(),
-            free: VecDeque::new(),
+            lanes: [const { VecDeque::new() }; 3],
             loads: Loads::default(),
         }
     }
 
-    fn lane(&mut self, entry: &T) -> &mut VecDeque<Arc<T>> {
-        match entry.may_leave() {
-            true => &mut self.free,
-            false => &mut self.bound,
-        }
+    fn free(&self) -> &VecDeque<Arc<T>> {
+        &self.lanes[QueueLane::Free as usize]
     }
 
-    /// The next one for the device; beside so many workers, if they may take tasks.
-    fn next(&self, workers: Option<f64>) -> Option<(&Arc<T>, QueueEnd)> {
-        if let Some(oldest) = self.bound.front() {
-            return Some((oldest, QueueEnd::Oldest));
-        }
+    /// The next one of each lane for the device; beside so many workers, if they may take tasks.
+    fn next(&self, workers: Option<f64>) -> impl Iterator<Item = (&Arc<T>, QueueEnd)> {
         let sum = &self.loads.sum;
-        match workers {
-            Some(workers) if sum.cpu < workers * sum.overlapped() => {
-                Some((self.free.back()?, QueueEnd::Newest))
-            }
-            _ => Some((self.free.front()?, QueueEnd::Oldest)),
-        }
+        let free = match workers {
+            Some(workers) if sum.cpu < workers * sum.overlapped() => QueueEnd::Newest,
+            _ => QueueEnd::Oldest,
+        };
+        let ends = [QueueEnd::Oldest, free, QueueEnd::Oldest];
+        self.lanes.iter().zip(ends).filter_map(|(lane, end)| {
+            let next = match end {
+                QueueEnd::Oldest => lane.front(),
+                QueueEnd::Newest => lane.back(),
+            };
+            Some((next?, end))
+        })
     }
 }
 
@@ -105,6 +113,12 @@ impl<T: Queueable> GainQueue<T> {
         &self.all
     }
 
+    /// The classes in which there are tasks: mostly one or two.
+    fn in_use(&self) -> impl DoubleEndedIterator<Item = &Class<T>> {
+        let classes = self.classes.iter();
+        classes.filter(|class| class.loads.count > 0)
+    }
+
     /// Returns the load that runs before a task that comes now: the tasks that gain as much or
     /// more.
     pub(crate) fn ahead_of(&self, class: usize) -> Load {
@@ -125,61 +139,54 @@ impl<T: Queueable> GainQueue<T> {
         let class = &mut self.classes[class];
         class.loads.add(&load);
         self.all.add(&load);
-        let lane = class.lane(&entry);
+        let lane = &mut class.lanes[entry.lane() as usize];
         match end {
             QueueEnd::Oldest => lane.push_front(entry),
             QueueEnd::Newest => lane.push_back(entry),
         }
     }
 
-    /// The next one for the device, of the best class in which `wanted` holds for the next one.
+    /// The next one for the device, of the best class in which `wanted` holds for the next one of a
+    /// lane.
     pub(crate) fn pop(
         &mut self,
         workers: Option<f64>,
         wanted: impl Fn(&T) -> bool,
     ) -> Option<(Arc<T>, QueueEnd)> {
-        let best_first = self.classes.iter().rev();
-        let mut next = best_first.filter_map(|class| class.next(workers));
-        let (entry, end) = next.find(|(entry, _)| wanted(entry))?;
-        let entry = Arc::clone(entry);
+        let (entry, end) = self
+            .in_use()
+            .rev()
+            .flat_map(|class| class.next(workers))
+            .find(|(entry, _)| wanted(entry))
+            .map(|(entry, end)| (Arc::clone(entry), end))?;
         self.remove(&entry);
         Some((entry, end))
     }
 
-    /// The next one for a worker: the oldest of each class that `may` be offered; and of these that
-    /// of the worst class for which `wanted` holds.
-    pub(crate) fn worst(
-        &self,
-        may: impl Fn(&T) -> bool,
-        wanted: impl Fn(&T) -> bool,
-    ) -> Option<&Arc<T>> {
-        let mut offers = self.classes.iter().filter_map(|class| {
-            let mut oldest = class.free.iter().take(LOOKED_AT);
-            oldest.find(|entry| may(entry))
-        });
-        offers.find(|entry| wanted(entry))
+    /// The next one for a worker: of the oldest of each class that of the worst class for which
+    /// `wanted` holds.
+    pub(crate) fn worst(&self, wanted: impl Fn(&T) -> bool) -> Option<&Arc<T>> {
+        let mut oldest = self.in_use().filter_map(|class| class.free().front());
+        oldest.find(|entry| wanted(entry))
+    }
+
+    /// All that a worker may be called for, those of the worst class first, and the oldest of each.
+    pub(crate) fn free(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.in_use().flat_map(Class::free)
     }
 
     /// Some of those that the device would begin last: the newest of the worst classes.
     pub(crate) fn last(&self) -> Vec<Arc<T>> {
-        let lanes = self.classes.iter();
-        let lanes = lanes.flat_map(|class| [&class.free, &class.bound]);
+        let lanes = self.in_use().flat_map(|class| class.lanes.iter().rev());
         let newest = lanes.flat_map(|lane| lane.iter().rev());
         newest.take(LOOKED_AT).map(Arc::clone).collect()
-    }
-
-    /// The oldest of the worst class of those for which `wanted` holds. Looks at all that a worker
-    /// may have, if need be.
-    pub(crate) fn worst_of_all(&self, wanted: impl Fn(&T) -> bool) -> Option<&Arc<T>> {
-        let mut all = self.classes.iter().flat_map(|class| &class.free);
-        all.find(|entry| wanted(entry))
     }
 
     /// False if it is not there.
     pub(crate) fn remove(&mut self, entry: &Arc<T>) -> bool {
         let Cost { load, class } = entry.cost();
         let class = &mut self.classes[class];
-        let lane = class.lane(entry);
+        let lane = &mut class.lanes[entry.lane() as usize];
         let is_it = |one: &Arc<T>| Arc::ptr_eq(one, entry);
         // A task that leaves the queue is mostly the oldest, or one of the newest.
         let at = match lane.front() {
@@ -197,9 +204,51 @@ impl<T: Queueable> GainQueue<T> {
 
     pub(crate) fn drain(&mut self) -> Vec<Arc<T>> {
         let classes = std::mem::replace(self, GainQueue::new()).classes;
-        let all = classes
-            .into_iter()
-            .flat_map(|class| class.bound.into_iter().chain(class.free));
-        all.collect()
+        let lanes = classes.into_iter().flat_map(|class| class.lanes);
+        lanes.flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Its number, and its lane.
+    struct One(u32, QueueLane);
+
+    impl Queueable for One {
+        fn cost(&self) -> Cost {
+            let load = Load::default();
+            Cost { load, class: 0 }
+        }
+
+        fn lane(&self) -> QueueLane {
+            self.1
+        }
+    }
+
+    #[test]
+    fn a_task_that_is_called_hides_none_from_the_device() {
+        let mut queue = GainQueue::new();
+        let lanes = [
+            QueueLane::Called,
+            QueueLane::Free,
+            QueueLane::Free,
+            QueueLane::Bound,
+        ];
+        for (number, lane) in (0..).zip(lanes) {
+            queue.push(Arc::new(One(number, lane)));
+        }
+        let mut next = |wanted: &dyn Fn(u32) -> bool| {
+            let next = queue.pop(Some(1.0), |one| wanted(one.0));
+            next.map(|(one, _)| one.0)
+        };
+        // It comes to what no worker can have, and then to the others.
+        assert_eq!(next(&|number| number > 0), Some(3));
+        assert_eq!(next(&|number| number > 0), Some(1));
+        assert_eq!(next(&|number| number > 2), None);
+        assert_eq!(next(&|number| number < 1), Some(0));
+        assert_eq!(next(&|_| true), Some(2));
+        assert_eq!(queue.loads().count, 0);
     }
 }

@@ -102,13 +102,13 @@ impl Device {
             theirs.replaced.left();
             other.no_longer_wanted(theirs, entry);
             other.answered(theirs, entry);
-            other.call_one(theirs, &mut others);
             entry.lock().device = Arc::clone(self);
             entry.set_cost(cost);
             self.push(own, entry);
             own.account.took();
-            self.pump(own, &mut actions);
-            self.submissions.take(&mut actions.decided);
+            self.follow_up(own, &mut actions);
+            others.calls = true;
+            other.follow_up(theirs, &mut others);
             // If it does not want it after all, a worker may.
             actions.look = own.queue.loads().count > 0 && self.common.decides();
         }

@@ -1,10 +1,11 @@
 //! Tasks in the queue of a device: how they come there, are called, and leave it.
 
-use std::mem;
 use std::sync::{Arc, Weak};
 
+use super::auto::{self, Standing};
 use super::entry::{DeviceEntry, Phase};
-use super::{Actions, Device, DeviceState, auto};
+use super::queue::QueueEnd;
+use super::{Actions, Device, DeviceState};
 use crate::common::Sample;
 use crate::history::{Known, MeasuredSide};
 
@@ -75,7 +76,7 @@ impl Device {
     /// is to look. On a pool of one worker the latter needs that one, which must not be blocked.
     fn see_to(self: &Arc<Self>, entry: &Arc<DeviceEntry>, blocks: bool) -> Queued {
         let mut state = self.lock();
-        if !self.worker_takes(&state, entry) {
+        if !self.worker_takes(&state, entry, &self.standing(&state)) {
             return Queued::OnItsWay;
         }
         let is_alone = state.queue.loads().count == 1 && self.common.running() == 0;
@@ -94,42 +95,53 @@ impl Device {
         Queued::OnItsWay
     }
 
-    fn worker_takes(&self, state: &DeviceState, entry: &DeviceEntry) -> bool {
+    fn worker_takes(&self, state: &DeviceState, entry: &DeviceEntry, standing: &Standing) -> bool {
         let history = &self.common.history;
         let cpu = history.known(entry.kind, MeasuredSide::Cpu, entry.work);
         let device = self.known(entry.kind, entry.work);
-        let standing = self.standing(state);
-        auto::takes(
-            cpu,
-            device,
-            &entry.load(),
-            self.wait_s(state, entry),
-            &standing,
-        )
+        let wait_s = self.wait_s(state, entry);
+        auto::takes(cpu, device, &entry.load(), wait_s, standing)
     }
 
-    /// Where nothing flies, each task is one that the device wants or one that a worker takes, as
-    /// both ask the same question: either the device takes one when this is over, or one is called.
-    /// Were only the first of each class asked, one that the device does not want could be hidden
-    /// behind one that no worker takes.
-    pub(super) fn call_one(&self, state: &mut DeviceState, actions: &mut Actions) {
-        if state.has_called || !self.common.decides() {
-            return;
+    /// Calls tasks that a worker had better take, when the device has taken those that it wants.
+    /// Returns whether it may want others now.
+    ///
+    /// While something flies, that is one at a time, and its landing leads on. Where nothing flies,
+    /// each task is one that the device wants or one that a worker takes, as both ask the same
+    /// question. A task that is called may never be polled again, and then nobody leads on: so all
+    /// that a worker takes are called, and what they have hidden from the device it finds now.
+    pub(super) fn call_tasks(&self, state: &mut DeviceState, actions: &mut Actions) -> bool {
+        let is_idle = state.flying.count == 0;
+        if !self.common.decides() || state.has_called && !is_idle {
+            return false;
         }
-        let may = |entry: &DeviceEntry| !entry.lock().is_called;
-        let takes = |entry: &DeviceEntry| self.worker_takes(state, entry);
-        let worst = match state.flying.count {
-            0 => state.queue.worst_of_all(|entry| may(entry) && takes(entry)),
-            _ => state.queue.worst(may, takes),
+        let standing = self.standing(state);
+        let takes = |entry: &DeviceEntry| self.worker_takes(state, entry, &standing);
+        let called: Vec<_> = match is_idle {
+            true => state
+                .queue
+                .free()
+                .filter(|entry| takes(entry))
+                .map(Arc::clone)
+                .collect(),
+            false => state
+                .queue
+                .worst(takes)
+                .map(Arc::clone)
+                .into_iter()
+                .collect(),
         };
-        let Some(entry) = worst.map(Arc::clone) else {
-            return;
-        };
-        let mut inside = entry.lock();
-        inside.is_called = true;
-        state.has_called = true;
-        // Not a clone, which is code of others: who is woken polls it, and brings another one.
-        actions.wakes.extend(inside.waker.take());
+        for entry in &called {
+            state.queue.remove(entry);
+            let mut inside = entry.lock();
+            inside.is_called = true;
+            // Not a clone, which is code of others: who is woken polls it, and brings another one.
+            actions.wakes.extend(inside.waker.take());
+            drop(inside);
+            state.queue.push(Arc::clone(entry));
+            state.has_called = true;
+        }
+        is_idle && !called.is_empty()
     }
 
     /// A worker has been called, or is asked anyhow (`at_once`). It has the task now if something
@@ -142,7 +154,7 @@ impl Device {
             if entry.phase() != Phase::Queued {
                 return None;
             }
-            let takes = at_once || device.worker_takes(state, entry);
+            let takes = at_once || device.worker_takes(state, entry, &device.standing(state));
             let taken = takes.then(|| device.taken(entry)).flatten();
             if taken.is_some() {
                 let alone = state.queue.loads().count == 1;
@@ -153,9 +165,7 @@ impl Device {
                 actions.look = !alone;
             }
             device.answered(state, entry);
-            if taken.is_none() {
-                device.call_one(state, actions);
-            }
+            actions.calls = taken.is_none();
             taken
         })
     }
@@ -172,10 +182,16 @@ impl Device {
         }
     }
 
-    /// A task that was called is no longer waited for.
-    pub(super) fn answered(&self, state: &mut DeviceState, entry: &DeviceEntry) {
-        if mem::take(&mut entry.lock().is_called) {
-            state.has_called = false;
+    /// A task that was called is no longer waited for. If it is in the queue, others may be called.
+    pub(super) fn answered(&self, state: &mut DeviceState, entry: &Arc<DeviceEntry>) {
+        if !entry.lock().is_called {
+            return;
+        }
+        let waits = state.queue.remove(entry);
+        entry.lock().is_called = false;
+        state.has_called = false;
+        if waits {
+            state.queue.push_at(Arc::clone(entry), QueueEnd::Oldest);
         }
     }
 
@@ -216,7 +232,7 @@ impl Device {
                 Phase::Queued => {
                     device.leave_queue(state, entry, Phase::Returned, actions);
                     // It may have been called in the place of another.
-                    device.call_one(state, actions);
+                    actions.calls = true;
                 }
                 Phase::Flying => {
                     let mut inside = entry.lock();
