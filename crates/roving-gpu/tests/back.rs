@@ -18,6 +18,13 @@ use roving_gpu::{
 };
 
 static NOWHERE: Kernel = Kernel::new("nowhere");
+static COPY: Kernel = Kernel::new("copy").host(|call: &mut HostCall<'_>| {
+    let from = call.read::<u32>();
+    call.update::<u32>().copy_from_slice(from);
+});
+static FILL: Kernel = Kernel::new("fill").host(|call: &mut HostCall<'_>| {
+    call.update::<u32>().fill(7);
+});
 
 #[test]
 fn a_kernel_that_is_refused_leaves_what_it_was_to_update() {
@@ -199,12 +206,52 @@ fn a_kernel_that_fails_after_its_task_spoils_what_came_after_and_nothing_else() 
     });
 }
 
+/// Who reads what the kernel was to write has lost it, and who writes all of it anew has not.
+#[test]
+fn a_kernel_that_fails_after_its_task_spoils_nothing_that_is_written_anew() {
+    static GATE: Gate = Gate::new();
+    static FIRST: Kernel = Kernel::new("first").host(|_: &mut HostCall<'_>| GATE.pass());
+    within("anew".to_owned(), || {
+        // Memory, a copy there, and the second launch fails.
+        let devices = devices(Simulated::new().fail_at(3, Failure::Kernel));
+        let [numbers, copy, other] = [(); 3].map(|()| buffer());
+        let run = |task: Use<'_>, kernel, arguments: &[Arg<'_>]| {
+            let side = async |gpu: Gpu| gpu.launch(kernel, [1, 1, 1], arguments).await;
+            Dual::new(&STEP, &[LEN])
+                .uses_all(task.iter().copied())
+                .gpu(side)
+                .run(&devices)
+                .unwrap();
+        };
+        type Use<'a> = &'a [(&'a dyn AnyBuffer, Access)];
+        // All are queued before that.
+        let closed = GATE.close();
+        add(&devices, &STEP, &FIRST, &numbers);
+        add(&devices, &STEP, &ADD_ONE, &numbers);
+        let copied = |to| {
+            let uses: Use<'_> = &[(&numbers, Access::Read), (to, Access::Write)];
+            run(uses, &COPY, &[Arg::read(&numbers), Arg::update(to)]);
+        };
+        copied(&copy);
+        run(
+            &[(&numbers, Access::Write)],
+            &FILL,
+            &[Arg::update(&numbers)],
+        );
+        add(&devices, &STEP, &ADD_ONE, &numbers);
+        copied(&other);
+        drop(closed);
+        assert_eq!(
+            (&*numbers.read(), &*other.read()),
+            (&[8; LEN][..], &[8; LEN][..])
+        );
+        let lost = told(|| drop(copy.read()));
+        assert!(lost.contains("as planned"), "{lost}");
+    });
+}
+
 #[test]
 fn the_host_may_write_what_a_queued_task_still_reads() {
-    static COPY: Kernel = Kernel::new("copy").host(|call: &mut HostCall<'_>| {
-        let from = call.read::<u32>();
-        call.update::<u32>().copy_from_slice(from);
-    });
     within("reads".to_owned(), || {
         let devices = devices(Simulated::new().launch_time(LAUNCH));
         let source = buffer();

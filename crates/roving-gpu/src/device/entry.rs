@@ -83,11 +83,11 @@ pub(crate) struct EntryState {
     /// Launches among them that the back-end may still refuse.
     pub(crate) unqueued: usize,
     /// Tasks that landed ahead, and whose operations its own follow; until it has come down.
-    pub(crate) before: Vec<Arc<DeviceEntry>>,
+    pub(crate) before: Vec<Before>,
     /// It has landed ahead of its operations: by number, the buffers that it writes with the
     /// versions that it made of them.
     pub(crate) ahead: Option<Vec<(usize, u64)>>,
-    /// It has failed after it had landed, or was behind one that has.
+    /// It has failed after it had landed, or has read the results of one that has.
     pub(crate) spoilt: Option<DeviceError>,
     /// Uploads of others that it waits for, and buffers of which it is not known yet where they
     /// come from.
@@ -125,6 +125,13 @@ pub(crate) struct EntryState {
     /// Told the history that a first measurement has begun.
     pub(crate) is_sample: bool,
     pub(crate) waker: Option<Waker>,
+}
+
+/// A task whose operations those of another one follow.
+pub(crate) struct Before {
+    pub(crate) entry: Arc<DeviceEntry>,
+    /// The other one reads what this one writes.
+    pub(crate) is_read: bool,
 }
 
 /// A launch that the back-end was not told of yet.
@@ -361,9 +368,10 @@ impl EntryState {
         }
     }
 
-    /// The error of a task that landed ahead of its operations, and that this one came after.
+    /// The error of a task that landed ahead of its operations, and whose results this one reads.
     pub(crate) fn spoilt_before(&self) -> Option<DeviceError> {
-        self.before.iter().find_map(|one| one.lock().spoilt.clone())
+        let mut read = self.before.iter().filter(|one| one.is_read);
+        read.find_map(|one| one.entry.lock().spoilt.clone())
     }
 
     /// Nothing more will be launched, and nothing of what was launched can be refused: what follows

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use super::entry::{DeviceEntry, EntryState, Phase, Recorded, RecordedArg};
+use super::entry::{Before, DeviceEntry, EntryState, Phase, Recorded, RecordedArg};
 use super::table::Short;
 use super::{Actions, Device, DeviceState, auto};
 use crate::backend::error::{Cause, DeviceError};
@@ -162,20 +162,27 @@ impl Device {
             let Some(copy) = state.table.get_mut(one.content.id()) else {
                 continue;
             };
-            let changes =
-                one.access.writes() || (one.access.reads() && copy.version != Some(version));
+            let is_valid = copy.version == Some(version);
+            let changes = one.access.writes() || (one.access.reads() && !is_valid);
             // Who wrote it last is behind all that came before.
             for (other, writes) in copy.ahead.iter().rev() {
-                let is_known = inside.before.iter().any(|known| Arc::ptr_eq(known, other));
-                if (changes || *writes) && !is_known {
-                    inside.before.push(Arc::clone(other));
+                let is_read = *writes && one.access.reads() && is_valid;
+                let mut before = inside.before.iter_mut();
+                match before.find(|known| Arc::ptr_eq(&known.entry, other)) {
+                    Some(known) => known.is_read |= is_read,
+                    None if changes || *writes => inside.before.push(Before {
+                        entry: Arc::clone(other),
+                        is_read,
+                    }),
+                    None => {}
                 }
                 if *writes {
                     break;
                 }
             }
         }
-        let mut streams: Vec<_> = inside.before.iter().map(|one| one.lock().stream).collect();
+        let before = inside.before.iter();
+        let mut streams: Vec<_> = before.map(|one| one.entry.lock().stream).collect();
         let Some(own) = streams.pop() else { return };
         inside.stream = own;
         streams.sort_unstable();

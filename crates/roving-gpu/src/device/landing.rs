@@ -101,7 +101,8 @@ impl Device {
         let was_sample = inside.is_sample;
         self.end_sample(entry, &mut inside);
         inside.copies.clear();
-        actions.entries.append(&mut inside.before);
+        let before = inside.before.drain(..);
+        actions.entries.extend(before.map(|one| one.entry));
         actions.releases.extend(inside.held.take());
         actions.wakes.extend(inside.waker.take());
         actions.wakes.extend(inside.take_launch_wakers());
@@ -170,7 +171,7 @@ impl Device {
     }
 
     /// The last operation of a task that has landed ahead has ended. If one of them has failed, or
-    /// one of a task before it, nobody finds what it was to write.
+    /// one of a task whose results it reads, nobody finds what it was to write.
     fn come_down(
         self: &Arc<Self>,
         state: &mut DeviceState,
@@ -218,7 +219,8 @@ impl Device {
         inside.spoilt = error;
         state.give_back(actions, &mut inside.memories);
         inside.copies.clear();
-        actions.entries.append(&mut inside.before);
+        let before = inside.before.drain(..);
+        actions.entries.extend(before.map(|one| one.entry));
         actions.entries.push(Arc::clone(entry));
         let was_sample = inside.is_sample;
         self.end_sample(entry, &mut inside);
