@@ -250,6 +250,32 @@ fn a_kernel_that_fails_after_its_task_spoils_nothing_that_is_written_anew() {
     });
 }
 
+/// Its numbers on the host are of an older version: they are not valid because a side has ended
+/// that was to write them.
+#[test]
+fn a_cpu_side_that_panics_leaves_nothing_that_was_before_what_it_was_to_write() {
+    within("panics".to_owned(), || {
+        let (devices, numbers) = added_on(Simulated::new());
+        let half = || numbers.write()[..LEN / 2].fill(7);
+        let sides: [&(dyn Fn() + Sync); 2] = [&|| panic!("at once"), &|| {
+            half();
+            panic!("half way")
+        }];
+        for side in sides {
+            let task = Dual::new(&OTHER, &[LEN]).writes(&numbers).cpu(side);
+            let why = told(|| task.run(&devices));
+            assert!(why == "at once" || why == "half way", "{why}");
+            let lost = told(|| drop(numbers.read()));
+            assert!(lost.contains("lost") && lost.contains("`other`"), "{lost}");
+            // The next one writes it anew.
+            let task = Dual::new(&OTHER, &[LEN]).writes(&numbers);
+            task.cpu(|| numbers.write().fill(1)).run(&devices);
+            add(&devices, &STEP, &ADD_ONE, &numbers);
+        }
+        assert_eq!(*numbers.read(), [2; LEN]);
+    });
+}
+
 #[test]
 fn the_host_may_write_what_a_queued_task_still_reads() {
     within("reads".to_owned(), || {

@@ -1,7 +1,6 @@
 //! The content of a buffer: the copy on the host, the tasks that hold it, and which copies are
 //! valid.
 
-use std::any::Any;
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,9 +10,10 @@ use roving::raw::forks::ProcessMark;
 use roving::raw::panics::contain;
 
 use super::element::Element;
+use super::host::Host;
 use super::lent::{Lent, Way};
 use super::wait::wake_all;
-use crate::backend::{Backend, HostBytes, HostBytesMut, Source, Target};
+use crate::backend::{Backend, Source, Target};
 
 /// Where a copy of a buffer can be, other than on the host.
 pub(crate) trait CopyPlace: Send + Sync {
@@ -57,8 +57,11 @@ pub(crate) trait Content: Send + Sync {
         place: Weak<dyn CopyPlace>,
         host: Option<Target>,
     ) -> (u64, Option<Arc<dyn CopyPlace>>);
-    /// Whatever is on the host is valid from now on. The caller holds it exclusively.
-    fn overwritten(&self);
+    /// The host writes all of it anew: whatever is there is valid from now on. The caller holds it
+    /// exclusively. Returns the number of that version.
+    fn overwritten(&self) -> u64;
+    /// Who was to write all of it anew, in that version, has not done so.
+    fn not_overwritten(&self, version: u64, reason: &str);
     /// The copy on the host is valid, or there is none.
     fn fetched(&self, outcome: Result<Target, Missing>);
     /// Makes a copy that a device has spilled the valid one on the host, if the buffer still is of
@@ -112,31 +115,6 @@ fn fresh_number() -> u64 {
     IDS.fetch_add(1, Ordering::Relaxed)
 }
 
-/// The copy on the host.
-pub(super) struct Host<T>(pub(super) Vec<T>);
-
-impl<T: Element> Clone for Host<T> {
-    fn clone(&self) -> Self {
-        Host(self.0.clone())
-    }
-}
-
-impl<T: Element> HostBytes for Host<T> {
-    fn bytes(&self) -> &[u8] {
-        bytemuck::cast_slice(&self.0)
-    }
-}
-
-impl<T: Element> HostBytesMut for Host<T> {
-    fn bytes(&mut self) -> &mut [u8] {
-        bytemuck::cast_slice_mut(&mut self.0)
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
-}
-
 /// The content of a buffer of one type.
 pub(super) struct BufferContent<T: Element> {
     id: u64,
@@ -167,6 +145,8 @@ struct ContentState<T> {
     waiters: Vec<(u64, Waker)>,
     version: u64,
     host_version: u64,
+    /// The version in which somebody has begun to write all of it anew, the last time.
+    anew: u64,
     places: Vec<Weak<dyn CopyPlace>>,
     /// Keeps the device that has had the only valid copy, also when the program has let go of it.
     home: Option<Arc<dyn CopyPlace>>,
@@ -256,6 +236,7 @@ impl<T: Element> BufferContent<T> {
                 waiters: Vec::new(),
                 version: 0,
                 host_version: 0,
+                anew: 0,
                 places: Vec::new(),
                 home: None,
                 lost: None,
@@ -463,6 +444,7 @@ impl<T: Element> Content for BufferContent<T> {
         state.version += 1;
         (state.lost, state.failed) = (None, None);
         let version = state.version;
+        state.anew = version;
         let home = match host {
             Some(target) => {
                 state.replace_host(target);
@@ -478,12 +460,28 @@ impl<T: Element> Content for BufferContent<T> {
         (version, home)
     }
 
-    fn overwritten(&self) {
+    fn overwritten(&self) -> u64 {
         let mut state = self.lock();
         state.version += 1;
-        state.host_version = state.version;
+        (state.host_version, state.anew) = (state.version, state.version);
         state.lost = None;
         self.tell(&state);
+        state.version
+    }
+
+    fn not_overwritten(&self, version: u64, reason: &str) {
+        let waiters = {
+            let mut state = self.lock();
+            // Others have written it since.
+            if state.anew != version {
+                return;
+            }
+            state.version += 1;
+            state.lost = Some(reason.to_owned());
+            self.tell(&state);
+            state.take_waiters()
+        };
+        wake_all(waiters);
     }
 
     fn fetched(&self, outcome: Result<Target, Missing>) {

@@ -6,8 +6,9 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use super::content::{BufferContent, Content, Granted, Host, Need};
+use super::content::{BufferContent, Content, Granted, Need};
 use super::element::Element;
+use super::host::Host;
 use super::wait::block;
 
 /// A guard of a buffer that is read on the host. See [`Buffer::read`](crate::Buffer::read).

@@ -4,6 +4,7 @@ pub(crate) mod content;
 mod element;
 mod guard;
 pub(crate) mod hold;
+mod host;
 pub(crate) mod lent;
 pub(crate) mod wait;
 

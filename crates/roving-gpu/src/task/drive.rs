@@ -269,21 +269,43 @@ async fn on_host<R>(
         let (version, host) = one.content.versions();
         !one.access.reads() && version != host
     };
-    let outdated: Vec<Use> = task.uses.iter().filter(outdated).cloned().collect();
-    if !outdated.is_empty() {
-        let mut waiting = WaitingTask::new(&outdated);
+    let mut anew = Anew {
+        kind: task.kind,
+        uses: task.uses.iter().filter(outdated).cloned().collect(),
+        versions: Vec::new(),
+    };
+    if !anew.uses.is_empty() {
+        let mut waiting = WaitingTask::new(&anew.uses);
         let held = poll_fn(|context| waiting.poll_held(context.waker())).await;
         drop(waiting);
-        for one in &outdated {
-            one.content.overwritten();
-        }
+        let written = anew.uses.iter().map(|one| one.content.overwritten());
+        anew.versions = written.collect();
         drop(held);
     }
     let running = Running::new(common, task.kind, sample);
     drop(fetching);
     let result = cpu();
+    anew.versions.clear();
     let time = running.ended(task.work);
     (result, time.as_secs_f64())
+}
+
+/// Buffers that a CPU side writes anew, until it has: the numbers that are there are of an older
+/// version. If it panics, they are lost as those are of a kernel that fails.
+struct Anew {
+    kind: &'static str,
+    uses: Vec<Use>,
+    /// Of each, that which is being written.
+    versions: Vec<u64>,
+}
+
+impl Drop for Anew {
+    fn drop(&mut self) {
+        for (one, version) in self.uses.iter().zip(&self.versions) {
+            let reason = format!("the CPU side of `{}` has panicked", self.kind);
+            one.content.not_overwritten(*version, &reason);
+        }
+    }
 }
 
 #[cfg(test)]
