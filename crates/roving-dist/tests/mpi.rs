@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -42,6 +43,7 @@ fn rank() {
         "count" => count(&world),
         "panic" => panic_on_one(&world),
         "fail" => fail_on_one(&world),
+        "stall" => stall(&world),
         "search" => search(&world, &word),
         _ => panic!("no role `{role}`"),
     }
@@ -50,7 +52,12 @@ fn rank() {
 
 /// Starts so many ranks of this program in a role; none without `mpirun`.
 fn start(ranks: usize, role: &str, word: &str) -> Option<Child> {
-    let started = mpirun(ranks, env::current_exe().unwrap())
+    start_by(mpirun(ranks, env::current_exe().unwrap()), role, word)
+}
+
+/// Starts this program in a role by that `mpirun`.
+fn start_by(mut mpirun: Command, role: &str, word: &str) -> Option<Child> {
+    let started = mpirun
         .args(["--exact", "rank", "--nocapture", "--test-threads=1"])
         .env(ROLE, role)
         .env(WORD, word)
@@ -229,6 +236,59 @@ fn an_error_in_a_handler_ends_all_by_mpi() {
     assert!(!succeeded, "{text}");
     assert!(text.contains("roving: rank 1 of 2: no more ink"), "{text}");
     assert!(!text.contains("signal 6"), "{text}");
+}
+
+/// Rank 0 sends a large message to rank 1 while it handles another one for `STALL`: MPI gets on
+/// with the large one only when somebody calls it, to send a sign of life for instance.
+fn stall(world: &World) {
+    let flag = || Arc::new(AtomicBool::new(false));
+    // Ordering: SeqCst, all; nothing is in a hurry here.
+    let is_set = |flag: &AtomicBool| flag.load(Ordering::SeqCst);
+    let (handles, arrived) = (flag(), flag());
+    let (begins, comes) = (Arc::clone(&handles), Arc::clone(&arrived));
+    let long = Mail::new(world, move |_, _| {
+        begins.store(true, Ordering::SeqCst);
+        thread::sleep(STALL);
+    });
+    let large = Mail::new(world, move |_, bytes| {
+        assert!(bytes == bytes_of(0, LARGE), "{} bytes", bytes.len());
+        comes.store(true, Ordering::SeqCst);
+    });
+    let begun = Instant::now();
+    if world.rank() == 0 {
+        // Not flushed: it is not this thread that handles it.
+        long.send(0, b"long");
+        while !is_set(&handles) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        large.send(1, &bytes_of(0, LARGE));
+        large.flush();
+    } else {
+        large.wait(|| is_set(&arrived)).unwrap();
+        println!("came after {:?}", begun.elapsed());
+    }
+    world.barrier().unwrap();
+}
+
+/// How long rank 0 handles a message; a rank may be silent for a second.
+const STALL: Duration = Duration::from_secs(6);
+/// More than what TCP takes at once.
+const LARGE: usize = 64 << 20;
+
+#[test]
+fn a_rank_whose_large_message_is_under_way_for_long_lives() {
+    let program = env::current_exe().unwrap();
+    let mut command = mpirun(2, program);
+    command
+        .env("ROVING_DIST_SILENCE_S", "1")
+        // Shared memory would bring all of it at once.
+        .env("OMPI_MCA_btl", "self,tcp")
+        .env("OMPI_MCA_btl_tcp_if_include", "lo");
+    let Some(child) = start_by(command, "stall", "") else {
+        return;
+    };
+    let (succeeded, text) = end(child);
+    assert!(succeeded && text.contains("came after"), "{text}");
 }
 
 /// A bag with checkpoints in the directory `word`, slow enough to be killed.

@@ -1,11 +1,14 @@
-//! The one place where a rank's transport is used: by one thread at a time, whichever polls.
+//! The one place where a rank's transport is used: by one thread at a time, whichever polls. What
+//! handlers do may take long, so that thread takes them out of the engine, with the packets that
+//! they are called for, and others send meanwhile.
 
 use std::collections::HashMap;
 
 use super::outbox::Outbox;
 use super::record;
-use super::transport::{Arrived, Transport};
+use super::transport::{Packet, Transport};
 use crate::error::Error;
+use crate::tray::Tray;
 
 /// A handler of messages: gets the sender's rank and the bytes.
 pub(crate) type Handler = Box<dyn FnMut(usize, &[u8]) + Send>;
@@ -23,7 +26,7 @@ enum TagState {
 /// other.
 const ROW_MAX: usize = 1 << 12;
 
-/// The handlers, by tag. A tag may come from another rank before it is given out here, and a
+/// The places of tags. A tag may come from another rank before it is given out here, and a
 /// message that is torn may have any: what is kept grows by one for each that comes, however large
 /// it is.
 #[derive(Default)]
@@ -49,6 +52,22 @@ impl Slots {
         self.row.get_mut(at)
     }
 
+    /// Opens or closes a tag.
+    fn change(&mut self, tag: u32, handler: Option<Handler>) {
+        let Some(mut handler) = handler else {
+            return self.close(tag);
+        };
+        let Some(slot) = self.at(tag) else {
+            return;
+        };
+        if let TagState::Early(early) = slot {
+            for (from, bytes) in early.drain(..) {
+                handler(from, &bytes);
+            }
+        }
+        *slot = TagState::Open(handler);
+    }
+
     fn dispatch(&mut self, from: usize, tag: u32, bytes: &[u8]) {
         match self.at(tag) {
             Some(TagState::Open(handler)) => handler(from, bytes),
@@ -70,34 +89,58 @@ impl Slots {
     }
 }
 
+/// The handlers by tag, and what they are to be called for.
+#[derive(Default)]
+pub(crate) struct Handlers {
+    slots: Slots,
+    /// Tags that are to be opened and closed.
+    changes: Vec<(u32, Option<Handler>)>,
+    arrived: Vec<(usize, Packet)>,
+    /// Batches that were handled; kept for their memory.
+    spent: Vec<Vec<u8>>,
+}
+
+impl Handlers {
+    fn is_due(&self) -> bool {
+        !self.changes.is_empty() || !self.arrived.is_empty()
+    }
+
+    /// Calls the handlers for all that has arrived. If one panics, what comes after is dropped.
+    pub(crate) fn call(&mut self) {
+        for (tag, handler) in self.changes.drain(..) {
+            self.slots.change(tag, handler);
+        }
+        for (from, packet) in self.arrived.drain(..) {
+            match packet {
+                Packet::Bulk(tag, bytes) => self.slots.dispatch(from, tag, &bytes),
+                Packet::Batch(batch) => {
+                    let mut rest = &batch[..];
+                    while let Some((tag, bytes)) = record::split(&mut rest) {
+                        self.slots.dispatch(from, tag, bytes);
+                    }
+                    self.spent.push(batch);
+                }
+            }
+        }
+    }
+}
+
 /// A rank's transport, and what is done with what it brings.
 pub(crate) struct Engine {
     transport: Box<dyn Transport>,
-    slots: Slots,
+    /// None while a thread calls them.
+    handlers: Option<Box<Handlers>>,
+    /// Packets that this rank has sent to itself, on their way to the handlers.
+    own: Vec<(usize, Packet)>,
 }
 
 impl Engine {
     pub(crate) fn new(transport: Box<dyn Transport>) -> Engine {
         Engine {
             transport,
-            slots: Slots::default(),
+            handlers: Some(Box::default()),
+            own: Vec::new(),
         }
-    }
-
-    /// Opens or closes a tag.
-    pub(crate) fn change(&mut self, tag: u32, handler: Option<Handler>) {
-        let Some(mut handler) = handler else {
-            return self.slots.close(tag);
-        };
-        let Some(slot) = self.slots.at(tag) else {
-            return;
-        };
-        if let TagState::Early(early) = slot {
-            for (from, bytes) in early.drain(..) {
-                handler(from, &bytes);
-            }
-        }
-        *slot = TagState::Open(handler);
     }
 
     /// Sends what the outboxes hold for other ranks; `rank` is this one.
@@ -110,22 +153,58 @@ impl Engine {
         Ok(())
     }
 
-    /// Calls the handlers for what this rank has sent to itself.
+    /// Takes what this rank has sent to itself.
     pub(crate) fn take_own(&mut self, rank: usize, outbox: &Outbox) {
-        outbox.empty(|tag, bytes| self.slots.dispatch(rank, tag, bytes));
+        let packets = outbox.take().into_iter();
+        self.own.extend(packets.map(|packet| (rank, packet)));
     }
 
-    /// Calls the handlers for a few of the packets that have arrived; whether there was one.
+    /// Opens and closes tags, when the handlers are called next. False when another thread is at
+    /// that: then nothing can be received, either.
+    pub(crate) fn change(&mut self, changes: &Tray<(u32, Option<Handler>)>) -> bool {
+        let Some(handlers) = &mut self.handlers else {
+            return false;
+        };
+        handlers.changes.extend(changes.take());
+        true
+    }
+
+    /// Takes a few of the packets that have arrived; whether there was one.
     pub(crate) fn receive(&mut self) -> Result<bool, Error> {
-        let slots = &mut self.slots;
-        self.transport.receive(&mut |from, arrived| match arrived {
-            Arrived::Bulk(tag, bytes) => slots.dispatch(from, tag, bytes),
-            Arrived::Batch(mut rest) => {
-                while let Some((tag, bytes)) = record::split(&mut rest) {
-                    slots.dispatch(from, tag, bytes);
-                }
-            }
-        })
+        match &mut self.handlers {
+            Some(handlers) => self.transport.receive(&mut handlers.arrived),
+            None => Ok(false),
+        }
+    }
+
+    /// How many packets have come from that rank.
+    pub(crate) fn heard(&self, from: usize) -> u64 {
+        self.transport.heard(from)
+    }
+
+    /// Whether there is something for the handlers.
+    pub(crate) fn is_due(&self) -> bool {
+        let handlers = self.handlers.as_ref();
+        handlers.is_some_and(|handlers| handlers.is_due() || !self.own.is_empty())
+    }
+
+    /// Takes the handlers out, if there is something for them and no other thread calls them. The
+    /// caller does so while the engine is free, and puts them back.
+    #[must_use]
+    pub(crate) fn take_due(&mut self) -> Option<Box<Handlers>> {
+        if !self.is_due() {
+            return None;
+        }
+        let mut handlers = self.handlers.take()?;
+        handlers.arrived.append(&mut self.own);
+        Some(handlers)
+    }
+
+    pub(crate) fn put_back(&mut self, mut handlers: Box<Handlers>) {
+        for bytes in handlers.spent.drain(..) {
+            self.transport.keep(bytes);
+        }
+        self.handlers = Some(handlers);
     }
 
     /// Whether all that was sent has left.
@@ -148,9 +227,11 @@ impl Engine {
         self.transport.finish()
     }
 
-    /// Drops all handlers.
-    pub(crate) fn forget_handlers(&mut self) {
-        self.slots = Slots::default();
+    /// Takes the handlers out for good, unless another thread calls them. Nothing is received any
+    /// more.
+    #[must_use]
+    pub(crate) fn forget_handlers(&mut self) -> Option<Box<Handlers>> {
+        self.handlers.take()
     }
 }
 

@@ -3,9 +3,9 @@
 //! A thread that waits polls: [`Link::poll`] sends the messages in the outboxes and calls the
 //! handlers of those that have arrived, on the calling thread. One thread does so at a time; a
 //! second one goes its way at once, because its work is being done. Where no thread polls, the
-//! progress thread does.
+//! progress thread does. While handlers run, which may take long, the engine is free for others to
+//! send.
 
-use std::cell::Cell;
 use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, TryLockError};
@@ -30,11 +30,6 @@ const ABORT_WAIT_MAX: Duration = Duration::from_secs(1);
 /// Tags below are those of the world itself.
 pub(super) const FIRST_TAG: u32 = 8;
 
-thread_local! {
-    /// The link whose engine this thread has, to be compared only.
-    static POLLED: Cell<*const Link> = const { Cell::new(std::ptr::null()) };
-}
-
 /// One rank's way to the others. Shared by all who send, wait or handle messages.
 pub(crate) struct Link {
     rank: usize,
@@ -52,10 +47,12 @@ pub(crate) struct Link {
     changes: Tray<(u32, Option<Handler>)>,
     /// How often somebody has polled.
     polls: AtomicU64,
+    /// How often somebody has looked for packets in vain.
+    vain: AtomicU64,
+    /// How many packets have come from the rank before this one.
+    heard: AtomicU64,
     next_tag: AtomicU32,
     fault: Arc<FirstFault>,
-    /// A handler has failed: the processes end when it has returned.
-    aborts: AtomicBool,
 }
 
 impl Link {
@@ -77,9 +74,10 @@ impl Link {
             engine: Mutex::new(Engine::new(transport)),
             changes: Tray::new(),
             polls: AtomicU64::new(0),
+            vain: AtomicU64::new(0),
+            heard: AtomicU64::new(0),
             next_tag: AtomicU32::new(FIRST_TAG),
             fault,
-            aborts: AtomicBool::new(false),
         }
     }
 
@@ -91,6 +89,11 @@ impl Link {
     /// How many ranks there are.
     pub(crate) fn ranks(&self) -> usize {
         self.ranks
+    }
+
+    /// The rank that this one listens to.
+    pub(super) fn before(&self) -> usize {
+        (self.rank + self.ranks - 1) % self.ranks
     }
 
     /// The first of so many tags that nobody else has. Ranks that ask in the same order, as they do
@@ -191,18 +194,31 @@ impl Link {
             let polls = self.polls.load(Ordering::Relaxed) + 1;
             // Ordering: Relaxed, as above.
             self.polls.store(polls, Ordering::Relaxed);
-            for (tag, handler) in self.changes.take() {
-                engine.change(tag, handler);
+            if !engine.change(&self.changes) {
+                return self.send_dirty(engine);
             }
             loop {
                 self.send_dirty(engine)?;
-                is_any = engine.receive()?;
-                if is_any || !go_on() {
-                    return self.send_dirty(engine);
+                is_any = self.receive(engine)?;
+                if is_any || engine.is_due() || !go_on() {
+                    return Ok(());
                 }
             }
         });
         is_any
+    }
+
+    fn receive(&self, engine: &mut Engine) -> Result<bool, Error> {
+        let is_any = engine.receive()?;
+        // Ordering: Relaxed, all; as `polls`. The pulse compares them with older ones.
+        if is_any {
+            self.heard
+                .store(engine.heard(self.before()), Ordering::Relaxed);
+        } else {
+            let vain = self.vain.load(Ordering::Relaxed) + 1;
+            self.vain.store(vain, Ordering::Relaxed);
+        }
+        Ok(is_any)
     }
 
     fn send_dirty(&self, engine: &mut Engine) -> Result<(), Error> {
@@ -242,27 +258,26 @@ impl Link {
         }
     }
 
-    /// Calls `f`, which may call handlers, and sees to what goes wrong in it when the engine is
-    /// free.
+    /// Calls `f`, and then the handlers for what has come, while the engine is free; and again for
+    /// what this rank sends to itself meanwhile.
     fn run_with(
         &self,
         mut engine: MutexGuard<'_, Engine>,
         f: impl FnOnce(&mut Engine) -> Result<(), Error>,
     ) {
-        let outer = POLLED.replace(self);
         let outcome = catch_unwind(AssertUnwindSafe(|| f(&mut engine)));
-        POLLED.set(outer);
+        let mut due = engine.take_due();
         drop(engine);
-        // Ordering: Relaxed; as in `fail_with`.
-        if self.aborts.load(Ordering::Relaxed) {
-            self.abort();
-        }
         self.judge(outcome);
-    }
-
-    /// Whether this thread has the engine, and is in a handler.
-    fn is_polled_here(&self) -> bool {
-        std::ptr::eq(POLLED.get(), self)
+        while let Some(mut handlers) = due {
+            let outcome = catch_unwind(AssertUnwindSafe(|| handlers.call()));
+            let mut engine = self.lock_engine();
+            engine.put_back(handlers);
+            let sent = self.send_dirty(&mut engine);
+            due = engine.take_due();
+            drop(engine);
+            self.judge(outcome.map(|()| sent));
+        }
     }
 
     fn judge(&self, outcome: thread::Result<Result<(), Error>>) {
@@ -277,6 +292,10 @@ impl Link {
                 crate::unwind::drop_quietly(payload);
             }
         }
+    }
+
+    fn lock_engine(&self) -> MutexGuard<'_, Engine> {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn try_engine(&self) -> Option<MutexGuard<'_, Engine>> {
@@ -327,8 +346,7 @@ impl Link {
     }
 
     /// Ends the run on all ranks, with an error that names this one. If ranks are processes it does
-    /// not return; but from a handler it does, and the processes end when what polled is done with
-    /// it.
+    /// not return.
     pub(crate) fn fail(&self, what: impl std::fmt::Display) -> Error {
         self.fail_with(Error::at(self.rank, self.ranks, what))
     }
@@ -340,11 +358,7 @@ impl Link {
             // One write, or what MPI says of the other ranks' end comes into the middle of the
             // line.
             let _ = io::stderr().write_all(format!("roving: {error}\n").as_bytes());
-            if !self.is_polled_here() {
-                self.abort();
-            }
-            // Ordering: Relaxed; read by this thread, when the handler has returned.
-            self.aborts.store(true, Ordering::Relaxed);
+            self.abort();
         }
         error
     }
@@ -381,6 +395,18 @@ impl Link {
         self.polls.load(Ordering::Relaxed)
     }
 
+    /// How often somebody has looked for packets in vain: all that had come was taken.
+    pub(super) fn vain(&self) -> u64 {
+        // Ordering: Relaxed; as `polls`.
+        self.vain.load(Ordering::Relaxed)
+    }
+
+    /// How many packets have come from the rank before this one.
+    pub(super) fn heard(&self) -> u64 {
+        // Ordering: Relaxed; as `polls`.
+        self.heard.load(Ordering::Relaxed)
+    }
+
     /// Waits until all that was sent has left this rank.
     pub(super) fn wait_until_sent(&self) -> Result<(), Error> {
         self.flush();
@@ -400,22 +426,25 @@ impl Link {
 
     /// Waits for the engine, and ends the transport.
     pub(super) fn finish(&self) -> Result<(), Error> {
-        let engine = self.engine.lock();
-        engine.unwrap_or_else(PoisonError::into_inner).finish()
+        self.lock_engine().finish()
     }
 
     /// Lends the transport, with nobody else in it: nobody polls meanwhile.
     pub(super) fn with_transport<R>(&self, f: impl FnOnce(&mut dyn Transport) -> R) -> R {
-        let engine = self.engine.lock();
-        f(engine.unwrap_or_else(PoisonError::into_inner).transport())
+        f(self.lock_engine().transport())
     }
 
-    /// After a fault: drops the handlers, which may hold this link.
+    /// At the end: drops the handlers, which may hold this link. Waits for a thread that is in one.
     pub(super) fn forget_handlers(&self) {
-        let engine = self.engine.lock();
-        engine
-            .unwrap_or_else(PoisonError::into_inner)
-            .forget_handlers();
-        drop(self.changes.take());
+        let mut backoff = self.backoff();
+        let handlers = loop {
+            // Dropped when the engine is free: handlers hold what is the program's.
+            let handlers = self.lock_engine().forget_handlers();
+            match handlers {
+                Some(handlers) => break handlers,
+                None => backoff.pause(),
+            }
+        };
+        drop((handlers, self.changes.take()));
     }
 }

@@ -6,14 +6,13 @@ use std::time::{Duration, Instant};
 
 use super::plan::Plan;
 use super::random::Random;
-use super::transport::{Arrived, Transport};
+use super::transport::{Packet, Transport};
 use crate::error::Error;
 use crate::prim::{AtomicBool, Mutex, MutexGuard, Ordering};
 
-/// A batch, or with a tag one large message.
-struct Packet {
-    bulk: Option<u32>,
-    bytes: Vec<u8>,
+/// A packet on its way.
+struct Sent {
+    packet: Packet,
     /// When it arrives; at once where nothing is delayed.
     due: Option<Instant>,
 }
@@ -21,11 +20,11 @@ struct Packet {
 /// The messages that have been sent to one rank, by sender.
 struct Mailbox {
     is_filled: AtomicBool,
-    from: Mutex<Vec<VecDeque<Packet>>>,
+    from: Mutex<Vec<VecDeque<Sent>>>,
 }
 
 impl Mailbox {
-    fn lock(&self) -> MutexGuard<'_, Vec<VecDeque<Packet>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<VecDeque<Sent>>> {
         self.from.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -40,8 +39,8 @@ pub(crate) struct ThreadTransport {
     packets_left: Option<u64>,
     /// The rank whose packets are taken first.
     first: usize,
-    /// The messages that are being handed over; kept for its memory.
-    arriving: VecDeque<(usize, Packet)>,
+    /// How many have come, by sender.
+    heard: Vec<u64>,
     /// Buffers that have been received.
     spent: Vec<Vec<u8>>,
 }
@@ -67,14 +66,14 @@ pub(crate) fn ends(plan: &Plan) -> Vec<ThreadTransport> {
             .lost
             .and_then(|(lost, packets)| (lost == rank).then_some(packets)),
         first: 0,
-        arriving: VecDeque::new(),
+        heard: vec![0; plan.ranks],
         spent: Vec::new(),
     };
     (0..plan.ranks).map(end).collect()
 }
 
 impl ThreadTransport {
-    fn send(&mut self, to: usize, bulk: Option<u32>, bytes: Vec<u8>) {
+    fn send(&mut self, to: usize, packet: Packet) {
         if let Some(left) = &mut self.packets_left {
             if *left == 0 {
                 return;
@@ -85,14 +84,15 @@ impl ThreadTransport {
         let due = (delay_max > 0)
             .then(|| Instant::now() + Duration::from_nanos(self.random.below(delay_max)));
         let mailbox = &self.mailboxes[to];
-        mailbox.lock()[self.rank].push_back(Packet { bulk, bytes, due });
+        mailbox.lock()[self.rank].push_back(Sent { packet, due });
         // Ordering: Relaxed; a hint to look under the lock, where the packet is. A receiver that
         // does not see it looks again: nobody waits for this without looking now and then.
         mailbox.is_filled.store(true, Ordering::Relaxed);
     }
 
-    /// Moves what is due from the mailbox to `arriving`.
-    fn fetch(&mut self) {
+    /// Takes what is due from the mailbox.
+    fn fetch(&mut self, arrived: &mut Vec<(usize, Packet)>) {
+        let most = arrived.len() + TOGETHER;
         let mailbox = &self.mailboxes[self.rank];
         // Ordering: Relaxed, as in `send`.
         if !mailbox.is_filled.load(Ordering::Relaxed) {
@@ -105,13 +105,14 @@ impl ThreadTransport {
         let (first, ranks) = (self.first, from.len());
         for sender in (0..ranks).map(|at| (first + at) % ranks) {
             let packets = &mut from[sender];
-            while let Some(packet) = packets.front() {
-                if self.arriving.len() == TOGETHER || packet.due > now {
+            while let Some(sent) = packets.front() {
+                if arrived.len() == most || sent.due > now {
                     is_filled = true;
                     break;
                 }
-                let packet = packets.pop_front();
-                self.arriving.extend(packet.map(|packet| (sender, packet)));
+                let sent = packets.pop_front();
+                arrived.extend(sent.map(|sent| (sender, sent.packet)));
+                self.heard[sender] += 1;
                 self.first = (sender + 1) % ranks;
             }
         }
@@ -123,29 +124,30 @@ impl ThreadTransport {
 impl Transport for ThreadTransport {
     fn send_batch(&mut self, to: usize, batch: &mut Vec<u8>) -> Result<(), Error> {
         let empty = self.spent.pop().unwrap_or_default();
-        self.send(to, None, std::mem::replace(batch, empty));
+        self.send(to, Packet::Batch(std::mem::replace(batch, empty)));
         Ok(())
     }
 
     fn send_bulk(&mut self, to: usize, tag: u32, bytes: Vec<u8>) -> Result<(), Error> {
-        self.send(to, Some(tag), bytes);
+        self.send(to, Packet::Bulk(tag, bytes));
         Ok(())
     }
 
-    fn receive(&mut self, arrive: &mut dyn FnMut(usize, Arrived<'_>)) -> Result<bool, Error> {
-        self.fetch();
-        let is_any = !self.arriving.is_empty();
-        while let Some((from, mut packet)) = self.arriving.pop_front() {
-            match packet.bulk {
-                None => arrive(from, Arrived::Batch(&packet.bytes)),
-                Some(tag) => arrive(from, Arrived::Bulk(tag, &packet.bytes)),
-            }
-            if packet.bulk.is_none() && self.spent.len() < SPENT_MAX {
-                packet.bytes.clear();
-                self.spent.push(packet.bytes);
-            }
+    fn receive(&mut self, arrived: &mut Vec<(usize, Packet)>) -> Result<bool, Error> {
+        let before = arrived.len();
+        self.fetch(arrived);
+        Ok(arrived.len() > before)
+    }
+
+    fn heard(&self, from: usize) -> u64 {
+        self.heard[from]
+    }
+
+    fn keep(&mut self, mut spent: Vec<u8>) {
+        if self.spent.len() < SPENT_MAX {
+            spent.clear();
+            self.spent.push(spent);
         }
-        Ok(is_any)
     }
 
     fn is_sent(&mut self) -> Result<bool, Error> {
@@ -167,15 +169,15 @@ mod tests {
     fn a_rank_that_sends_much_lets_others_in() {
         let mut ends = ends(&Plan::new(3));
         for _ in 0..3 * TOGETHER {
-            ends[0].send(2, None, vec![0]);
+            ends[0].send(2, Packet::Batch(vec![0]));
         }
-        ends[1].send(2, None, vec![1]);
+        ends[1].send(2, Packet::Batch(vec![1]));
         let mut came = Vec::new();
         for _ in 0..2 {
-            ends[2].receive(&mut |from, _| came.push(from)).unwrap();
+            ends[2].receive(&mut came).unwrap();
         }
-        assert!(came.contains(&1), "{came:?}");
-        while ends[2].receive(&mut |from, _| came.push(from)).unwrap() {}
+        assert!(came.iter().any(|(from, _)| *from == 1), "only rank 0's");
+        while ends[2].receive(&mut came).unwrap() {}
         assert_eq!(came.len(), 3 * TOGETHER + 1);
     }
 }

@@ -18,6 +18,7 @@ mod mpi;
 mod outbox;
 pub(crate) mod plan;
 mod progress;
+mod pulse;
 pub(crate) mod random;
 pub(crate) mod raw;
 mod record;
@@ -35,7 +36,8 @@ use collective::{Collective, Purpose};
 use fault::FirstFault;
 use link::Link;
 use plan::Plan;
-use progress::{Progress, SILENCE_MAX};
+use progress::Progress;
+use pulse::{Pulse, SILENCE_MAX};
 use transport::Transport;
 
 /// The kind of ranks.
@@ -82,7 +84,7 @@ pub struct World {
     link: Arc<Link>,
     collective: Collective,
     /// None once the world has finished.
-    progress: Option<Progress>,
+    threads: Option<(Pulse, Progress)>,
 }
 
 impl World {
@@ -219,13 +221,13 @@ impl World {
         let link = Link::new((rank, ranks), transport, fault, processes, crowded);
         let link = Arc::new(link);
         let collective = Collective::new(&link);
-        let progress = Progress::start(&link, silence_max);
-        let progress =
-            progress.map_err(|error| link.fail(format_args!("no thread for progress: {error}")))?;
+        let failed = |error| link.fail(format_args!("no thread for progress: {error}"));
+        let pulse = Pulse::start(&link, silence_max).map_err(failed)?;
+        let progress = Progress::start(&link).map_err(failed)?;
         Ok(World {
             link,
             collective,
-            progress: Some(progress),
+            threads: Some((pulse, progress)),
         })
     }
 
@@ -331,7 +333,7 @@ impl World {
     }
 
     fn end(&mut self) -> Result<(), Error> {
-        let Some(progress) = self.progress.take() else {
+        let Some((pulse, progress)) = self.threads.take() else {
             return Ok(());
         };
         let gathered = match self.link.fault() {
@@ -340,6 +342,7 @@ impl World {
         };
         // From now on nobody sends anything: whoever waits until all has left waits for a last sign
         // of life as well.
+        drop(pulse);
         drop(progress);
         let parted = gathered.and_then(|_| self.link.wait_until_sent());
         let ended = parted.and_then(|()| self.link.finish());
@@ -350,7 +353,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        if thread::panicking() && self.progress.is_some() {
+        if thread::panicking() && self.threads.is_some() {
             self.link.fail("panicked");
         }
         // A program that wants the error calls `finish`.

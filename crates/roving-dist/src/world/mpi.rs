@@ -19,7 +19,7 @@ use ::mpi::ffi;
 
 use super::bulk::{self, BULK_BYTES_MAX};
 use super::record::{self, BATCH_BYTES};
-use super::transport::{Arrived, Transport};
+use super::transport::{Packet, Transport};
 use crate::error::Error;
 
 /// MPI's own tags.
@@ -51,6 +51,8 @@ struct Send {
 /// The messages that come from one rank.
 #[derive(Default)]
 struct Source {
+    /// How many batches have come.
+    heard: u64,
     /// The large message that was announced.
     bulk: Option<Bulk>,
     /// Batches that came after its announcement.
@@ -257,13 +259,6 @@ impl Mpi {
         Ok(Some(bytes))
     }
 
-    fn keep(&mut self, mut bytes: Vec<u8>) {
-        if self.spent.len() < SPENT_MAX && bytes.capacity() <= BATCH_BYTES {
-            bytes.clear();
-            self.spent.push(bytes);
-        }
-    }
-
     /// Forgets sends that are done.
     fn complete_sends(&mut self) -> Result<(), Error> {
         while let Some(send) = self.sends.front_mut() {
@@ -305,13 +300,13 @@ impl Mpi {
     fn hand_over(
         &mut self,
         from: usize,
-        batch: &[u8],
-        arrive: &mut dyn FnMut(usize, Arrived<'_>),
+        batch: Vec<u8>,
+        arrived: &mut Vec<(usize, Packet)>,
     ) -> Result<(), Error> {
         if let Some((ANNOUNCEMENT, what)) = record::split(&mut &batch[..]) {
             return self.expect(from, what);
         }
-        arrive(from, Arrived::Batch(batch));
+        arrived.push((from, Packet::Batch(batch)));
         Ok(())
     }
 
@@ -357,21 +352,18 @@ impl Mpi {
     }
 
     /// Hands over large messages that have arrived, and what waited for them.
-    fn complete_bulks(
-        &mut self,
-        arrive: &mut dyn FnMut(usize, Arrived<'_>),
-    ) -> Result<bool, Error> {
+    fn complete_bulks(&mut self, arrived: &mut Vec<(usize, Packet)>) -> Result<bool, Error> {
         let mut is_any = false;
         for from in 0..self.ranks {
             while let Some(bulk) = self.arrived_bulk(from)? {
                 is_any = true;
                 self.bulks -= 1;
-                arrive(from, Arrived::Bulk(bulk.tag, &bulk.bytes));
+                arrived.push((from, Packet::Bulk(bulk.tag, bulk.bytes)));
                 while self.sources[from].bulk.is_none() {
                     let Some(batch) = self.sources[from].backlog.pop_front() else {
                         break;
                     };
-                    self.hand_over(from, &batch, arrive)?;
+                    self.hand_over(from, batch, arrived)?;
                 }
             }
         }
@@ -431,7 +423,7 @@ impl Transport for Mpi {
         Ok(())
     }
 
-    fn receive(&mut self, arrive: &mut dyn FnMut(usize, Arrived<'_>)) -> Result<bool, Error> {
+    fn receive(&mut self, arrived: &mut Vec<(usize, Packet)>) -> Result<bool, Error> {
         let mut is_any = false;
         for _ in 0..TOGETHER {
             let Some((from, length)) = self.arrived()? else {
@@ -441,16 +433,16 @@ impl Transport for Mpi {
             };
             is_any = true;
             let place = self.oldest;
-            let bytes = std::mem::take(&mut self.posted[place].bytes);
-            let outcome = if self.sources[from].bulk.is_some() {
-                self.sources[from]
-                    .backlog
-                    .push_back(bytes[..length].to_vec());
+            let mut batch = self.spent.pop().unwrap_or_default();
+            batch.extend_from_slice(&self.posted[place].bytes[..length]);
+            let source = &mut self.sources[from];
+            source.heard += 1;
+            let outcome = if source.bulk.is_some() {
+                source.backlog.push_back(batch);
                 Ok(())
             } else {
-                self.hand_over(from, &bytes[..length], arrive)
+                self.hand_over(from, batch, arrived)
             };
-            self.posted[place].bytes = bytes;
             self.oldest = (place + 1) % POSTED;
             self.free += 1;
             if self.free == POSTED / 2 {
@@ -465,12 +457,23 @@ impl Transport for Mpi {
             }
         }
         if self.bulks > 0 {
-            is_any |= self.complete_bulks(arrive)?;
+            is_any |= self.complete_bulks(arrived)?;
         }
         if !self.sends.is_empty() {
             self.complete_sends()?;
         }
         Ok(is_any)
+    }
+
+    fn heard(&self, from: usize) -> u64 {
+        self.sources[from].heard
+    }
+
+    fn keep(&mut self, mut spent: Vec<u8>) {
+        if self.spent.len() < SPENT_MAX && spent.capacity() <= BATCH_BYTES {
+            spent.clear();
+            self.spent.push(spent);
+        }
     }
 
     fn is_sent(&mut self) -> Result<bool, Error> {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::PoisonError;
 
 use super::record;
-use super::transport::Transport;
+use super::transport::{Packet, Transport};
 use crate::error::Error;
 use crate::prim::{Mutex, MutexGuard};
 
@@ -20,11 +20,6 @@ struct Unsent {
     /// Older than the batch. Empty, but when the transport could not be reached.
     packets: VecDeque<Packet>,
     batch: Vec<u8>,
-}
-
-enum Packet {
-    Batch(Vec<u8>),
-    Bulk(u32, Vec<u8>),
 }
 
 impl Unsent {
@@ -74,24 +69,10 @@ impl Outbox {
         Ok(())
     }
 
-    /// Takes everything, for a rank that sends to itself: each message is handed to `take`, after
-    /// the lock is free.
-    pub(crate) fn empty(&self, mut take: impl FnMut(u32, &[u8])) {
-        let packets = {
-            let mut waiting = self.lock();
-            waiting.close_batch();
-            std::mem::take(&mut waiting.packets)
-        };
-        for packet in packets {
-            match packet {
-                Packet::Batch(batch) => {
-                    let mut rest = &batch[..];
-                    while let Some((tag, bytes)) = record::split(&mut rest) {
-                        take(tag, bytes);
-                    }
-                }
-                Packet::Bulk(tag, bytes) => take(tag, &bytes),
-            }
-        }
+    /// Takes everything, for a rank that sends to itself.
+    pub(crate) fn take(&self) -> VecDeque<Packet> {
+        let mut waiting = self.lock();
+        waiting.close_batch();
+        std::mem::take(&mut waiting.packets)
     }
 }

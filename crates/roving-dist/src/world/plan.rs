@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::progress::SILENCE_MAX;
+use super::pulse::SILENCE_MAX;
 
 /// A test plan for ranks that are threads of one process: how their packets travel, at once by
 /// default. A seed makes the same delays each time, though not the same schedule.

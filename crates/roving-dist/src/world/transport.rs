@@ -3,12 +3,12 @@
 
 use crate::error::Error;
 
-/// A packet that has arrived.
-pub(crate) enum Arrived<'a> {
+/// A packet: what travels at once.
+pub(crate) enum Packet {
     /// Records, as [`super::record`] has them.
-    Batch(&'a [u8]),
+    Batch(Vec<u8>),
     /// One message that is too large to be copied into a batch, and its tag.
-    Bulk(u32, &'a [u8]),
+    Bulk(u32, Vec<u8>),
 }
 
 /// The way from one rank to the others. Packets from one rank to another arrive in the order in
@@ -21,8 +21,14 @@ pub(crate) trait Transport: Send {
     /// Begins to send one large message.
     fn send_bulk(&mut self, to: usize, tag: u32, bytes: Vec<u8>) -> Result<(), Error>;
 
-    /// Hands over a few of the packets that have arrived; whether there was one.
-    fn receive(&mut self, arrive: &mut dyn FnMut(usize, Arrived<'_>)) -> Result<bool, Error>;
+    /// Appends a few of the packets that have arrived, each with its sender. False when none came.
+    fn receive(&mut self, arrived: &mut Vec<(usize, Packet)>) -> Result<bool, Error>;
+
+    /// So many packets have come from that rank, also of those that wait for one before them.
+    fn heard(&self, from: usize) -> u64;
+
+    /// Takes the bytes of a batch that was received, for their memory.
+    fn keep(&mut self, spent: Vec<u8>);
 
     /// Whether all packets have left this rank.
     fn is_sent(&mut self) -> Result<bool, Error>;
