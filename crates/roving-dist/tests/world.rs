@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::marker::PhantomData;
 use std::panic;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -149,4 +150,28 @@ fn messages_that_nobody_flushes_arrive_all_the_same() {
             }
         });
     });
+}
+
+/// Of a type that threads may not send each other.
+trait Stays {
+    const IS_SEND: bool = false;
+}
+
+impl<T> Stays for T {}
+
+struct Asked<T>(PhantomData<T>);
+
+impl<T: Send> Asked<T> {
+    const IS_SEND: bool = true;
+}
+
+/// The worlds of two ranks that one thread drops wait for each other.
+#[test]
+fn a_world_stays_on_its_thread_and_is_shared_by_others() {
+    fn is_shared<T: Sync>() {}
+    is_shared::<World>();
+    assert_eq!(
+        (Asked::<&World>::IS_SEND, Asked::<World>::IS_SEND),
+        (true, false)
+    );
 }

@@ -26,8 +26,9 @@ mod transport;
 mod whereabouts;
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
@@ -69,7 +70,10 @@ impl Ranks {
 /// One rank, and its way to the others. The same program runs on every rank, and creates one of
 /// these.
 ///
-/// Dropping it waits until all ranks do so; see [`World::finish`].
+/// Dropping it waits until all ranks do so; see [`World::finish`]. So it stays on the thread that
+/// made it, and ends there: of two worlds on one thread the first would wait for the second, and
+/// MPI wants to be finalised by the thread that has initialised it. Other threads share it by
+/// reference.
 ///
 /// ```
 /// use roving_dist::World;
@@ -80,11 +84,19 @@ impl Ranks {
 /// });
 /// assert_eq!(sums, [3, 3, 3]);
 /// ```
+///
+/// The worlds of two ranks cannot come to one thread:
+///
+/// ```compile_fail,E0277
+/// let worlds = roving_dist::World::threads(2, |world| world);
+/// ```
 pub struct World {
     link: Arc<Link>,
     collective: Collective,
     /// None once the world has finished.
     threads: Option<(Pulse, Progress)>,
+    /// As a guard it may be shared by threads, and not be sent to another one.
+    stays: PhantomData<MutexGuard<'static, ()>>,
 }
 
 impl World {
@@ -148,9 +160,7 @@ impl World {
 
     /// Runs `f` on as many ranks as given, as threads of this process, and returns their results by
     /// rank. Each rank needs a pool of its own, made in `f`: a rank that waits for another one
-    /// holds a worker, and a pool that they share may have none left for the other. A `World` ends
-    /// with those of all other ranks, so drop it on its rank's thread: those that `f` returns, and
-    /// one thread drops, wait for each other for ever.
+    /// holds a worker, and a pool that they share may have none left for the other.
     ///
     /// # Panics
     /// With what the first rank that panics panics with. The others get an error wherever they wait
@@ -228,6 +238,7 @@ impl World {
             link,
             collective,
             threads: Some((pulse, progress)),
+            stays: PhantomData,
         })
     }
 
@@ -317,9 +328,7 @@ impl World {
     }
 
     /// Waits until all ranks have finished, and all messages have left; then the ranks part.
-    /// Dropping the world does the same, and reports no errors. Where ranks are processes, call it
-    /// on the thread that called [`World::init`]: MPI wants to be finalised by the thread that has
-    /// initialised it.
+    /// Dropping the world does the same, and reports no errors.
     ///
     /// # Errors
     /// The run has failed on some rank.

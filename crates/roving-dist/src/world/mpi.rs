@@ -88,9 +88,8 @@ pub(super) struct Mpi {
 
 // SAFETY: the handles of MPI are pointers into the library, which may be used by any thread, but by
 // one at a time: it was initialised with MPI_THREAD_SERIALIZED or more. MPI_Finalize alone is for
-// the thread that has initialised MPI, which `World::finish` says to its callers; libraries of
-// today do not insist where the level is MPI_THREAD_SERIALIZED, and no memory of ours is at stake
-// where one does. All else is `Send` by itself.
+// the thread that has initialised MPI, on which a `World` stays, as it is not `Send`. All else is
+// `Send` by itself.
 unsafe impl std::marker::Send for Mpi {}
 
 /// Starts MPI.
