@@ -79,6 +79,24 @@ fn a_panic_on_one_rank_is_an_error_on_the_others_and_comes_out() {
     assert_eq!(errors.load(Ordering::Relaxed), 2);
 }
 
+/// Its world is not dropped when it unwinds, and says nothing.
+#[test]
+fn a_panic_on_a_rank_that_has_leaked_its_world_is_an_error_on_the_others() {
+    let outcome = watched(LONG, || {
+        panic::catch_unwind(|| {
+            World::threads(2, |world| {
+                let world: &World = Box::leak(Box::new(world));
+                if world.rank() == 1 {
+                    panic!("enough");
+                }
+                let error = world.barrier().unwrap_err();
+                assert_eq!(error.to_string(), "rank 1 of 2: panicked");
+            })
+        })
+    });
+    assert_eq!(*outcome.unwrap_err().downcast::<&str>().unwrap(), "enough");
+}
+
 #[test]
 fn a_rank_that_finishes_while_others_go_on_is_an_error() {
     watched(LONG, || {

@@ -187,10 +187,13 @@ impl World {
         let (f, fault) = (&f, Arc::new(FirstFault::default()));
         let run = |rank: usize, end: local::ThreadTransport| {
             let of = (rank, plan.ranks);
-            let fault = Arc::clone(&fault);
-            let world = World::start(of, Box::new(end), fault, Ranks::Threads, plan.silence_max);
+            let shared = Arc::clone(&fault);
+            let world = World::start(of, Box::new(end), shared, Ranks::Threads, plan.silence_max);
             let world = world.unwrap_or_else(|error| panic!("{error}"));
-            panic::catch_unwind(AssertUnwindSafe(|| f(world)))
+            panic::catch_unwind(AssertUnwindSafe(|| f(world))).inspect_err(|_| {
+                // A world that `f` has leaked says nothing of it.
+                fault.set(Error::at(rank, plan.ranks, "panicked"));
+            })
         };
         let outcomes: Vec<thread::Result<R>> = thread::scope(|scope| {
             let ends = local::ends(plan).into_iter().enumerate();
