@@ -234,6 +234,14 @@ roving_status roving_local_free(roving_local *local);
 #define ROVING_COLD_ ROVING_COLD_NOTHROW_
 #endif
 #define ROVING_UNUSED_ __attribute__((__unused__))
+/* Of inline functions and variables of C++ with something of their own: one for each library of a
+ * program. Else libraries that each have a Roving in them would share it; gcc makes it one for the
+ * whole process, whatever way they are loaded. */
+#ifdef __ELF__
+#define ROVING_HIDDEN_ __attribute__((__visibility__("hidden")))
+#else
+#define ROVING_HIDDEN_
+#endif
 /* Of tasks: the same instructions took a fifth more or less by where the compiler happened to put
  * them. */
 #define ROVING_ALIGNED_ __attribute__((__aligned__(32)))

@@ -90,7 +90,7 @@ inline void check(roving_status status)
 }
 
 /* The calling thread's worker: the same pointer for as long as the thread lives. */
-inline roving_worker *here() noexcept
+ROVING_HIDDEN_ inline roving_worker *here() noexcept
 {
     static thread_local roving_worker *worker = nullptr;
     if (worker == nullptr) {

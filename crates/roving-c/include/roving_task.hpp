@@ -127,7 +127,7 @@ class frame_store {
         kept_[size] = ::new (memory) block{kept_[size]};
     }
 
-    ROVING_COLD_NOTHROW_ void give_slowly(void *memory, std::size_t size) noexcept
+    ROVING_HIDDEN_ ROVING_COLD_NOTHROW_ void give_slowly(void *memory, std::size_t size) noexcept
     {
         if (size < classes && !opened_ && !closed_) {
             static thread_local cleaner at_end{this};
@@ -146,7 +146,7 @@ class frame_store {
     bool opened_, closed_;
 };
 
-inline constinit thread_local frame_store frames{};
+ROVING_HIDDEN_ inline constinit thread_local frame_store frames{};
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define ROVING_PLAIN_FRAMES_ 1

@@ -4,6 +4,7 @@
 mod common;
 
 use std::path::Path;
+use std::process::Command;
 
 use common::{
     Language, PLAIN, built, compile, run_of, runs, runs_under_thread_sanitizer, source, succeeds,
@@ -168,6 +169,46 @@ fn a_destructor_of_a_thread_may_call_when_the_library_has_nothing_left_there() {
 #[test]
 fn a_task_that_cannot_begin_gives_back_what_it_was_given() {
     runs(Language::Cpp("-std=c++20"), "failed_calls.cpp");
+}
+
+/// Each has the static library in it, and gcc makes one of a variable of an inline function for the
+/// whole process, unless it is hidden.
+#[test]
+fn two_libraries_of_one_program_have_workers_of_their_own() {
+    let language = Language::Cpp("-std=c++20");
+    let program = |compiler| built(compiler, Language::C, PLAIN[0], "two_libraries.c", false);
+    with_first(
+        language,
+        |_| true,
+        |compiler| {
+            let [one, two] = ["-DNUMBER=1", "-DNUMBER=2"].map(|number| {
+                // clang says of the second that it is for the linker alone.
+                let quiet = "-Wno-unused-command-line-argument";
+                let flags = ["-O1", "-fPIC", "-shared", quiet, number];
+                built(compiler, language, &flags, "one_of_two.cpp", false)
+            });
+            with_first(
+                Language::C,
+                |_| true,
+                |of_c| {
+                    let output = run_of(&program(of_c)).args([&one, &two]).output();
+                    let output = output.expect("just built");
+                    let told = text(&output.stderr);
+                    assert!(output.status.success(), "{compiler}: {told}");
+                },
+            );
+            let Ok(listed) = Command::new("nm").arg("-C").arg(&one).output() else {
+                eprintln!("skipped: nm is not installed");
+                return;
+            };
+            let listed = text(&listed.stdout);
+            assert!(listed.contains("roving::detail::"), "{compiler}: {listed}");
+            // Of the kind of those of which a process has one.
+            let mut shared = listed.lines().filter(|line| line.contains(" u "));
+            let ours = shared.find(|line| line.contains("roving"));
+            assert_eq!(ours, None, "{compiler}");
+        },
+    );
 }
 
 /// Without a backtrace, for which there is no memory either.
