@@ -28,6 +28,9 @@
  * join of the task that forked or spawned it, when all children have ended: the first one, and the
  * others are dropped. What no join has seen comes out of the task itself.
  *
+ * Alignment. Frames are aligned to 64 bytes: what a task is given, has as a local and returns may be
+ * aligned to as much. Of results that want more, compilers tell.
+ *
  * Cancellation. Children that are forked or spawned below a request that has come do not begin: the
  * next join throws cancelled_error.
  */
@@ -70,7 +73,26 @@ class promise;
 
 /* ---- The memory of frames ---------------------------------------------------------------------
  *
- * Each thread keeps what it frees, by size. The lists are plain data, so that using them takes no
+ * Compilers place what is in a frame as its type wants it, and ask for memory without saying how
+ * that is to be aligned. Before the frame stands the address of its memory: a malloc that aligns
+ * takes several times as long, with glibc, as one that need not. */
+constexpr std::size_t frame_alignment = 64;
+
+inline void *new_frame(std::size_t bytes)
+{
+    void *memory = ::operator new(bytes + frame_alignment);
+    std::size_t above = reinterpret_cast<std::uintptr_t>(memory) % frame_alignment;
+    void **frame = reinterpret_cast<void **>(static_cast<char *>(memory) + frame_alignment - above);
+    frame[-1] = memory;
+    return frame;
+}
+
+inline void delete_frame(void *frame) noexcept
+{
+    ::operator delete(static_cast<void **>(frame)[-1]);
+}
+
+/* Each thread keeps what it frees, by size. The lists are plain data, so that using them takes no
  * look at whether they exist; who first frees something leaves a cleaner for the thread's end. */
 class frame_store {
   public:
@@ -83,7 +105,7 @@ class frame_store {
             ++room_[size];
             return taken;
         }
-        return ::operator new((size + 1) * unit);
+        return new_frame((size + 1) * unit);
     }
 
     void give(void *memory, std::size_t bytes) noexcept
@@ -97,7 +119,7 @@ class frame_store {
     }
 
   private:
-    static constexpr std::size_t unit = 64, classes = 16;
+    static constexpr std::size_t unit = frame_alignment, classes = 16;
     static constexpr unsigned most = 512;
 
     struct block {
@@ -113,7 +135,7 @@ class frame_store {
                 store->room_[size] = 0;
                 while (block *first = store->kept_[size]) {
                     store->kept_[size] = first->next;
-                    ::operator delete(first);
+                    delete_frame(first);
                 }
             }
         }
@@ -137,7 +159,7 @@ class frame_store {
             }
             keep(memory, size);
         } else {
-            ::operator delete(memory);
+            delete_frame(memory);
         }
     }
 
@@ -217,6 +239,9 @@ class outcome_base {
 template <class T>
 class task_outcome : public outcome_base {
     static_assert(!std::is_reference_v<T>, "results are values");
+    static_assert(alignof(T) <= frame_alignment,
+                  "results, and what else a roving::task keeps across a co_await, are aligned to 64 "
+                  "bytes at most: return what needs more by a pointer");
 
   public:
     task_outcome() noexcept {}
@@ -303,8 +328,8 @@ class promise_base {
     promise_base &operator=(const promise_base &) = delete;
 
 #ifdef ROVING_PLAIN_FRAMES_
-    static void *operator new(std::size_t bytes) { return ::operator new(bytes); }
-    static void operator delete(void *memory, std::size_t) noexcept { ::operator delete(memory); }
+    static void *operator new(std::size_t bytes) { return new_frame(bytes); }
+    static void operator delete(void *memory, std::size_t) noexcept { delete_frame(memory); }
 #else
     static void *operator new(std::size_t bytes) { return frames.take(bytes); }
     static void operator delete(void *memory, std::size_t bytes) noexcept

@@ -70,6 +70,11 @@ fn coroutines_of_cpp_under_thread_sanitizer() {
 }
 
 #[test]
+fn what_coroutines_keep_is_aligned() {
+    runs(Language::Cpp("-std=c++20"), "aligned_coroutines.cpp");
+}
+
+#[test]
 fn a_plain_loop_is_made_of_vectors() {
     let language = Language::Cpp("-std=c++17");
     let reports = [
@@ -106,6 +111,7 @@ fn wrong_use_of_coroutines_does_not_compile() {
         "",
         "",
         "",
+        "aligned to 64 bytes at most",
     ];
     with_first(
         language,

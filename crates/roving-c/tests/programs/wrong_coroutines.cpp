@@ -27,6 +27,11 @@ roving::task<int> parent()
     roving::forked<int> moved = std::move(a);
 #elif WRONG == 8
     co_await roving::fork(a, named);
+#elif WRONG == 9
+    struct alignas(128) wide {
+        char bytes[128];
+    };
+    roving::forked<wide> wide;
 #else
     co_await roving::fork(a, std::move(named));
     co_await roving::join();
