@@ -887,11 +887,12 @@ class first_task {
     promise_base *unbegun_;
 };
 
+/* It has the child, which goes with it if it is not awaited. */
 template <class T, bool Stays>
 class [[nodiscard("it is the co_await that starts the child")]] child_request {
   public:
-    child_request(forked<T> &into, task<T> &child, const char *file, int line) noexcept
-        : into_(into), child_(child), file_(file), line_(line)
+    child_request(forked<T> &into, task<T> &&child, const char *file, int line) noexcept
+        : into_(into), child_(std::move(child)), file_(file), line_(line)
     {
     }
 
@@ -903,7 +904,7 @@ class [[nodiscard("it is the co_await that starts the child")]] child_request {
 
   private:
     forked<T> &into_;
-    task<T> &child_;
+    task<T> child_;
     const char *file_;
     int line_;
 };
@@ -1003,7 +1004,7 @@ template <class T>
 inline auto fork(forked<T> &into, task<T> &&child, const char *file = __builtin_FILE(),
                  int line = __builtin_LINE()) noexcept
 {
-    return detail::child_request<T, false>(into, child, file, line);
+    return detail::child_request<T, false>(into, std::move(child), file, line);
 }
 
 /* co_await spawn(into, child) goes on, and leaves the child to workers that have nothing to do, or
@@ -1012,7 +1013,7 @@ template <class T>
 inline auto spawn(forked<T> &into, task<T> &&child, const char *file = __builtin_FILE(),
                   int line = __builtin_LINE()) noexcept
 {
-    return detail::child_request<T, true>(into, child, file, line);
+    return detail::child_request<T, true>(into, std::move(child), file, line);
 }
 
 /* co_await join() waits for all children that this task has forked or spawned; see the head. */

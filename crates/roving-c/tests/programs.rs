@@ -75,6 +75,11 @@ fn what_coroutines_keep_is_aligned() {
 }
 
 #[test]
+fn a_request_to_fork_has_its_child() {
+    runs(Language::Cpp("-std=c++20"), "kept_requests.cpp");
+}
+
+#[test]
 fn a_plain_loop_is_made_of_vectors() {
     let language = Language::Cpp("-std=c++17");
     let reports = [
