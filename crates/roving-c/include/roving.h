@@ -161,6 +161,7 @@ roving_status roving_for(size_t from, size_t to,
                          void (*block)(roving_worker *worker, size_t first, size_t end, void *arg),
                          void *arg);
 
+/* `fold` and `combine` get totals that are aligned to 64; `identity` need not be, nor the result. */
 typedef struct roving_reduction {
     size_t bytes;         /* of a total, which may be copied by memcpy */
     const void *identity; /* the total of nothing */
@@ -203,8 +204,9 @@ roving_status roving_blocking_run(void (*body)(roving_worker *, void *), void *a
 
 typedef struct roving_local roving_local;
 
-/* So many bytes for each worker of the current pool (or the global one), zeroed, and handed to
- * begin(value, arg) when the worker first asks; to end(value, arg) in the end. Both may be NULL. */
+/* So many bytes for each worker of the current pool (or the global one), aligned to 64, zeroed, and
+ * handed to begin(value, arg) when the worker first asks; to end(value, arg) in the end. Both may be
+ * NULL. */
 roving_status roving_local_new(size_t bytes, void (*begin)(void *value, void *arg),
                                void (*end)(void *value, void *arg), void *arg,
                                roving_local **local);

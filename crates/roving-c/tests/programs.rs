@@ -168,6 +168,11 @@ fn misuse_of_coroutines_says_what_and_where() {
 }
 
 #[test]
+fn totals_of_a_reduction_are_aligned() {
+    runs(Language::C, "aligned_totals.c");
+}
+
+#[test]
 fn the_rest_of_the_header() {
     runs(Language::C, "runtime.c");
 }

@@ -395,6 +395,7 @@ static void add_to_local(roving_worker *worker, size_t first, size_t end, void *
     void *value;
     (void)worker;
     OK(roving_local_get(arg, &value));
+    CHECK((uintptr_t)value % 64 == 0);
     *(uint64_t *)value += end - first;
 }
 
