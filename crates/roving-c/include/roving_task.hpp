@@ -371,7 +371,7 @@ class promise_base {
         roving_line *line = roving_line_of_(by->worker);
         if (ROVING_LIKELY_(roving_can_push_(line))) {
             roving_slot *slot = line->top_;
-            set_word(slot, 0, &child);
+            set_word(slot, 0, child.mark());
             set_word(slot, 1, tree());
             set_word(slot, 2, this);
             slot->run_ = roving_run_tree_;
@@ -463,7 +463,7 @@ class promise_base {
              * child names the push: thieves take the oldest first, so as long as its parent's
              * continuation is here, so is all below the child, and it cannot end elsewhere. */
             if (how_ != begun_by::fork || !roving_can_pop_(line, slot) ||
-                slot->code_ != continuation() || word(slot, 0) != this) {
+                slot->code_ != continuation() || word(slot, 0) != mark()) {
                 return false;
             }
             line->top_ = slot;
@@ -495,7 +495,7 @@ class promise_base {
         }
         bool goes_on = how == begun_by::call || how == begun_by::place ||
                        (how == begun_by::fork &&
-                        roving_tree_take_(continue_stolen, self.key()) != nullptr);
+                        roving_tree_take_(continue_stolen, self.key() | 1) != nullptr);
         self.handle().destroy();
         if (how == begun_by::run) {
             out->set(came_to);
@@ -545,6 +545,10 @@ class promise_base {
 
     std::uint64_t key() const noexcept { return reinterpret_cast<std::uintptr_t>(this); }
 
+    /* The first word of a fork of this child. Its lowest bit says that it is a fork, whichever
+     * library of the program has pushed it: the code in the slot may be another one's. */
+    void *mark() const noexcept { return reinterpret_cast<void *>(key() | 1); }
+
     void *tree() const noexcept { return reinterpret_cast<void *>(tree_ & ~std::uintptr_t{1}); }
 
     bool may_be_cancelled() const noexcept { return (tree_ & 1) != 0; }
@@ -579,7 +583,7 @@ class promise_base {
     ROVING_COLD_NOTHROW_ void fork_slowly(promise_base &child) noexcept
     {
         driver *by = by_;
-        void *words[3] = {&child, tree(), this};
+        void *words[3] = {child.mark(), tree(), this};
         ROVING_RELEASE_(this);
         if (!roving_tree_push_(continue_stolen, words, 0)) {
             child.how_ = begun_by::place;
@@ -626,7 +630,7 @@ class promise_base {
                 return;
             }
             by.next = static_cast<promise_base *>(word(slot, 2));
-            if (slot->code_ == continuation()) {
+            if ((reinterpret_cast<std::uintptr_t>(word(slot, 0)) & 1) != 0) {
                 ++by.next->lost_;
             }
         }

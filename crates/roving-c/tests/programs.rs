@@ -187,6 +187,32 @@ fn a_task_that_cannot_begin_gives_back_what_it_was_given() {
     runs(Language::Cpp("-std=c++20"), "failed_calls.cpp");
 }
 
+/// Both with the shared library, and so on the same workers.
+#[test]
+fn a_program_and_a_library_fork_coroutines_of_each_other() {
+    let language = Language::Cpp("-std=c++20");
+    let made =
+        |compiler, flags: &[&str]| built(compiler, language, flags, "loaded_coroutines.cpp", true);
+    with_first(
+        language,
+        |_| true,
+        |compiler| {
+            let library = made(compiler, &library_flags("-DLIBRARY"));
+            let mut command = run_of(&made(compiler, PLAIN[0]));
+            let output = command.arg(&library).output().expect("just built");
+            let told = text(&output.stderr);
+            assert!(output.status.success(), "{compiler}: {told}");
+        },
+    );
+}
+
+/// With which a source becomes a library for `dlopen`.
+fn library_flags(defined: &str) -> [&str; 5] {
+    // clang says of `-shared` that it is for the linker alone.
+    let quiet = "-Wno-unused-command-line-argument";
+    ["-O1", "-fPIC", "-shared", quiet, defined]
+}
+
 /// Each has the static library in it, and gcc makes one of a variable of an inline function for the
 /// whole process, unless it is hidden.
 #[test]
@@ -198,10 +224,13 @@ fn two_libraries_of_one_program_have_workers_of_their_own() {
         |_| true,
         |compiler| {
             let [one, two] = ["-DNUMBER=1", "-DNUMBER=2"].map(|number| {
-                // clang says of the second that it is for the linker alone.
-                let quiet = "-Wno-unused-command-line-argument";
-                let flags = ["-O1", "-fPIC", "-shared", quiet, number];
-                built(compiler, language, &flags, "one_of_two.cpp", false)
+                built(
+                    compiler,
+                    language,
+                    &library_flags(number),
+                    "one_of_two.cpp",
+                    false,
+                )
             });
             with_first(
                 Language::C,

@@ -88,7 +88,10 @@ pub(crate) fn compile(
     let mut command = Command::new(compiler);
     command.args(flags).arg(&object).arg("-o").arg(&program);
     let library = if shared {
-        command.arg("-L").arg(libraries()).arg("-lroving_c");
+        command
+            .arg("-L")
+            .arg(libraries())
+            .args(["-lroving_c", "-ldl"]);
         command.arg(format!("-Wl,-rpath,{}", libraries().display()));
         "libroving_c.so"
     } else {
