@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{
@@ -187,6 +187,13 @@ fn a_task_that_cannot_begin_gives_back_what_it_was_given() {
     runs(Language::Cpp("-std=c++20"), "failed_calls.cpp");
 }
 
+/// With which a source becomes a library for `dlopen`.
+fn library_flags<'a>(others: &[&'a str]) -> Vec<&'a str> {
+    // clang says of `-shared` that it is for the linker alone.
+    let quiet = "-Wno-unused-command-line-argument";
+    [&["-O1", "-fPIC", "-shared", quiet], others].concat()
+}
+
 /// Both with the shared library, and so on the same workers.
 #[test]
 fn a_program_and_a_library_fork_coroutines_of_each_other() {
@@ -197,7 +204,7 @@ fn a_program_and_a_library_fork_coroutines_of_each_other() {
         language,
         |_| true,
         |compiler| {
-            let library = made(compiler, &library_flags("-DLIBRARY"));
+            let library = made(compiler, &library_flags(&["-DLIBRARY"]));
             let mut command = run_of(&made(compiler, PLAIN[0]));
             let output = command.arg(&library).output().expect("just built");
             let told = text(&output.stderr);
@@ -206,43 +213,33 @@ fn a_program_and_a_library_fork_coroutines_of_each_other() {
     );
 }
 
-/// With which a source becomes a library for `dlopen`.
-fn library_flags(defined: &str) -> [&str; 5] {
-    // clang says of `-shared` that it is for the linker alone.
-    let quiet = "-Wno-unused-command-line-argument";
-    ["-O1", "-fPIC", "-shared", quiet, defined]
+/// Runs a program that loads two libraries, each with the static library in it, and returns one.
+fn loads_two_libraries(compiler: &str, flags: &[&str], mode: &str) -> PathBuf {
+    let language = Language::Cpp("-std=c++20");
+    let [one, two] = ["-DNUMBER=1", "-DNUMBER=2"].map(|number| {
+        let flags = library_flags(&[flags, &[number]].concat());
+        built(compiler, language, &flags, "one_of_two.cpp", false)
+    });
+    let of_c = if compiler == "g++" { "gcc" } else { "clang" };
+    let program = built(of_c, Language::C, PLAIN[0], "two_libraries.c", false);
+    let mut command = run_of(&program);
+    let output = command.args([&one, &two]).arg(mode).output();
+    let output = output.expect("just built");
+    let told = text(&output.stderr);
+    assert!(output.status.success(), "{compiler} {mode}: {told}");
+    one
 }
 
-/// Each has the static library in it, and gcc makes one of a variable of an inline function for the
-/// whole process, unless it is hidden.
+/// gcc makes one of a variable of an inline function for the whole process, unless it is hidden.
 #[test]
 fn two_libraries_of_one_program_have_workers_of_their_own() {
     let language = Language::Cpp("-std=c++20");
-    let program = |compiler| built(compiler, Language::C, PLAIN[0], "two_libraries.c", false);
     with_first(
         language,
         |_| true,
         |compiler| {
-            let [one, two] = ["-DNUMBER=1", "-DNUMBER=2"].map(|number| {
-                built(
-                    compiler,
-                    language,
-                    &library_flags(number),
-                    "one_of_two.cpp",
-                    false,
-                )
-            });
-            with_first(
-                Language::C,
-                |_| true,
-                |of_c| {
-                    let output = run_of(&program(of_c)).args([&one, &two]).output();
-                    let output = output.expect("just built");
-                    let told = text(&output.stderr);
-                    assert!(output.status.success(), "{compiler}: {told}");
-                },
-            );
-            let Ok(listed) = Command::new("nm").arg("-C").arg(&one).output() else {
+            let library = loads_two_libraries(compiler, &[], "local");
+            let Ok(listed) = Command::new("nm").arg("-C").arg(library).output() else {
                 eprintln!("skipped: nm is not installed");
                 return;
             };
@@ -252,6 +249,19 @@ fn two_libraries_of_one_program_have_workers_of_their_own() {
             let mut shared = listed.lines().filter(|line| line.contains(" u "));
             let ours = shared.find(|line| line.contains("roving"));
             assert_eq!(ours, None, "{compiler}");
+        },
+    );
+}
+
+/// As docs/coming-from-c.md says: else the one calls functions of the header that are the other's.
+#[test]
+fn two_libraries_that_hide_what_is_inline_may_see_each_other() {
+    let flags = ["-fvisibility-inlines-hidden", "-Wl,--exclude-libs,ALL"];
+    with_first(
+        Language::Cpp("-std=c++20"),
+        |_| true,
+        |compiler| {
+            loads_two_libraries(compiler, &flags, "global");
         },
     );
 }

@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CHECK(what) \
     do { \
@@ -43,8 +44,9 @@ static struct library loaded(const char *path, int flags)
 
 int main(int count, char **words)
 {
-    CHECK(count == 3);
-    struct library one = loaded(words[1], RTLD_LOCAL), two = loaded(words[2], RTLD_LOCAL);
+    CHECK(count == 4);
+    int flags = strcmp(words[3], "global") == 0 ? RTLD_GLOBAL : RTLD_LOCAL;
+    struct library one = loaded(words[1], flags), two = loaded(words[2], flags);
     CHECK(one.number() == 1 && two.number() == 2);
     one.use();
     two.use();
