@@ -23,7 +23,8 @@ pub(crate) fn call_from_outside(
     give: impl FnOnce(Job),
 ) {
     registry.check_has_threads();
-    let nesting = worker.map_or(0, |worker| worker.nesting.get() + 1);
+    let nest = |worker: &Worker| registry.spares.nest_call(worker.nesting.get());
+    let nesting = worker.map_or(0, nest);
     assert!(
         nesting <= SPARES_MAX,
         "pools are nested too deep: {nesting} calls of install wait for each other, each on a thread \

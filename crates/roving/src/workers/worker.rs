@@ -48,7 +48,8 @@ pub(crate) struct Worker {
     pub(crate) in_handler: Cell<bool>,
     /// It is in [`crate::blocking`] or the like, so it does not count as at work.
     pub(crate) is_blocked: Cell<bool>,
-    /// How many calls of `install` from other pools wait for what this worker does.
+    /// How many calls of `install` from other pools, each of which keeps a thread, wait for what
+    /// this worker does.
     pub(crate) nesting: Cell<usize>,
     /// The class of the job that it runs.
     pub(crate) class: Cell<Priority>,

@@ -178,6 +178,16 @@ impl Spares {
         }
     }
 
+    /// A worker of another pool calls, from within so many calls that keep a thread each. Returns
+    /// how many these are with this one, which keeps none where a worker that waits runs it when
+    /// all compensation threads wait as well.
+    pub(crate) fn nest_call(&self, within: usize) -> usize {
+        match self.stand_in {
+            StandIn::ForAll => within + 1,
+            StandIn::ForJobs | StandIn::Nobody => within,
+        }
+    }
+
     /// Whether who drops a pool beside its adopted thread has waited for long enough: until what is
     /// left has been done, as `is_quiet` says. Not at all where compensation threads may need the
     /// index of that thread, which can be elsewhere.
