@@ -9,7 +9,7 @@ use std::thread;
 use common::{wait_until, watched};
 use rayon_core::{
     ThreadPool, ThreadPoolBuilder, broadcast, current_num_threads, current_thread_index, join,
-    scope, spawn, yield_now,
+    scope, spawn, spawn_broadcast, yield_now,
 };
 
 fn adopt(threads: usize) -> ThreadPool {
@@ -158,5 +158,37 @@ fn an_adopted_thread_helps_while_it_waits() {
                 }
             });
         });
+    });
+}
+
+/// The handler spawns into a pool that it then refuses a thread; the one before that is given up
+/// later than the pool.
+#[test]
+fn what_is_spawned_into_a_pool_that_cannot_be_built_runs() {
+    watched(|| {
+        for to_all in [false, true] {
+            let (sender, ran) = mpsc::channel();
+            let build = move || {
+                let mut kept = Vec::new();
+                let builder = ThreadPoolBuilder::new().num_threads(3).use_current_thread();
+                let built = builder.spawn_handler(|thread| {
+                    if thread.index() == 2 {
+                        return Err(std::io::Error::other("no thread"));
+                    }
+                    let sender = sender.clone();
+                    let send = move || sender.send(current_thread_index()).unwrap();
+                    match to_all {
+                        false => spawn(send),
+                        true => spawn_broadcast(move |_| send()),
+                    }
+                    kept.push(thread);
+                    Ok(())
+                });
+                assert!(built.build().is_err());
+                assert_eq!(current_thread_index(), None);
+            };
+            thread::spawn(build).join().unwrap();
+            assert_eq!(ran.recv(), Ok(Some(1)));
+        }
     });
 }

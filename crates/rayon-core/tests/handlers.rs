@@ -137,6 +137,35 @@ fn names_are_those_of_their_indices_also_where_all_threads_wait() {
     });
 }
 
+/// The handler that starts the threads fails at that one, and drops those before it or keeps them
+/// for longer: the pool starts none in their place.
+#[test]
+fn a_pool_that_cannot_be_built_starts_no_thread() {
+    watched(|| {
+        for (fails_at, keeps) in [(0, false), (1, false), (2, false), (1, true), (2, true)] {
+            let (to, started) = mpsc::channel();
+            let to = Mutex::new(to);
+            let mut kept = Vec::new();
+            let builder = ThreadPoolBuilder::new().num_threads(fails_at + 1);
+            let builder =
+                builder.start_handler(move |index| to.lock().unwrap().send(index).unwrap());
+            let built = builder.spawn_handler(|thread| {
+                if thread.index() == fails_at {
+                    return Err(std::io::Error::other("no thread"));
+                }
+                kept.extend(keeps.then_some(thread));
+                Ok(())
+            });
+            let error = built.build().unwrap_err();
+            assert_eq!(error.to_string(), "no thread");
+            drop(kept);
+            // When all that there is of the pool has gone, and its handler with it.
+            let started: Vec<usize> = started.into_iter().collect();
+            assert!(started.is_empty(), "{started:?}, {fails_at} {keeps}");
+        }
+    });
+}
+
 #[test]
 fn what_an_exit_handler_spawns_runs() {
     watched(|| {

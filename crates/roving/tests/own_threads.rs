@@ -119,6 +119,32 @@ fn the_last_worker_gets_a_thread_of_the_pools_own() {
     });
 }
 
+/// All are dropped before the pool has been built, which gets its thread then; one that cannot be
+/// built gets none.
+#[test]
+fn workers_that_are_dropped_at_once_get_a_thread_when_the_pool_is_built() {
+    watched(|| {
+        for workers in [1, 3] {
+            for fails in [false, true] {
+                let (sender, started) = mpsc::channel();
+                let builder = Pool::builder().workers(workers);
+                let builder = builder.on_start(move |index| sender.send(index).unwrap());
+                let built = builder.build_with(|worker| match worker.index() + 1 == workers {
+                    true if fails => Err(std::io::Error::other("no thread")),
+                    _ => Ok(()),
+                });
+                match built {
+                    Ok(pool) => {
+                        is_whole(&pool, &[workers - 1]);
+                        assert_eq!(started.recv(), Ok(workers - 1));
+                    }
+                    Err(_) => assert!(started.recv().is_err(), "of {workers}"),
+                }
+            }
+        }
+    });
+}
+
 /// A worker counts until its thread has come and gone, or it is dropped. One that is forgotten is
 /// never dropped.
 #[test]

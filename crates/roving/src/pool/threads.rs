@@ -5,6 +5,7 @@ use std::mem;
 use std::sync::Arc;
 
 use super::stop::join_threads;
+use crate::machine::prim::Mutex;
 use crate::workers::registry::Registry;
 use crate::workers::sleep::Parts;
 use crate::workers::sleep::roster;
@@ -14,8 +15,8 @@ use crate::workers::thread_loop::run_thread;
 ///
 /// Dropped without having run, it leaves the pool with a worker less:
 /// [`Pool::workers`](crate::Pool::workers) does not count it, and a broadcast leaves it out. In the
-/// place of the last one the pool starts a thread of its own, so that jobs still run; if none can
-/// be started, they wait for ever.
+/// place of the last one the pool starts a thread of its own when it has been built, so that jobs
+/// still run; if none can be started, they wait for ever.
 ///
 /// As long as it is kept, and has not run, its thread is expected: what is spawned and called runs
 /// without it, but a broadcast waits for it, and so does [`Self::run`] of the other workers when
@@ -39,15 +40,64 @@ use crate::workers::thread_loop::run_thread;
 pub struct WorkerThread {
     registry: Option<Arc<Registry>>,
     index: usize,
+    building: Arc<Building>,
+}
+
+/// The making of a pool on threads of the user's, as far as its [`WorkerThread`]s have to know.
+pub(super) struct Building(Mutex<BuiltYet>);
+
+enum BuiltYet {
+    /// Under way, or given up. The last worker, if that was dropped meanwhile.
+    No(Option<usize>),
+    Yes,
+}
+
+impl Building {
+    #[inline]
+    pub(super) fn begin() -> Arc<Building> {
+        Arc::new(Building(Mutex::new(BuiltYet::No(None))))
+    }
+
+    /// The pool has been built, and may be given jobs.
+    #[inline]
+    pub(super) fn end(&self, registry: &Arc<Registry>) {
+        let before = mem::replace(&mut *self.0.lock(), BuiltYet::Yes);
+        let BuiltYet::No(Some(last)) = before else {
+            return;
+        };
+        if !registry.start_thread(last).unwrap_or(false) {
+            roster::vacate(registry, last, false);
+        }
+    }
+
+    /// The thread of the last worker will not come. False, with nothing done, if another one is to
+    /// take its place at once: not as long as nobody can give the pool a job, which may be for
+    /// ever. (A thread that it has adopted can, and may have left it.)
+    fn keep_last(&self, registry: &Registry, index: usize) -> bool {
+        let has_some = || registry.has_jobs() || !registry.mailbox(index).is_surely_empty();
+        match &mut *self.0.lock() {
+            BuiltYet::No(last) if !has_some() => {
+                *last = Some(index);
+                registry.expect_no_thread();
+                true
+            }
+            BuiltYet::No(_) | BuiltYet::Yes => false,
+        }
+    }
 }
 
 impl WorkerThread {
     #[inline]
-    pub(super) fn promised(registry: &Arc<Registry>, index: usize) -> WorkerThread {
+    pub(super) fn promised(
+        registry: &Arc<Registry>,
+        index: usize,
+        building: &Arc<Building>,
+    ) -> WorkerThread {
         registry.crew.expect_thread();
         WorkerThread {
             registry: Some(Arc::clone(registry)),
             index,
+            building: Arc::clone(building),
         }
     }
 
@@ -104,6 +154,9 @@ impl Drop for WorkerThread {
             // The last worker gets a thread of the pool's own, so that somebody runs what the pool
             // is given.
             let is_the_last = !roster::vacate(&registry, self.index, true);
+            if is_the_last && self.building.keep_last(&registry, self.index) {
+                return;
+            }
             let is_left = is_the_last && !registry.start_thread(self.index).unwrap_or(false);
             registry.expect_no_thread();
             // When it is expected no more, so that whoever finds no worker finds no thread either.

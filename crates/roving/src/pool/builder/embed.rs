@@ -5,7 +5,7 @@ use std::io;
 use super::PoolBuilder;
 use crate::pool::Pool;
 use crate::pool::error::{BuildError, Reason};
-use crate::pool::threads::WorkerThread;
+use crate::pool::threads::{Building, WorkerThread};
 use crate::workers::registry::Plan;
 use crate::workers::sleep::spares::StandIn;
 use crate::workers::worker::{adopted, caller_runs};
@@ -93,9 +93,12 @@ impl PoolBuilder {
     where
         S: FnMut(WorkerThread) -> io::Result<()>,
     {
-        Pool::start_with(self.plan_given("build_with")?, None, |registry, index| {
-            start(WorkerThread::promised(registry, index))
-        })
+        let building = Building::begin();
+        let pool = Pool::start_with(self.plan_given("build_with")?, None, |registry, index| {
+            start(WorkerThread::promised(registry, index, &building))
+        })?;
+        building.end(&pool.registry);
+        Ok(pool)
     }
 
     /// Of a pool whose threads are the user's, by the method with that name.
