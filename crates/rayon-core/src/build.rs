@@ -107,6 +107,10 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     }
 
     pub(crate) fn build_pool(mut self) -> Result<Pool, ThreadPoolBuildError> {
+        if let (true, Some(name)) = (self.use_current_thread, &mut self.thread_name) {
+            // For the caller's thread, which keeps its own. The closure may count its calls.
+            let _: String = name(0);
+        }
         if self.use_current_thread && raw::waits::lent_index().is_some() {
             return Err(Reason::CurrentThreadInPool.into());
         }
@@ -189,7 +193,9 @@ impl<S> ThreadPoolBuilder<S> {
         }
     }
 
-    /// The name of each thread; unnamed by default. What it panics with, `build` panics with.
+    /// The name of each thread; unnamed by default. What it panics with, `build` panics with. It is
+    /// asked for in the order of the indices, also where thread 0 is the caller's, which keeps its
+    /// own name.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new()

@@ -121,6 +121,30 @@ fn an_exit_handler_alone_is_called_once_for_each_index() {
     });
 }
 
+/// The thread that calls `build` has index 0 and a name of its own; a name for that index is asked
+/// for all the same, before those of the others.
+#[test]
+fn the_name_of_a_thread_that_is_the_callers_is_asked_for_as_well() {
+    watched(|| {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let asks = Arc::clone(&asked);
+        let name = move |index| {
+            asks.lock().unwrap().push(index);
+            format!("named {index}")
+        };
+        let caller = std::thread::Builder::new().name("caller".to_owned());
+        let build = move || {
+            let builder = ThreadPoolBuilder::new().num_threads(3).thread_name(name);
+            let pool = builder.use_current_thread().build().unwrap();
+            pool.broadcast(|_| std::thread::current().name().map(str::to_owned))
+        };
+        let names = caller.spawn(build).unwrap().join().unwrap();
+        let names: Vec<String> = names.into_iter().flatten().collect();
+        assert_eq!(names, ["caller", "named 1", "named 2"]);
+        assert_eq!(*asked.lock().unwrap(), [0, 1, 2]);
+    });
+}
+
 /// Each thread bears the name that was given for its index.
 #[test]
 fn names_are_those_of_their_indices_also_where_all_threads_wait() {
