@@ -1,5 +1,6 @@
 //! Hooks for another interface on a pool: threads of the user's own, the calling thread as a
-//! worker, scopes on the calling thread, broadcasts of scopes, and whether a closure has migrated.
+//! worker, scopes on the calling thread, broadcasts of scopes, whether a closure has migrated, and
+//! tasks that are asked for.
 
 mod common;
 
@@ -11,7 +12,8 @@ use std::thread;
 use std::time::Duration;
 
 use common::{pool, size, tries, wait_until, watched};
-use roving::{Pool, current_worker, join, join_context};
+use roving::raw::waits::run_one;
+use roving::{Pool, context, current_worker, join, join_context, scope};
 
 /// A pool whose threads this test starts and joins: calls `f` with it.
 fn with_own_threads<R>(workers: usize, f: impl FnOnce(&Pool) -> R) -> R {
@@ -300,5 +302,38 @@ fn a_worker_of_one_pool_can_work_for_another_meanwhile() {
         );
         drop(inner);
         assert_eq!(outer.install(|| fib(size(15, 6))), size(610, 8));
+    });
+}
+
+/// Who asks for a task to run gets its newest, or one from further out, which is in the context
+/// there; the newest may also be of a scope that is open in another one.
+#[test]
+fn a_task_that_is_asked_for_is_in_its_own_context() {
+    fn expect(number: Option<u8>) {
+        assert_eq!(context::get::<u8>(), number);
+    }
+    watched(|| {
+        pool(1).install(|| {
+            scope(|outer| {
+                outer.spawn(|_| expect(None));
+                outer.spawn(|_| expect(None));
+                context::with(1_u8, || {
+                    assert_eq!(run_one(true), Some(true));
+                    outer.spawn(|_| expect(Some(1)));
+                    scope(|inner| {
+                        inner.spawn(|_| expect(Some(1)));
+                        context::with(2_u8, || {
+                            outer.spawn(|_| expect(Some(2)));
+                            inner.spawn(|_| expect(Some(2)));
+                            for _ in 0..5 {
+                                assert_eq!(run_one(true), Some(true));
+                                expect(Some(2));
+                            }
+                        });
+                    });
+                    assert_eq!(run_one(true), Some(false));
+                });
+            });
+        });
     });
 }

@@ -1,8 +1,10 @@
 //! One task, run because somebody on this worker asks for one.
 
+use crate::stack::slot::Slot;
 use crate::stats::Activity;
 use crate::workers::Worker;
 use crate::workers::job_runs::Jobs;
+use crate::workers::own_tasks::Own;
 use crate::workers::steal::Thief;
 use crate::workers::wait::Wait;
 
@@ -35,8 +37,43 @@ impl OnDemand<'_> {
         }
         let wake = self.0.owner().show_all();
         self.0.wake_if(wake);
-        // As a thief of its own stack: the task's join finds it begun and ended. It may be one that
-        // lies below a task which is polled here.
+        self.run_newest() || self.run_oldest()
+    }
+
+    /// Runs the newest task on this worker's stack, if it stays until the innermost frame ends. Not
+    /// a half of a join, whose owner relies on its place, and nothing within the poll of a task,
+    /// which takes its own off itself.
+    fn run_newest(self) -> bool {
+        let owner = self.0.owner();
+        if self.0.seat().tasks.is_within_a_poll() {
+            return false;
+        }
+        loop {
+            let top = owner.top();
+            let is_of_the_frame = owner.stack().at(top) > self.floor() && top > 0;
+            if !is_of_the_frame || owner.has_joined_above(top - 1) {
+                return false;
+            }
+            self.0.clock().enter(Activity::Busy);
+            let ran = Own(self.0).run_newest(owner.stack().at(top - 1));
+            self.0.clock().enter(Activity::Steal);
+            // If it had ended elsewhere, it is off the stack now, and the next one is the newest.
+            if ran || owner.top() == top {
+                return ran;
+            }
+        }
+    }
+
+    /// Where the innermost frame begins.
+    fn floor(self) -> *const Slot {
+        let (_, floor) = self.0.owner().open_frame();
+        self.0.owner().close_frame(floor);
+        floor
+    }
+
+    /// As a thief of its own stack: the task's join finds it begun and ended. It may be one that
+    /// lies below a task which is polled here.
+    fn run_oldest(self) -> bool {
         let steal = || Thief(self.0).steal_from(self.0.index(), 0).is_got();
         self.0.seat().tasks.apart(steal)
     }
