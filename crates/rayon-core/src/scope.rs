@@ -150,7 +150,7 @@ impl<'scope> Scope<'scope> {
     where
         BODY: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        self.inner.spawn(move |inner| body(Scope::of(inner)));
+        self.inner.spawn_later(move |inner| body(Scope::of(inner)));
     }
 
     /// Spawns a task for each thread of the pool.
@@ -274,12 +274,12 @@ impl<'scope> ScopeFifo<'scope> {
         let this = InScope(self);
         let Some(worker) = self.inner().worker_index() else {
             // From outside they start in that order anyhow.
-            return self.inner().spawn(move |_| this.with(body));
+            return self.inner().spawn_later(move |_| this.with(body));
         };
         let queue = worker.min(self.queues.len() - 1);
         self.with_queue(queue, |tasks| tasks.push_back(Box::new(body)));
         let turn = FifoTurn { scope: this, queue };
-        self.inner().spawn(move |_| turn.run());
+        self.inner().spawn_later(move |_| turn.run());
     }
 
     /// Takes the oldest task out of a queue.

@@ -63,3 +63,65 @@ fn a_lock_can_be_held_across_a_call_into_another_pool() {
     let other = pool(2);
     all_hold_it(&pool(3), || other.install(|| sum(0, 1024)));
 }
+
+/// More tasks than a thread's stack has room for.
+const MANY: usize = 20_000;
+
+#[test]
+fn a_lock_can_be_held_while_many_tasks_are_spawned_that_want_it() {
+    for threads in [1, 2] {
+        watched(|| {
+            let total = Mutex::new(0);
+            let pool = pool(threads);
+            pool.scope(|s| {
+                let held = total.lock().unwrap();
+                for _ in 0..MANY {
+                    s.spawn(|_| *total.lock().unwrap() += 1);
+                }
+                drop(held);
+            });
+            pool.scope_fifo(|s| {
+                let held = total.lock().unwrap();
+                for _ in 0..MANY {
+                    s.spawn_fifo(|_| *total.lock().unwrap() += 1);
+                }
+                drop(held);
+            });
+            assert_eq!(total.into_inner().unwrap(), 2 * MANY);
+        });
+    }
+}
+
+/// Each task spawns the next one where there is no room: none runs on top of another.
+#[test]
+fn a_chain_of_tasks_takes_no_native_stack_where_there_is_no_room() {
+    fn step<'scope>(s: &rayon_core::Scope<'scope>, left: usize) {
+        if left > 0 {
+            s.spawn(move |s| step(s, left - 1));
+        }
+    }
+    watched(|| {
+        pool(1).scope(|s| {
+            (0..MANY).for_each(|_| s.spawn(|_| ()));
+            step(s, 100_000);
+        });
+    });
+}
+
+#[test]
+fn a_lock_can_be_held_across_calls_that_spawn_into_a_scope_further_out() {
+    watched(|| {
+        for threads in [1, 2] {
+            let (pool, total) = (pool(threads), Mutex::new(0));
+            pool.scope(|s| {
+                let add = || s.spawn(|_| *total.lock().unwrap() += 1);
+                let held = total.lock().unwrap();
+                scope(|_| add());
+                in_place_scope(|_| add());
+                pool.install(add);
+                drop(held);
+            });
+            assert_eq!(total.into_inner().unwrap(), 3);
+        }
+    });
+}

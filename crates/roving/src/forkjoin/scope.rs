@@ -1,6 +1,7 @@
 //! `scope`: any number of tasks that may borrow from the caller.
 
 mod remote;
+mod spawn;
 mod spawned;
 
 use std::any::Any;
@@ -8,10 +9,12 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
+use std::ptr;
 use std::sync::{Arc, OnceLock};
 
 use self::remote::{Remote, Running};
-use self::spawned::{SendTask, Task, run_spawned};
+use self::spawn::{IN_PLACE, KEPT};
+use self::spawned::{SendTask, Task};
 use crate::forkjoin::broadcast::post_to_all;
 use crate::inherit::node;
 use crate::machine::prim::{AtomicUsize, Mutex, Ordering, thread};
@@ -19,15 +22,13 @@ use crate::machine::unwind::drop_quietly;
 use crate::pool::global::Roving;
 use crate::pool::home::Home;
 use crate::pool::{Pool, global, install, with_registry_at};
-use crate::stack::line::current_line;
-use crate::stack::slot::{apart, fits};
 use crate::workers::Worker;
 use crate::workers::drop_cancelled;
 use crate::workers::enter::run_in;
+use crate::workers::enter::{OfAll, OfScope};
 use crate::workers::inject::JobKind;
 use crate::workers::job::Job;
 use crate::workers::registry::Registry;
-use crate::workers::stranded::Stranded;
 
 /// Calls `f` with a scope in which it can spawn tasks, and returns when `f` and all of them have
 /// ended. The tasks may borrow whatever outlives the call.
@@ -178,7 +179,8 @@ where
     F: FnOnce(&Scope<'scope>) -> R,
 {
     let mut scope = ManuallyDrop::new(Scope::new(worker.registry()));
-    let result = worker.framed(|| panic::catch_unwind(AssertUnwindSafe(|| f(&scope))));
+    let run = || panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
+    let result = worker.framed(OfScope(scope.address()), run);
     match result {
         // A scope from which nothing panicked, and into which nobody spawned from outside, has
         // nothing to drop. As long as tasks from outside run, it is theirs, too.
@@ -213,8 +215,6 @@ where
 pub struct Scope<'scope> {
     /// Of the pool whose workers run the tasks.
     registry: *const Arc<Registry>,
-    /// The address of that pool.
-    pool: *const (),
     /// 0, or of the two bits below: one word, so that a task looks once.
     state: AtomicUsize,
     /// In which it was made.
@@ -249,13 +249,18 @@ impl<'scope> Scope<'scope> {
         let context = node::place();
         Scope {
             registry,
-            pool: Arc::as_ptr(registry).cast(),
             state: AtomicUsize::new(if context.is_null() { 0 } else { IN_CONTEXT }),
             context,
             panic: Mutex::new(None),
             remote: OnceLock::new(),
             marker: PhantomData,
         }
+    }
+
+    /// Its name for the workers of its pool.
+    #[inline(always)]
+    fn address(&self) -> *const () {
+        ptr::from_ref(self).cast()
     }
 
     fn registry(&self) -> &Arc<Registry> {
@@ -288,6 +293,12 @@ impl<'scope> Scope<'scope> {
     /// than 32 bytes costs an allocation too. Called by a thread that is no worker of the scope's
     /// pool, it goes through the injector.
     ///
+    /// It does so as well where it is called inside of a [`scope`] further in, of
+    /// [`Pool::install`] or of [`broadcast`](crate::broadcast), which costs some hundred
+    /// nanoseconds: these calls wait for nothing but their own, so a lock may be held across them
+    /// that the task wants. [`join`](crate::join), loops, [`Cancel::run`](crate::Cancel::run) and
+    /// [`context::with`](crate::context::with) may wait for all that their closures spawn.
+    ///
     /// # Panics
     /// On a thread that is no worker of the scope's pool, in a child that was forked since the
     /// scope was opened.
@@ -302,84 +313,18 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        if const { fits::<Task<'scope, F>>() } {
-            self.spawn_in_slot(f);
-        } else {
-            let boxed = Box::new(f);
-            self.spawn_in_slot(move |scope: &Scope<'scope>| boxed(scope));
-        }
+        self.spawn_or::<IN_PLACE, F>(f);
     }
 
+    /// [`Self::spawn`], but with no room on the stack it keeps the task in the scope, and does not
+    /// run it.
+    #[doc(hidden)]
     #[inline(always)]
-    fn spawn_in_slot<F>(&self, f: F)
+    pub fn spawn_later<F>(&self, f: F)
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        // SAFETY: a thread's line pointer leads to the line of its own worker, or to the alarm,
-        // whose limits let nobody through.
-        let line = unsafe { &*current_line() };
-        match line.place_unjoined() {
-            // SAFETY: the slot at the top is free and private, and this thread's; nothing has
-            // happened since.
-            Some(slot) if line.is_of(self.pool) => unsafe {
-                (*slot).fill(run_spawned::<F>, Task { scope: self, f });
-                line.push_unjoined(slot);
-            },
-            _ => self.spawn_slowly((apart(f),)),
-        }
-    }
-
-    /// More is to be done than to push the task, or there is no room. The task comes in a tuple,
-    /// which is memory of its own: its words need none on the fast path.
-    #[inline(never)]
-    fn spawn_slowly<F>(&self, (f,): (F,))
-    where
-        F: FnOnce(&Scope<'scope>) + Send + 'scope,
-    {
-        // SAFETY: as in `spawn_in_slot`.
-        let line = unsafe { &*current_line() };
-        if line.is_plainly_full() && line.is_of(self.pool) && !self.may_drop() {
-            // SAFETY: this scope is alive: it was borrowed for this call.
-            return unsafe { Task { scope: self, f }.run() };
-        }
-        self.spawn_rarely((f,));
-    }
-
-    /// [`Self::spawn_slowly`] where the stack is not plainly full.
-    #[cold]
-    #[inline(never)]
-    fn spawn_rarely<F>(&self, (f,): (F,))
-    where
-        F: FnOnce(&Scope<'scope>) + Send + 'scope,
-    {
-        Worker::with_current(|worker| match worker {
-            Some(worker) if Arc::ptr_eq(worker.registry(), self.registry()) => {
-                match worker.owner().place_unjoined_slowly() {
-                    // SAFETY: the slot at the top is free and private, and this thread's.
-                    Ok(slot) => worker.wake_if(unsafe {
-                        (*slot).fill(run_spawned::<F>, Task { scope: self, f });
-                        worker.owner().filled_slowly()
-                    }),
-                    Err(wake) => {
-                        worker.wake_if(wake);
-                        self.spawn_unpushed(worker, (f,));
-                    }
-                }
-            }
-            _ => self.spawn_from_outside((f,)),
-        });
-    }
-
-    /// There is no room on the stack.
-    #[cold]
-    #[inline(never)]
-    fn spawn_unpushed<F>(&self, worker: &Worker, (f,): (F,))
-    where
-        F: FnOnce(&Scope<'scope>) + Send + 'scope,
-    {
-        // SAFETY: this scope is alive: it was borrowed for this call.
-        unsafe { Task { scope: self, f }.run_or_drop() };
-        Stranded(worker).run();
+        self.spawn_or::<KEPT, F>(f);
     }
 
     /// The tasks for other threads, which are not there in a child that was forked since the scope
@@ -387,23 +332,6 @@ impl<'scope> Scope<'scope> {
     fn remote(&self) -> Arc<Remote> {
         self.registry().check_is_here();
         Arc::clone(self.remote.get_or_init(Arc::default))
-    }
-
-    #[cold]
-    fn spawn_from_outside<F>(&self, (f,): (F,))
-    where
-        F: FnOnce(&Scope<'scope>) + Send + 'scope,
-    {
-        let remote = self.remote();
-        let task = SendTask(Task { scope: self, f });
-        let context = node::current();
-        let job = move || {
-            let SendTask(task) = { task };
-            // SAFETY: the scope waits until this job has ended.
-            run_in(context.as_ref(), || unsafe { task.run_or_drop() });
-        };
-        // SAFETY: the scope does not end before the job has.
-        self.push_remote(&remote, unsafe { Job::borrowing(job) });
     }
 
     /// Spawns a task for each worker of the pool, which runs it with the worker's index, when the
@@ -441,25 +369,17 @@ impl<'scope> Scope<'scope> {
             let job = move || {
                 let Share { task, _running } = { share };
                 // SAFETY: the scope waits until this job has ended.
-                run_in(context.as_ref(), || unsafe { run_broadcast(task, index) });
+                run_in(context.as_ref(), OfAll, || unsafe {
+                    run_broadcast(task, index)
+                });
             };
             // SAFETY: the scope does not end before the job has run, or been dropped.
             unsafe { Job::borrowing(job) }
         };
         let (kind, registry) = (&self.registry().kind, self.registry());
-        if !kind.broadcast_later(registry, &mut || self.push_remote(&remote, job(0))) {
+        if !kind.broadcast_later(registry, &mut || remote.push(registry, job(0))) {
             post_to_all(registry, JobKind::Awaited, job);
         }
-    }
-
-    /// The scope, if it waits, or whoever draws the ticket runs the job.
-    fn push_remote(&self, remote: &Arc<Remote>, job: Job) {
-        remote.push(job);
-        self.registry().kind.queued(&mut || {
-            let remote = Arc::clone(remote);
-            let ticket = Job::new(move || remote.run_one());
-            self.registry().inject(JobKind::Awaited, ticket);
-        });
     }
 
     /// The calling thread's index among the workers and compensation threads of the scope's pool.

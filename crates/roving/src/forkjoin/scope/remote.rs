@@ -1,4 +1,6 @@
-//! The tasks of a scope that were spawned by threads which are no workers of its pool.
+//! The tasks of a scope that lie on no worker's stack: those that were spawned by threads which are
+//! no workers of its pool, or for which a worker's stack has no room, or in a frame that is not for
+//! them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,13 +9,15 @@ use crate::machine::meeting_points::{park, unpark};
 use crate::machine::prim::Mutex;
 use crate::machine::prim::thread::{self, Thread};
 use crate::workers::Worker;
+use crate::workers::inject::JobKind;
 use crate::workers::job::Job;
 use crate::workers::job_runs::Jobs;
+use crate::workers::registry::Registry;
 use crate::workers::wait::Wait;
 
-/// The tasks of a scope that were spawned from outside. The injector gets a ticket for each; who
-/// draws it runs the oldest that is left, and so does the scope itself when it waits for them.
-/// Shared, because tickets outlive the scope.
+/// Those tasks. The injector gets a ticket for each, up to as many as there are workers; who draws
+/// one runs the oldest task that is left, and sees to it that there is a ticket for the next. The
+/// scope itself runs them, too, when it waits for them. Shared, because tickets outlive the scope.
 #[derive(Default)]
 pub(super) struct Remote {
     open: Mutex<Open>,
@@ -23,6 +27,8 @@ pub(super) struct Remote {
 struct Open {
     waiting: VecDeque<Job>,
     running: usize,
+    /// Those that nobody has drawn.
+    tickets: usize,
     /// The scope's own thread, once it waits.
     waiter: Option<Thread>,
 }
@@ -32,37 +38,43 @@ impl Remote {
         f(&mut self.open.lock())
     }
 
+    /// Leaves a job to the workers of that pool, the scope's.
     #[inline]
-    pub(super) fn push(&self, job: Job) {
-        self.with(|open| {
+    pub(super) fn push(self: &Arc<Remote>, registry: &Arc<Registry>, job: Job) {
+        let needs_ticket = self.with(|open| {
             open.waiting.push_back(job);
             open.wake();
+            open.needs_ticket(registry)
         });
-    }
-
-    /// Runs the oldest task, if one is left.
-    #[inline]
-    pub(super) fn run_one(&self) {
-        let job = self.with(|open| {
-            let job = open.waiting.pop_front();
-            open.running += usize::from(job.is_some());
-            job
-        });
-        if let Some(job) = job {
-            Worker::with_current(|worker| match worker {
-                Some(worker) => Jobs(worker).on_top(|| job.run()),
-                None => unreachable!("tickets are drawn by workers"),
-            });
-            self.end_one();
+        if needs_ticket {
+            self.issue_ticket(registry);
         }
     }
 
-    /// A task that was counted as running has ended.
+    fn issue_ticket(self: &Arc<Remote>, registry: &Arc<Registry>) {
+        registry.kind.queued(&mut || {
+            let remote = Arc::clone(self);
+            let ticket = Job::new(move || remote.serve_ticket());
+            registry.inject(JobKind::Awaited, ticket);
+        });
+    }
+
+    /// Runs the oldest task, if one is left, for a ticket that the calling worker has drawn.
     #[inline]
-    fn end_one(&self) {
-        self.with(|open| {
-            open.running -= 1;
-            open.wake();
+    fn serve_ticket(self: &Arc<Remote>) {
+        Worker::with_current(|worker| {
+            let worker = worker.expect("tickets are drawn by workers");
+            let (job, needs_ticket) = self.with(|open| {
+                open.tickets -= 1;
+                (open.begin_one(), open.needs_ticket(worker.registry()))
+            });
+            if needs_ticket {
+                self.issue_ticket(worker.registry());
+            }
+            if let Some(job) = job {
+                Jobs(worker).on_top(|| job.run());
+                self.with(Open::end_one);
+            }
         });
     }
 
@@ -85,17 +97,44 @@ impl Remote {
     #[inline]
     pub(super) fn finish(&self, worker: &Worker) {
         self.with(|open| open.waiter = Some(thread::current()));
-        while !self.with(|open| open.is_over()) {
-            self.run_one();
-            if self.with(|open| open.waiting.is_empty() && !open.is_over()) {
-                Wait(worker)
-                    .park_until(|| self.with(|open| !open.waiting.is_empty() || open.is_over()));
+        loop {
+            let mut job = self.with(Open::begin_one);
+            while let Some(one) = job {
+                Jobs(worker).on_top(|| one.run());
+                job = self.with(|open| {
+                    open.end_one();
+                    open.begin_one()
+                });
             }
+            if self.with(|open| open.is_over()) {
+                return;
+            }
+            Wait(worker)
+                .park_until(|| self.with(|open| !open.waiting.is_empty() || open.is_over()));
         }
     }
 }
 
 impl Open {
+    fn begin_one(&mut self) -> Option<Job> {
+        let job = self.waiting.pop_front();
+        self.running += usize::from(job.is_some());
+        job
+    }
+
+    /// A task that was counted as running has ended.
+    fn end_one(&mut self) {
+        self.running -= 1;
+        self.wake();
+    }
+
+    /// Whether a ticket is to be issued. It counts from now on.
+    fn needs_ticket(&mut self, registry: &Registry) -> bool {
+        let needs_one = self.tickets < self.waiting.len().min(registry.workers());
+        self.tickets += usize::from(needs_one);
+        needs_one
+    }
+
     fn is_over(&self) -> bool {
         self.waiting.is_empty() && self.running == 0
     }
@@ -123,6 +162,6 @@ impl Running {
 impl Drop for Running {
     #[inline]
     fn drop(&mut self) {
-        self.0.end_one();
+        self.0.with(Open::end_one);
     }
 }
