@@ -62,11 +62,10 @@ where
         // With none of its slots in use an adopted thread would leave its pool where that is
         // dropped, which what feeds, cuts and closes pieces may do.
         let (_, outer_floor) = worker.owner().open_frame();
-        let (target, state) = team.share(worker, pace, piece, Some(state), Target::Caller);
-        let alone = match (&target, state) {
-            (Target::Caller, Some(state)) => Some(state),
-            (_, state) => {
-                let outcome = team.end(state);
+        let alone = match team.share(worker, pace, piece, Some(state), Target::Caller) {
+            Shared::Open(Target::Caller, Some(state)) => Some(state),
+            shared => {
+                let (target, outcome) = team.close(shared);
                 // SAFETY: the part of the caller, who waits for the whole below.
                 unsafe { Team::put(&raw const team, worker, target, outcome) };
                 team.whole.wait(worker);
@@ -106,6 +105,13 @@ enum Target<P, S: Sink<P>> {
     /// It is that of the whole.
     Caller,
     Node(Side, NonNull<MeetingNode<P, S>>),
+}
+
+/// The state or the outcome of a part, and where that belongs; `None` if the part panicked.
+enum Shared<P, S: Sink<P>> {
+    /// Nothing of it was taken, so what is behind it may go on from its state.
+    Open(Target<P, S>, Option<S::State>),
+    Closed(Target<P, S>, Option<S::Outcome>),
 }
 
 /// A half that was split off, in its slot.
@@ -161,8 +167,8 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
             .ok()
     }
 
-    /// Feeds the piece, and what of it was split off and not taken. Returns what it came to, and
-    /// where that belongs: to `target`, if nothing was taken. `None` is for a part that panicked.
+    /// Feeds the piece, and what of it was split off and not taken. Returns what it came to, which
+    /// belongs to `target`, if nothing was taken.
     fn share(
         &self,
         worker: &Worker,
@@ -170,7 +176,7 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
         piece: P,
         state: Option<S::State>,
         target: Target<P, S>,
-    ) -> (Target<P, S>, Option<S::State>) {
+    ) -> Shared<P, S> {
         let mut pushed = Pushed::default();
         let (mut piece, mut state) = (piece, state);
         // An upper half for which there was no room.
@@ -215,7 +221,7 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
                 continue;
             }
             let Some(slot) = pushed.pop() else {
-                return (target, state);
+                return Shared::Open(target, state);
             };
             match Own(worker).take_joined(slot) {
                 // SAFETY: popped, with the half still inside.
@@ -224,8 +230,11 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
                 Taken::Ended => break unsafe { (*slot).take::<NonNull<MeetingNode<P, S>>>() },
             }
         };
+        // Before other halves run here: those may have nothing to do when this part has failed,
+        // which the sink may hear of no sooner.
+        let outcome = self.end(state);
         self.link(worker, &mut pushed, newest_taken, target);
-        (Target::Node(Side::Lower, newest_taken), state)
+        Shared::Closed(Target::Node(Side::Lower, newest_taken), outcome)
     }
 
     /// Links the nodes of all that a part has pushed to each other: the newest half that was taken
@@ -278,6 +287,13 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
 
     fn end(&self, state: Option<S::State>) -> Option<S::Outcome> {
         state.and_then(|state| self.caught(|| self.all().sink.end(state)))
+    }
+
+    fn close(&self, shared: Shared<P, S>) -> (Target<P, S>, Option<S::Outcome>) {
+        match shared {
+            Shared::Open(target, state) => (target, self.end(state)),
+            Shared::Closed(target, outcome) => (target, outcome),
+        }
     }
 
     /// Puts the outcome of a part where it belongs. If the other part of that meeting has ended,
@@ -384,8 +400,7 @@ unsafe fn run_node<P: Piece, S: Sink<P>>(node: NonNull<PartHead>) {
             let piece = piece.expect("a part begins once");
             let state = team.caught(|| team.all().sink.begin());
             let target = Target::Node(Side::Upper, node);
-            let (target, state) = team.share(worker, team.all().early.pace(), piece, state, target);
-            (target, team.end(state))
+            team.close(team.share(worker, team.all().early.pace(), piece, state, target))
         };
         // SAFETY: the part has not come to its target.
         let (target, outcome) = unsafe { team.whole.run_part(worker, part) };

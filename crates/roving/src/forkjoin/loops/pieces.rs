@@ -53,7 +53,8 @@ pub trait Sink<P>: Sync {
     /// Adds a piece, which follows the pieces before it.
     fn feed(&self, state: Self::State, piece: P) -> Self::State;
 
-    /// Closes a part.
+    /// Closes a part, before the worker begins anything else of the loop: what it came to may end
+    /// the others.
     fn end(&self, state: Self::State) -> Self::Outcome;
 
     /// Goes on behind a part that was closed.
