@@ -170,7 +170,7 @@ impl Cancel {
     /// it began (then `f` is dropped), or while it ran (then its result is dropped).
     ///
     /// # Panics
-    /// With what `f` panics with.
+    /// With what `f` panics with, also where a loop beside that was cut short.
     ///
     /// ```
     /// use roving::{Cancel, CancelledError};

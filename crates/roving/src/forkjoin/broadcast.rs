@@ -5,6 +5,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use crate::forkjoin::detached::detached;
+use crate::inherit::cancelled::keep_first;
 use crate::inherit::node;
 use crate::machine::latch::{Latch, SendPtr};
 use crate::machine::prim::{Mutex, thread};
@@ -38,7 +39,9 @@ const IN_PLACE: &str = "the thread is the pool's only worker";
 /// without having run, an adopted thread has left, or the pool has ended (in its `on_exit`).
 ///
 /// # Panics
-/// With the payload of the lowest index that panicked, when all have ended.
+/// With the payload of the lowest index that panicked, when all have ended. But a
+/// [`CancelledError`](crate::CancelledError), by which a cancelled loop unwinds, gives way to a
+/// panic.
 ///
 /// ```
 /// let pool = roving::Pool::new(3).unwrap();
@@ -217,18 +220,10 @@ fn all_or_first_panic<R>(results: Vec<thread::Result<R>>, dropped: thread::Resul
         return results.into_iter().flatten().collect();
     }
     let mut first = None;
+    let mut keep = |payload| drop_quietly(keep_first(&mut first, payload));
     for result in results {
-        match result {
-            Err(payload) if first.is_none() => first = Some(payload),
-            other => drop_quietly(other),
-        }
+        result.map_or_else(&mut keep, drop_quietly);
     }
-    match (first, dropped) {
-        (Some(payload), dropped) => {
-            drop_quietly(dropped);
-            panic::resume_unwind(payload)
-        }
-        (None, Err(payload)) => panic::resume_unwind(payload),
-        (None, Ok(())) => unreachable!("not all are well"),
-    }
+    dropped.unwrap_or_else(keep);
+    panic::resume_unwind(first.expect("not all are well"))
 }

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 
+use crate::inherit::cancelled::first_of;
 use crate::machine::unwind::{Quiet, beside, drop_quietly};
 use crate::pool::global::Roving;
 use crate::pool::home::Home;
@@ -28,7 +29,9 @@ use crate::workers::wait::Taken;
 /// promises that they run at the same time.
 ///
 /// # Panics
-/// If `a` or `b` panics, so does `join`, when both have ended; with `a`'s payload if both do.
+/// If `a` or `b` panics, so does `join`, when both have ended; with `a`'s payload if both do. But a
+/// [`CancelledError`](crate::CancelledError), by which a cancelled loop unwinds, gives way to a
+/// panic.
 ///
 /// ```
 /// fn sum(numbers: &[u64]) -> u64 {
@@ -306,15 +309,18 @@ where
 fn both<RA, RB>(ra: Outcome<RA>, rb: Outcome<RB>) -> (RA, RB) {
     match (ra, rb) {
         (Ok(ra), Ok(rb)) => (ra, rb),
-        (Err(payload), rb) => {
-            drop_quietly(rb);
-            panic::resume_unwind(payload)
-        }
+        (Err(payload), rb) => unwind_beside(payload, rb),
         (Ok(ra), Err(payload)) => {
             drop_quietly(ra);
             panic::resume_unwind(payload)
         }
     }
+}
+
+/// `a` has panicked, and `b` has ended.
+fn unwind_beside<RB>(payload: Box<dyn Any + Send>, rb: Outcome<RB>) -> ! {
+    let other = rb.map(drop_quietly).err();
+    panic::resume_unwind(first_of(payload, other))
 }
 
 fn caught<R>(f: impl FnOnce() -> R) -> Outcome<R> {
@@ -366,7 +372,7 @@ where
 }
 
 /// `a` has panicked. `b` must end before this frame does, because it may borrow from it: it runs,
-/// as it would have without the panic. If it panics too, `a`'s payload goes on.
+/// as it would have without the panic. If it panics too, [`first_of`] says which payload goes on.
 ///
 /// # Safety
 /// As `join_pushed`.
@@ -386,8 +392,7 @@ where
         // SAFETY: the thief left the outcome in the payload.
         Taken::Ended => unsafe { (*slot).take() },
     };
-    drop_quietly(outcome);
-    panic::resume_unwind(payload)
+    unwind_beside(payload, outcome)
 }
 
 /// Runs the task of a join on a thief.

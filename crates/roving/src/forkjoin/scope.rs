@@ -16,6 +16,7 @@ use self::remote::{Remote, Running};
 use self::spawn::{IN_PLACE, KEPT};
 use self::spawned::{SendTask, Task};
 use crate::forkjoin::broadcast::post_to_all;
+use crate::inherit::cancelled::{first_of, keep_first};
 use crate::inherit::node;
 use crate::machine::prim::{AtomicUsize, Mutex, Ordering, thread};
 use crate::machine::unwind::drop_quietly;
@@ -39,7 +40,9 @@ use crate::workers::registry::Registry;
 ///
 /// # Panics
 /// If `f` or a task panics, `scope` does too, when all have ended: with `f`'s payload, or else
-/// that of the task that panicked first. The other payloads are dropped.
+/// that of the task that panicked first. The other payloads are dropped. But a
+/// [`CancelledError`](crate::CancelledError), by which a cancelled loop unwinds, gives way to a
+/// panic.
 ///
 /// ```
 /// let mut numbers = [1, 2, 3];
@@ -281,10 +284,7 @@ impl<'scope> Scope<'scope> {
                 drop_quietly(result);
                 panic::resume_unwind(payload)
             }
-            (Err(payload), other) => {
-                drop_quietly(other);
-                panic::resume_unwind(payload)
-            }
+            (Err(payload), other) => panic::resume_unwind(first_of(payload, other)),
         }
     }
 
@@ -461,17 +461,12 @@ impl<'scope> Scope<'scope> {
         true
     }
 
-    /// Keeps the first payload. The others are dropped.
+    /// Keeps the first payload, as [`keep_first`] does. The others are dropped.
     #[cold]
     #[inline]
     fn panicked(&self, payload: Box<dyn Any + Send>) {
-        let mut first = self.panic.lock();
-        if first.is_none() {
-            *first = Some(payload);
-        } else {
-            drop(first);
-            drop_quietly(payload);
-        }
+        let beaten = keep_first(&mut self.panic.lock(), payload);
+        drop_quietly(beaten);
     }
 }
 

@@ -26,8 +26,8 @@ use super::early_end::Early;
 use super::meet::{Meeting, Side};
 use super::pace::Pace;
 use super::pieces::{Fed, Loop, Piece, Sink, with_worker};
-use crate::context::CancelledError;
 use crate::forkjoin::whole::Whole;
+use crate::inherit::cancelled::keep_first;
 use crate::machine::prim::Mutex;
 use crate::machine::unwind::{drop_quietly, with_frame_lent};
 use crate::stack::slot::{Further, PartHead, Slot, fits};
@@ -93,7 +93,7 @@ struct Team<P, S: Sink<P>> {
     sink: *const S,
     early: *const Early,
     whole: Whole,
-    /// The payload of the first part that panicked.
+    /// The payload of the first part that panicked; see [`keep_first`].
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     /// Of the whole; `None` if a part has panicked. Written before `whole` says that all have
     /// ended, and read after.
@@ -133,21 +133,6 @@ struct MeetingNode<P, S: Sink<P>> {
     meeting: Meeting<Option<S::Outcome>>,
 }
 
-/// Keeps the first payload, but rather one that is a panic than one by which a loop inside has said
-/// that it was cancelled. The others are dropped.
-fn keep_first(first: &Mutex<Option<Box<dyn Any + Send>>>, payload: Box<dyn Any + Send>) {
-    let mut first = first.lock();
-    let stays = first
-        .as_ref()
-        .is_some_and(|first| !first.is::<CancelledError>());
-    let beaten = match stays {
-        true => Some(payload),
-        false => first.replace(payload),
-    };
-    drop(first);
-    drop_quietly(beaten);
-}
-
 impl<P: Piece, S: Sink<P>> Team<P, S> {
     fn all(&self) -> Loop<'_, S> {
         // SAFETY: the caller of the loop has borrowed both until all parts have ended.
@@ -163,8 +148,13 @@ impl<P: Piece, S: Sink<P>> Team<P, S> {
     fn caught<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
         panic::catch_unwind(AssertUnwindSafe(f))
             .inspect_err(|_| self.all().early.end())
-            .map_err(|payload| keep_first(&self.panic, payload))
+            .map_err(|payload| self.panicked(payload))
             .ok()
+    }
+
+    fn panicked(&self, payload: Box<dyn Any + Send>) {
+        let beaten = keep_first(&mut self.panic.lock(), payload);
+        drop_quietly(beaten);
     }
 
     /// Feeds the piece, and what of it was split off and not taken. Returns what it came to, which

@@ -8,6 +8,7 @@ use super::frame;
 use super::header::{Frame, TaskPanic};
 use super::level::Level;
 use super::root::Root;
+use crate::inherit::cancelled::first_of;
 use crate::machine::meeting_points::park;
 use crate::machine::unwind::{drop_quietly, with_frame_lent};
 use crate::workers::Worker;
@@ -16,7 +17,7 @@ use crate::workers::watched_parks::ParkReason;
 
 impl Root {
     /// Returns the outcome of the root's own frame, or the first panic that was not awaited, when
-    /// all frames have ended.
+    /// all frames have ended. Of two panics, [`first_of`] says which.
     ///
     /// # Safety
     /// `frame` is the root's own, of output `T`, and the caller has its handle.
@@ -31,10 +32,7 @@ impl Root {
                 drop_quietly(value);
                 Err(payload)
             }
-            (Err(TaskPanic { payload, .. }), other) => {
-                drop_quietly(other);
-                Err(payload)
-            }
+            (Err(TaskPanic { payload, .. }), other) => Err(first_of(payload, other)),
         }
     }
 }
