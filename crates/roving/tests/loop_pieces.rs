@@ -261,3 +261,81 @@ fn an_adopted_thread_may_drop_its_pool_at_the_end_of_its_part() {
         assert!(owned.lock().unwrap().is_none());
     });
 }
+
+/// Most units of a part, for a piece that says so.
+const MOST: usize = 7;
+
+/// A piece with [`MOST`], which tells of each call for its units.
+struct AtMost<'c> {
+    left: usize,
+    call: &'c (dyn Fn() + Sync),
+}
+
+impl Piece for AtMost<'_> {
+    fn units(&self) -> usize {
+        (self.call)();
+        self.left
+    }
+    fn cut(self, at: usize) -> (Self, Self) {
+        let part = |left| AtMost { left, ..self };
+        (part(at), part(self.left - at))
+    }
+    fn most(&self) -> usize {
+        MOST
+    }
+}
+
+/// Notes how many units each part has, and tells of each call but of those that close a part.
+struct Lengths<'c> {
+    all: Mutex<Vec<usize>>,
+    call: &'c (dyn Fn() + Sync),
+}
+
+impl<'c> Sink<AtMost<'c>> for Lengths<'c> {
+    type State = usize;
+    type Outcome = ();
+    fn begin(&self) -> usize {
+        (self.call)();
+        0
+    }
+    fn feed(&self, count: usize, piece: AtMost<'c>) -> usize {
+        (self.call)();
+        count + piece.left
+    }
+    fn end(&self, count: usize) {
+        self.all.lock().unwrap().push(count);
+    }
+    fn resume(&self, (): ()) -> usize {
+        (self.call)();
+        0
+    }
+    fn join(&self, (): (), (): ()) {}
+}
+
+/// Whichever of the calls drops the pool that has adopted the thread, which may leave it then.
+#[test]
+fn an_adopted_thread_may_drop_its_pool_in_a_loop_whose_parts_have_a_most() {
+    const UNITS: usize = 50;
+    let drop_at = |workers, fatal| {
+        let builder = Pool::builder().workers(workers).adopt_current_thread();
+        let owned = Mutex::new(Some(builder.build().unwrap()));
+        let calls = AtomicUsize::new(0);
+        let call = || {
+            if current_worker() == Some(0) && calls.fetch_add(1, SeqCst) == fatal {
+                drop(owned.lock().unwrap().take());
+            }
+        };
+        let all = Mutex::default();
+        let sink = Lengths { all, call: &call };
+        let piece = AtMost {
+            left: UNITS,
+            call: &call,
+        };
+        let last = feed_pieces(piece, &sink, 0);
+        let mut lengths = sink.all.into_inner().unwrap();
+        lengths.push(last);
+        assert_eq!(lengths.iter().sum::<usize>(), UNITS, "{lengths:?}");
+        assert!(lengths.iter().all(|&n| n <= MOST), "{fatal} {lengths:?}");
+    };
+    watched(|| (0..size(60, 6)).for_each(|fatal| (1..3).for_each(|n| drop_at(n, fatal))));
+}

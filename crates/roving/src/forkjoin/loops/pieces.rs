@@ -229,15 +229,37 @@ impl<'e, S> Loop<'e, S> {
     {
         if !worker.is_current() {
             // The loop has dropped the pool that had adopted the thread: the rest is its own.
-            let mut pace = pace;
-            return match self.feed(worker, &mut pace, piece, state, |_, _| false) {
-                Fed::Through(state) | Fed::UpTo(_, _, state) => state,
-            };
+            return self.feed_alone(worker, &mut { pace }, piece, state);
         }
         if left > piece.most().max(1) {
             return self.divide(piece, left, state);
         }
         parts::run(self, worker, pace, piece, state)
+    }
+
+    /// Feeds the piece on this thread, in parts of which none is to be cut.
+    fn feed_alone<P: Piece>(
+        &self,
+        worker: &Worker,
+        pace: &mut Pace,
+        piece: P,
+        state: S::State,
+    ) -> S::State
+    where
+        S: Sink<P>,
+    {
+        let (sink, most) = (self.sink, piece.most().max(1));
+        match self.feed(worker, pace, piece, state, |_, left| left > most) {
+            Fed::Through(state) => state,
+            Fed::UpTo(piece, left, state) => {
+                let outcome = sink.end(state);
+                let (outcome, (lower, upper)) = beside(outcome, || piece.cut(left / 2));
+                let (upper, outcome) = beside(upper, || {
+                    sink.end(self.feed_alone(worker, pace, lower, sink.resume(outcome)))
+                });
+                self.feed_alone(worker, pace, upper, sink.resume(outcome))
+            }
+        }
     }
 
     /// Both halves, each with a state of its own: where every part is to be cut. The state stays on
