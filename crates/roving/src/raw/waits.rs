@@ -47,8 +47,9 @@ pub fn has_pending() -> Option<bool> {
 /// Runs one pending task on top of the caller's frame, whatever it is: one of the calling worker's
 /// own or, unless `own_only`, of any worker. Of its own detached ones come first, the newest of
 /// them, then the newest of the innermost scope or task; where that is a half of a `join`, or a
-/// task is polled beneath, the oldest. What it makes is no child of the task that is polled
-/// beneath. Returns whether there was one; `None` if the caller is no worker.
+/// task is polled beneath, the oldest. A task in the queue of its scope is nobody's own. What it
+/// makes is no child of the task that is polled beneath. Returns whether there was one; `None` if
+/// the caller is no worker.
 #[inline]
 pub fn run_one(own_only: bool) -> Option<bool> {
     Worker::with_current(|worker| worker.map(|worker| OnDemand(worker).run(own_only)))
