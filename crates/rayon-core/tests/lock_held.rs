@@ -107,21 +107,3 @@ fn a_chain_of_tasks_takes_no_native_stack_where_there_is_no_room() {
         });
     });
 }
-
-#[test]
-fn a_lock_can_be_held_across_calls_that_spawn_into_a_scope_further_out() {
-    watched(|| {
-        for threads in [1, 2] {
-            let (pool, total) = (pool(threads), Mutex::new(0));
-            pool.scope(|s| {
-                let add = || s.spawn(|_| *total.lock().unwrap() += 1);
-                let held = total.lock().unwrap();
-                scope(|_| add());
-                in_place_scope(|_| add());
-                pool.install(add);
-                drop(held);
-            });
-            assert_eq!(total.into_inner().unwrap(), 3);
-        }
-    });
-}

@@ -18,8 +18,8 @@ fn closures_between_frames(run: &AtomicUsize) {
         assert_eq!(context::get::<u8>(), Some(7));
         run.fetch_add(1, SeqCst);
     };
-    context::with(7_u8, || {
-        scope(|s| {
+    scope(|s| {
+        context::with(7_u8, || {
             let sum = block_on(async {
                 let first = spawn(async { 1 });
                 s.spawn(|_| count());

@@ -10,7 +10,6 @@ use crate::inherit::node::{self, Inherited, Node};
 use crate::inherit::token::Token;
 use crate::workers::Worker;
 use crate::workers::drop_cancelled::count_dropped;
-use crate::workers::enter::OfAll;
 use crate::workers::enter::run_in;
 
 /// A request to stop: a token for all work that belongs to it, and for the tokens below it.
@@ -229,7 +228,7 @@ impl Cancel {
             return Err(CancelledError);
         }
         let node = Node::new(node::current(), Inherited::Token(Arc::clone(&self.token)));
-        let run = || run_in(Some(&node), OfAll, f);
+        let run = || run_in(Some(&node), f);
         match panic::catch_unwind(AssertUnwindSafe(run)) {
             Ok(result) => Ok(result),
             Err(payload) if payload.is::<CancelledError>() && self.is_cancelled() => {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use crate::inherit::node::{self, Inherited, Node};
 #[cfg(feature = "tracing")]
 use crate::inherit::span;
-use crate::workers::enter::AsBefore;
 use crate::workers::enter::run_in;
 
 /// Calls `f` with `value` in its context: everything made inside finds it by its type; see [`get`].
@@ -33,7 +32,7 @@ where
     T: Any + Send + Sync,
 {
     let node = Node::new(node::current(), Inherited::value(value));
-    run_in(Some(&node), AsBefore, f)
+    run_in(Some(&node), f)
 }
 
 /// Returns the innermost value of type `T`. To share a large value, store an `Arc`.
@@ -81,7 +80,7 @@ pub fn in_current_span<R>(f: impl FnOnce() -> R) -> R {
         None => f(),
         Some(span) => {
             let node = Node::new(node::current(), Inherited::Span(span));
-            run_in(Some(&node), AsBefore, f)
+            run_in(Some(&node), f)
         }
     }
 }
@@ -114,7 +113,7 @@ impl Context {
     /// assert_eq!(name.join().unwrap(), Some("a request"));
     /// ```
     pub fn run<R>(&self, f: impl FnOnce() -> R) -> R {
-        run_in(self.0.as_ref(), AsBefore, f)
+        run_in(self.0.as_ref(), f)
     }
 
     /// Returns the innermost value of type `T`; see [`get`].

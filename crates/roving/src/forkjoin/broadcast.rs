@@ -12,7 +12,6 @@ use crate::machine::prim::{Mutex, thread};
 use crate::machine::unwind::{drop_quietly, with_frame_lent};
 use crate::pool::{Pool, with_current_registry};
 use crate::workers::Worker;
-use crate::workers::enter::OfNone;
 use crate::workers::inject::JobKind;
 use crate::workers::job::Job;
 use crate::workers::job_runs::Jobs;
@@ -79,7 +78,7 @@ where
     let mut here = None;
     let mut run = || {
         let run = || panic::catch_unwind(AssertUnwindSafe(|| f(0)));
-        here = Worker::with_current(|worker| Some(worker.expect(IN_PLACE).framed(OfNone, run)));
+        here = Worker::with_current(|worker| Some(worker.expect(IN_PLACE).framed(run)));
     };
     let results = match registry.kind.broadcast(registry, &mut run) {
         true => here.into_iter().collect(),
@@ -141,7 +140,7 @@ fn run_on_all(registry: &Arc<Registry>, workers: usize, run: &(impl Fn(usize) + 
             Worker::with_current(|worker| {
                 let worker = worker.expect("mailboxes are emptied by workers");
                 // SAFETY: the frame, which is in that context, waits for this job to count down.
-                unsafe { worker.framed_in(context, OfNone, || (*run)(index)) };
+                unsafe { worker.framed_in(context, || (*run)(index)) };
             });
             // The last thing that the job does with the frame.
             drop(done);

@@ -14,7 +14,6 @@ use crate::stack::line::current_line;
 use crate::stack::slot::{Further, Slot, fits};
 use crate::stats::Activity;
 use crate::workers::Worker;
-use crate::workers::enter::AsBefore;
 use crate::workers::own_tasks::Own;
 use crate::workers::sleep::Parts;
 use crate::workers::sleep::sleep_loop;
@@ -79,7 +78,7 @@ impl Hosted {
                 worker.host_calls.set(self.calls);
                 worker.owner().attach();
                 worker.clock().enter(Activity::Busy);
-                let result = worker.framed(AsBefore, f);
+                let result = worker.framed(f);
                 worker.clock().enter(Activity::Idle);
                 result
             })

@@ -9,7 +9,6 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
-use std::ptr;
 use std::sync::{Arc, OnceLock};
 
 use self::remote::{Remote, Running};
@@ -26,7 +25,6 @@ use crate::pool::{Pool, global, install, with_registry_at};
 use crate::workers::Worker;
 use crate::workers::drop_cancelled;
 use crate::workers::enter::run_in;
-use crate::workers::enter::{OfAll, OfScope};
 use crate::workers::inject::JobKind;
 use crate::workers::job::Job;
 use crate::workers::registry::Registry;
@@ -182,8 +180,7 @@ where
     F: FnOnce(&Scope<'scope>) -> R,
 {
     let mut scope = ManuallyDrop::new(Scope::new(worker.registry()));
-    let run = || panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
-    let result = worker.framed(OfScope(scope.address()), run);
+    let result = worker.framed(|| panic::catch_unwind(AssertUnwindSafe(|| f(&scope))));
     match result {
         // A scope from which nothing panicked, and into which nobody spawned from outside, has
         // nothing to drop. As long as tasks from outside run, it is theirs, too.
@@ -218,13 +215,15 @@ where
 pub struct Scope<'scope> {
     /// Of the pool whose workers run the tasks.
     registry: *const Arc<Registry>,
+    /// The address of that pool.
+    pool: *const (),
     /// 0, or of the two bits below: one word, so that a task looks once.
     state: AtomicUsize,
     /// In which it was made.
     context: node::Place,
     /// The payload of the first task that panicked.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
-    /// Tasks that were spawned by threads which are no workers of this pool.
+    /// Tasks that lie on no worker's stack.
     remote: OnceLock<Arc<Remote>>,
     /// Invariant in `'scope`, as `std::thread::Scope` is.
     marker: PhantomData<fn(&'scope ()) -> &'scope ()>,
@@ -252,18 +251,13 @@ impl<'scope> Scope<'scope> {
         let context = node::place();
         Scope {
             registry,
+            pool: Arc::as_ptr(registry).cast(),
             state: AtomicUsize::new(if context.is_null() { 0 } else { IN_CONTEXT }),
             context,
             panic: Mutex::new(None),
             remote: OnceLock::new(),
             marker: PhantomData,
         }
-    }
-
-    /// Its name for the workers of its pool.
-    #[inline(always)]
-    fn address(&self) -> *const () {
-        ptr::from_ref(self).cast()
     }
 
     fn registry(&self) -> &Arc<Registry> {
@@ -293,11 +287,9 @@ impl<'scope> Scope<'scope> {
     /// than 32 bytes costs an allocation too. Called by a thread that is no worker of the scope's
     /// pool, it goes through the injector.
     ///
-    /// It does so as well where it is called inside of a [`scope`] further in, of
-    /// [`Pool::install`] or of [`broadcast`](crate::broadcast), which costs some hundred
-    /// nanoseconds: these calls wait for nothing but their own, so a lock may be held across them
-    /// that the task wants. [`join`](crate::join), loops, [`Cancel::run`](crate::Cancel::run) and
-    /// [`context::with`](crate::context::with) may wait for all that their closures spawn.
+    /// A call that waits further in, as [`join`](crate::join), another [`scope`], a loop or
+    /// [`broadcast`](crate::broadcast), runs or waits for what is spawned inside of it, too. So no
+    /// lock may be held across it that such a task wants.
     ///
     /// # Panics
     /// On a thread that is no worker of the scope's pool, in a child that was forked since the
@@ -369,9 +361,7 @@ impl<'scope> Scope<'scope> {
             let job = move || {
                 let Share { task, _running } = { share };
                 // SAFETY: the scope waits until this job has ended.
-                run_in(context.as_ref(), OfAll, || unsafe {
-                    run_broadcast(task, index)
-                });
+                run_in(context.as_ref(), || unsafe { run_broadcast(task, index) });
             };
             // SAFETY: the scope does not end before the job has run, or been dropped.
             unsafe { Job::borrowing(job) }

@@ -6,7 +6,6 @@ use std::array;
 use crate::inherit::node::{self, Place};
 use crate::stack::task_word::TaskWord;
 use crate::workers::Worker;
-use crate::workers::enter::OfAll;
 use crate::workers::wait::Wait;
 use crate::workers::worker::claimed::Claimed;
 
@@ -47,7 +46,7 @@ impl Whole {
     /// A part has not ended: so the caller waits.
     pub(super) unsafe fn enter<R>(&self, worker: &Worker, f: impl FnOnce() -> R) -> R {
         // SAFETY: the caller stays in the context until all parts have ended.
-        unsafe { worker.framed_in(self.context, OfAll, f) }
+        unsafe { worker.framed_in(self.context, f) }
     }
 
     /// [`Self::enter`] for a part that has come to this worker: meanwhile the worker works for the

@@ -28,8 +28,8 @@ pub(crate) struct Line {
     /// At or above, the stack is full, and a spawned task is run in place as any call; unless the
     /// newest slot may be freed.
     pub(super) full_limit: Cell<*const Slot>,
-    /// The scope whose tasks may be pushed in the innermost frame, by its address; or null.
-    pub(super) scope: Cell<*const ()>,
+    /// The pool that the worker belongs to, by its address.
+    pool: Cell<*const ()>,
 }
 
 /// Where the words of a join stand, for code that is not Rust.
@@ -51,7 +51,7 @@ pub(crate) static ALARM: Line = Line {
     barrier: Cell::new(ptr::null()),
     drain_limit: Cell::new(NOWHERE),
     full_limit: Cell::new(NOWHERE),
-    scope: Cell::new(ptr::null()),
+    pool: Cell::new(ptr::null()),
 };
 
 /// A limit that lets nothing through whose slots have to be at or above.
@@ -68,15 +68,19 @@ impl Line {
             barrier: Cell::new(ptr::null()),
             drain_limit: Cell::new(NOWHERE),
             full_limit: Cell::new(NOWHERE),
-            scope: Cell::new(ptr::null()),
+            pool: Cell::new(ptr::null()),
         }
     }
 
-    /// Whether the calling thread, whose line this is, may push tasks of that scope in its
-    /// innermost frame. No is not certain: see [`super::owner::Owner::takes_from`].
+    /// The owner works for that pool. None has null for its address.
+    pub(crate) fn set_pool(&self, pool: *const ()) {
+        self.pool.set(pool);
+    }
+
+    /// Whether the calling thread, whose line this is, is a worker of that pool. No is not certain.
     #[inline(always)]
-    pub(crate) fn takes_from(&self, scope: *const ()) -> bool {
-        ptr::eq(self.scope.get(), scope)
+    pub(crate) fn is_of(&self, pool: *const ()) -> bool {
+        ptr::eq(self.pool.get(), pool)
     }
 
     /// The slot for a task that stays until the enclosing scope ends, if nothing has to be done but
@@ -85,13 +89,6 @@ impl Line {
     pub(crate) fn place_unjoined(&self) -> Option<*const Slot> {
         let slot = self.top.get();
         (slot < self.spawn_limit.get()).then_some(slot)
-    }
-
-    /// [`Self::place_unjoined`] for a task of that scope.
-    #[inline(always)]
-    pub(crate) fn place_unjoined_of(&self, scope: *const ()) -> Option<*const Slot> {
-        let slot = self.place_unjoined();
-        slot.filter(|_| self.takes_from(scope))
     }
 
     /// [`Self::place_unjoined`] for one that is waited for soon: so many more may be hidden, for

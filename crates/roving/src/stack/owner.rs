@@ -52,15 +52,6 @@ impl Drop for Stay<'_> {
     }
 }
 
-/// The part of a frame's words that the next one further in changes, and puts back.
-pub(crate) struct OuterFrame {
-    floor: *const Slot,
-    scope: *const (),
-}
-
-/// The floor's lowest bit, which no slot's address has: the frame is for tasks of all scopes.
-const OF_ALL: usize = 1;
-
 /// How a task came off the stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
@@ -130,9 +121,8 @@ impl<'s> Owner<'s> {
         })
     }
 
-    /// A frame begins that will join, when it ends, all that is left unjoined from here on. Tasks
-    /// may be pushed of the scopes of which they may be so far. Returns where that is, and what
-    /// [`Self::close_frame`] needs.
+    /// A frame begins that will join, when it ends, all that is left unjoined from here on.
+    /// Returns where that is, and what [`Self::close_frame`] needs.
     #[inline]
     pub(crate) fn open_frame(&self) -> (*const Slot, *const Slot) {
         let base = self.line().top.get();
@@ -143,39 +133,6 @@ impl<'s> Owner<'s> {
     #[inline]
     pub(crate) fn close_frame(&self, outer_floor: *const Slot) {
         self.stack.own.floor.set(outer_floor);
-    }
-
-    /// [`Self::open_frame`], for tasks of the scope with that address; of none, if it is null.
-    #[inline]
-    pub(crate) fn open_frame_of(&self, scope: *const ()) -> (*const Slot, OuterFrame) {
-        let scope = self.line().scope.replace(scope);
-        let (base, floor) = self.open_frame();
-        (base, OuterFrame { floor, scope })
-    }
-
-    /// [`Self::open_frame`], for tasks of all scopes of the pool.
-    #[inline]
-    pub(crate) fn open_frame_of_all(&self) -> (*const Slot, OuterFrame) {
-        let (base, scope) = (self.line().top.get(), self.line().scope.get());
-        let tagged = base.map_addr(|addr| addr | OF_ALL);
-        let floor = self.stack.own.floor.replace(tagged);
-        (base, OuterFrame { floor, scope })
-    }
-
-    /// A frame ends that was opened for some scopes.
-    #[inline]
-    pub(crate) fn close_frame_of(&self, outer: OuterFrame) {
-        self.line().scope.set(outer.scope);
-        self.close_frame(outer.floor);
-    }
-
-    /// Whether tasks of that scope, which is the pool's, may be pushed in the innermost frame. If
-    /// so, the next one takes the fast path.
-    pub(crate) fn takes_from(&self, scope: *const ()) -> bool {
-        if self.stack.own.floor.get().addr() & OF_ALL != 0 {
-            self.line().scope.set(scope);
-        }
-        self.line().takes_from(scope)
     }
 
     pub(super) fn is_full(&self) -> bool {

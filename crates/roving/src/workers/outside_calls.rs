@@ -7,7 +7,6 @@ use crate::inherit::node;
 use crate::machine::latch::{Latch, SendPtr};
 use crate::machine::unwind::with_frame_lent;
 use crate::workers::Worker;
-use crate::workers::enter::OfNone;
 use crate::workers::job::Job;
 use crate::workers::registry::Registry;
 use crate::workers::settings::SPARES_MAX;
@@ -43,11 +42,12 @@ pub(crate) fn call_from_outside(
         let result = Worker::with_current(|worker| {
             let worker = worker.expect("jobs are run by workers");
             let before = worker.nesting.replace(nesting);
+            // What `f` leaves unjoined belongs to a scope that waits for this call.
             // SAFETY: the waiting frame keeps it alive until the latch is down, and does not touch
             // it before.
             let run = || panic::catch_unwind(AssertUnwindSafe(|| unsafe { (*f)() }));
             // SAFETY: the waiting frame is in that context.
-            let result = unsafe { worker.framed_in(context, OfNone, run) };
+            let result = unsafe { worker.framed_in(context, run) };
             worker.nesting.set(before);
             result
         });

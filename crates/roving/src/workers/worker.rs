@@ -100,6 +100,7 @@ impl Worker {
         // this function's contract.
         let owner = unsafe { Owner::new(&*stack) };
         let worker = Worker::new(registry, index, owner);
+        worker.owner.line().set_pool(worker.pool());
         CURRENT.set(&worker);
         let tasks = &worker.seat().tasks;
         // No task has its place at a compensation thread.

@@ -16,7 +16,6 @@ use crate::inherit::node::{self, Node};
 use crate::machine::unwind::{drop_quietly, run_quietly};
 use crate::workers::Worker;
 use crate::workers::drop_cancelled;
-use crate::workers::enter::AsBefore;
 use crate::workers::enter::run_in;
 use crate::workers::frames::awaited::Awaited;
 use crate::workers::frames::child_end::{Awaiting, Ending, Retracted};
@@ -414,7 +413,7 @@ unsafe fn begin<F: FnOnce() -> T, T>(task: Task) -> Outcome<T> {
         None => run(take(), false),
         Some(_) => {
             let f = take();
-            run_in(context.as_ref(), AsBefore, move || {
+            run_in(context.as_ref(), move || {
                 run(f, drop_cancelled::is_dropped())
             })
         }

@@ -94,6 +94,7 @@ impl Remote {
     }
 
     /// The scope's own worker: returns when none is left.
+    #[cold]
     #[inline]
     pub(super) fn finish(&self, worker: &Worker) {
         self.with(|open| open.waiter = Some(thread::current()));

@@ -8,7 +8,7 @@ use crate::inherit::node;
 use crate::stack::line::current_line;
 use crate::stack::slot::{apart, fits};
 use crate::workers::Worker;
-use crate::workers::enter::{OfAll, run_in};
+use crate::workers::enter::run_in;
 use crate::workers::job::Job;
 use crate::workers::stranded::Stranded;
 
@@ -39,14 +39,14 @@ impl<'scope> Scope<'scope> {
         // SAFETY: a thread's line pointer leads to the line of its own worker, or to the alarm,
         // whose limits let nobody through.
         let line = unsafe { &*current_line() };
-        match line.place_unjoined_of(self.address()) {
+        match line.place_unjoined() {
             // SAFETY: the slot at the top is free and private, and this thread's; nothing has
             // happened since.
-            Some(slot) => unsafe {
+            Some(slot) if line.is_of(self.pool) => unsafe {
                 (*slot).fill(run_spawned::<F>, Task { scope: self, f });
                 line.push_unjoined(slot);
             },
-            None => self.spawn_slowly::<FULL, F>((apart(f),)),
+            _ => self.spawn_slowly::<FULL, F>((apart(f),)),
         }
     }
 
@@ -59,7 +59,7 @@ impl<'scope> Scope<'scope> {
     {
         // SAFETY: as in `spawn_in_slot`.
         let line = unsafe { &*current_line() };
-        let is_full = line.is_plainly_full() && line.takes_from(self.address());
+        let is_full = line.is_plainly_full() && line.is_of(self.pool);
         if FULL == IN_PLACE && is_full && !self.may_drop() {
             // SAFETY: this scope is alive: it was borrowed for this call.
             return unsafe { Task { scope: self, f }.run() };
@@ -74,12 +74,8 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let takes_it = |worker: &&Worker| {
-            let is_of_pool = Arc::ptr_eq(worker.registry(), self.registry());
-            is_of_pool && worker.owner().takes_from(self.address())
-        };
-        Worker::with_current(|worker| match worker.filter(takes_it) {
-            Some(worker) => {
+        Worker::with_current(|worker| match worker {
+            Some(worker) if Arc::ptr_eq(worker.registry(), self.registry()) => {
                 match worker.owner().place_unjoined_slowly() {
                     // SAFETY: the slot at the top is free and private, and this thread's.
                     Ok(slot) => worker.wake_if(unsafe {
@@ -88,16 +84,18 @@ impl<'scope> Scope<'scope> {
                     }),
                     Err(wake) => {
                         worker.wake_if(wake);
-                        // What is dropped in any case need not be kept until then.
+                        // What is dropped in any case need not be kept until then; and in a forked
+                        // child the queue is not there.
                         let is_dropped = || self.may_drop() && self.is_cancelled_or_context();
-                        match FULL == IN_PLACE || is_dropped() {
+                        let is_kept = || !is_dropped() && !self.registry().is_left_behind();
+                        match FULL == IN_PLACE || !is_kept() {
                             true => self.spawn_unpushed(worker, (f,)),
                             false => self.spawn_from_outside((f,)),
                         }
                     }
                 }
             }
-            None => self.spawn_from_outside((f,)),
+            _ => self.spawn_from_outside((f,)),
         });
     }
 
@@ -124,7 +122,7 @@ impl<'scope> Scope<'scope> {
         let job = move || {
             let SendTask(task) = { task };
             // SAFETY: the scope waits until this job has ended.
-            run_in(context.as_ref(), OfAll, || unsafe { task.run_or_drop() });
+            run_in(context.as_ref(), || unsafe { task.run_or_drop() });
         };
         // SAFETY: the scope does not end before the job has.
         remote.push(self.registry(), unsafe { Job::borrowing(job) });

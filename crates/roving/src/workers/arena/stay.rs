@@ -26,7 +26,6 @@ use super::share::Station;
 use super::word::SeatWord;
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
-use crate::workers::enter::OfNone;
 use crate::workers::inject::JobKind;
 use crate::workers::job::Job;
 use crate::workers::job_runs::Jobs;
@@ -249,7 +248,7 @@ impl Stay<'_> {
             worker.clock().enter(Activity::Busy);
             // The context that the thread is in goes with it.
             let run = || panic::catch_unwind(AssertUnwindSafe(f));
-            let result = worker.segment(|| worker.framed(OfNone, run));
+            let result = worker.segment(|| worker.framed(run));
             worker.clock().enter(Activity::Steal);
             (result, Stay(worker).depart())
         };

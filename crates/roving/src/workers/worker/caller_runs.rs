@@ -12,7 +12,6 @@ use crate::machine::per_process::{PerProcess, PerProcessGuard};
 use crate::machine::prim::mutant;
 use crate::machine::prim::thread::{self, Thread};
 use crate::stats::Activity;
-use crate::workers::enter::OfNone;
 use crate::workers::job_runs::Jobs;
 use crate::workers::pool_kind::PoolKind;
 use crate::workers::priority::Priority;
@@ -194,7 +193,7 @@ fn held(
             let before = worker.clock().enter(Activity::Busy);
             // The context that the thread is in goes with it.
             let run = || panic::catch_unwind(AssertUnwindSafe(call));
-            let result = worker.segment(|| worker.framed(OfNone, run));
+            let result = worker.segment(|| worker.framed(run));
             if outermost && !pool.is_left_behind() {
                 let tasks = &worker.seat().tasks;
                 tasks.apart(|| Jobs(worker).run_jobs());

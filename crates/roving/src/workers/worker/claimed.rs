@@ -11,7 +11,6 @@ use crate::stack::task_word::TaskWord;
 use crate::stack::thief::Remind;
 use crate::stats::{Activity, bump};
 use crate::workers::Worker;
-use crate::workers::enter::OfAll;
 use crate::workers::frames::{self, Frame, Level};
 use crate::workers::sleep::Parts;
 use crate::workers::steal::amount::AMOUNT_MAX;
@@ -97,7 +96,7 @@ impl Claimed<'_> {
         let context = self.0.registry().seats[victim].segments.covering(index);
         // SAFETY: this thread has begun the task. Its owner waits for its end before it leaves the
         // context in which it was made, and so does whoever let the owner in.
-        let run = || unsafe { self.0.framed_in(context.cast(), OfAll, || slot.run()) };
+        let run = || unsafe { self.0.framed_in(context.cast(), || slot.run()) };
         let further = self.working_for(victim, run);
         self.finish(victim, slot);
         self.0.run_further(further, level);
