@@ -111,10 +111,17 @@ pub trait Consumer<T, B = ()>: Send + Sync {
     /// Puts two adjacent parts together.
     fn join(&self, lower: Self::Outcome, upper: Self::Outcome) -> Self::Outcome;
 
+    /// Whether all from `beside` on can be left out, whoever has come there: another part has said
+    /// so.
+    fn is_over(&self, beside: &B) -> bool {
+        let _ = beside;
+        false
+    }
+
     /// Whether the rest of a part can be left out, which begins at `beside`.
     fn is_done(&self, state: &Self::State, beside: &B) -> bool {
-        let _ = (state, beside);
-        false
+        let _ = state;
+        self.is_over(beside)
     }
 }
 

@@ -154,7 +154,7 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T> for FindAny<T, P> {
         None
     }
     /// Others look whether this one has found an item before their next block, which takes no
-    /// longer than a few microseconds or one item.
+    /// longer than a few microseconds or one item; and inside an item, as `Looking` does.
     #[inline]
     fn feed<I>(&self, state: Option<T>, mut items: I, (): ()) -> Option<T>
     where
@@ -175,7 +175,7 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T> for FindAny<T, P> {
     fn join(&self, lower: Option<T>, upper: Option<T>) -> Option<T> {
         first_of(lower, upper)
     }
-    fn is_done(&self, _: &Option<T>, (): &()) -> bool {
+    fn is_over(&self, (): &()) -> bool {
         self.is_found()
     }
 }
@@ -223,9 +223,12 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, UnitPosition> for Fin
     fn join(&self, lower: Option<T>, upper: Option<T>) -> Option<T> {
         first_of(lower, upper)
     }
-    fn is_done(&self, state: &Option<T>, at: &UnitPosition) -> bool {
+    fn is_over(&self, at: &UnitPosition) -> bool {
         // Ordering: Relaxed; a hint. The joins decide.
-        state.is_some() || at.unit > self.below.load(Ordering::Relaxed)
+        at.unit > self.below.load(Ordering::Relaxed)
+    }
+    fn is_done(&self, state: &Option<T>, at: &UnitPosition) -> bool {
+        state.is_some() || self.is_over(at)
     }
 }
 
@@ -269,7 +272,7 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, UnitPosition> for Fin
     fn join(&self, lower: Option<T>, upper: Option<T>) -> Option<T> {
         first_of(upper, lower)
     }
-    fn is_done(&self, _: &Option<T>, at: &UnitPosition) -> bool {
+    fn is_over(&self, at: &UnitPosition) -> bool {
         // Ordering: Relaxed; a hint. The joins decide.
         at.unit < self.above.load(Ordering::Relaxed)
     }
@@ -325,7 +328,7 @@ where
     fn join(&self, lower: Option<R>, upper: Option<R>) -> Option<R> {
         first_of(lower, upper)
     }
-    fn is_done(&self, _: &Option<R>, (): &()) -> bool {
+    fn is_over(&self, (): &()) -> bool {
         self.has_ended()
     }
 }
@@ -422,7 +425,7 @@ where
             (lower, upper) => first_of(lower, upper),
         }
     }
-    fn is_done(&self, _: &Option<R>, (): &()) -> bool {
+    fn is_over(&self, (): &()) -> bool {
         self.has_ended()
     }
 }

@@ -52,6 +52,9 @@ where
     fn feed<I: Iterator<Item = T>>(&self, state: C::State, items: I, beside: B) -> C::State {
         self.to.feed(state, items.filter(self.is_kept), beside)
     }
+    fn is_over(&self, beside: &B) -> bool {
+        self.to.is_over(beside)
+    }
     fn is_done(&self, state: &C::State, beside: &B) -> bool {
         self.to.is_done(state, beside)
     }
@@ -82,6 +85,9 @@ where
     #[inline]
     fn feed<I: Iterator<Item = T>>(&self, state: C::State, items: I, beside: B) -> C::State {
         self.to.feed(state, items.filter_map(self.f), beside)
+    }
+    fn is_over(&self, beside: &B) -> bool {
+        self.to.is_over(beside)
     }
     fn is_done(&self, state: &C::State, beside: &B) -> bool {
         self.to.is_done(state, beside)
@@ -129,6 +135,10 @@ impl<T, B, C: Consumer<T, B>> Consumer<Option<T>, B> for WhileSomeInto<'_, C> {
             item
         });
         self.to.feed(state, items, beside)
+    }
+    fn is_over(&self, beside: &B) -> bool {
+        // Ordering: Relaxed; a request to end, which carries nothing.
+        self.has_ended.load(Ordering::Relaxed) || self.to.is_over(beside)
     }
     fn is_done(&self, state: &C::State, beside: &B) -> bool {
         // Ordering: Relaxed; a request to end, which carries nothing.

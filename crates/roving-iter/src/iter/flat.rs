@@ -1,5 +1,7 @@
 //! Iterators that make many items of each item.
 
+use roving::raw::loops::Heed;
+
 use super::adaptors::{FlatMap, FlatMapIter, Flatten, FlattenIter};
 use super::{IntoParallelIterator, ParallelIterator};
 use crate::engine::{Companion, Consumer, forward_to};
@@ -73,6 +75,9 @@ where
         }
         state
     }
+    fn is_over(&self, beside: &B) -> bool {
+        self.to.is_over(beside)
+    }
     fn is_done(&self, state: &C::State, beside: &B) -> bool {
         self.to.is_done(state, beside)
     }
@@ -92,6 +97,7 @@ where
         C: Consumer<R::Item, B>,
     {
         let into = FlatIterInto {
+            heed: Heed::of_caller(),
             f: &self.f,
             to: consumer,
         };
@@ -118,7 +124,12 @@ impl<I: ParallelIterator<Item: IntoIterator<Item: Send>>> ParallelIterator for F
     }
 }
 
+/// How many items of an iterator inside another one are taken between two looks.
+const ITEMS_PER_LOOK: usize = 64;
+
+/// A consumer that takes the items of plain iterators, each of which may be long or have no end.
 struct FlatIterInto<'c, F, C> {
+    heed: Heed,
     f: &'c F,
     to: &'c C,
 }
@@ -126,16 +137,82 @@ struct FlatIterInto<'c, F, C> {
 impl<T, R, B, F, C> Consumer<T, B> for FlatIterInto<'_, F, C>
 where
     R: IntoIterator,
+    B: Companion,
     F: Fn(T) -> R + Send + Sync,
     C: Consumer<R::Item, B>,
 {
     forward_to!(C, R::Item);
 
     #[inline]
-    fn feed<I: Iterator<Item = T>>(&self, state: C::State, items: I, beside: B) -> C::State {
-        self.to.feed(state, items.flat_map(self.f), beside)
+    fn feed<I>(&self, state: C::State, items: I, mut beside: B) -> C::State
+    where
+        I: Iterator<Item = T>,
+    {
+        let at = beside.inside();
+        let is_over = || {
+            self.heed.look();
+            self.to.is_over(&at)
+        };
+        let items = items.flat_map(|item| Looking {
+            items: (self.f)(item).into_iter(),
+            left: 0,
+            is_over: &is_over,
+        });
+        self.to.feed(state, items, beside)
+    }
+    fn is_over(&self, beside: &B) -> bool {
+        self.to.is_over(beside)
     }
     fn is_done(&self, state: &C::State, beside: &B) -> bool {
         self.to.is_done(state, beside)
+    }
+}
+
+/// Items until a look says that it is over: before the first, and before each that follows so many.
+struct Looking<'l, S, L> {
+    items: S,
+    /// How many until the next look.
+    left: usize,
+    is_over: &'l L,
+}
+
+impl<S: Iterator, L: Fn() -> bool> Iterator for Looking<'_, S, L> {
+    type Item = S::Item;
+
+    #[inline]
+    fn next(&mut self) -> Option<S::Item> {
+        if self.left == 0 {
+            if (self.is_over)() {
+                return None;
+            }
+            self.left = ITEMS_PER_LOOK;
+        }
+        self.left -= 1;
+        self.items.next()
+    }
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.items.size_hint()
+    }
+    #[inline]
+    fn fold<A, F: FnMut(A, S::Item) -> A>(mut self, start: A, mut f: F) -> A {
+        let mut so_far = start;
+        loop {
+            if matches!(self.items.size_hint().1, Some(most) if most <= ITEMS_PER_LOOK) {
+                return self.items.fold(so_far, f);
+            }
+            if (self.is_over)() {
+                return so_far;
+            }
+            let mut taken = 0;
+            let some = self.items.by_ref().take(ITEMS_PER_LOOK);
+            so_far = some.fold(so_far, |so_far, item| {
+                taken += 1;
+                f(so_far, item)
+            });
+            if taken < ITEMS_PER_LOOK {
+                return so_far;
+            }
+        }
     }
 }

@@ -167,6 +167,9 @@ where
     fn join(&self, lower: C::Outcome, upper: C::Outcome) -> C::Outcome {
         self.to.join(lower, upper)
     }
+    fn is_over(&self, beside: &B) -> bool {
+        self.to.is_over(beside)
+    }
     fn is_done(&self, state: &Self::State, beside: &B) -> bool {
         self.to.is_done(&state.1, beside)
     }
@@ -274,6 +277,9 @@ where
     }
     fn join(&self, lower: C::Outcome, upper: C::Outcome) -> C::Outcome {
         self.to.join(lower, upper)
+    }
+    fn is_over(&self, beside: &B) -> bool {
+        self.to.is_over(beside)
     }
     fn is_done(&self, state: &Self::State, beside: &B) -> bool {
         matches!(state.0, Some((ControlFlow::Break(_), _))) || self.to.is_done(&state.1, beside)

@@ -71,6 +71,10 @@ where
         self.to.join(lower, upper)
     }
     #[inline]
+    fn is_over(&self, beside: &B) -> bool {
+        self.to.is_over(beside)
+    }
+    #[inline]
     fn is_done(&self, state: &Self::State, beside: &B) -> bool {
         self.to.is_done(&state.1, beside)
     }
