@@ -43,7 +43,12 @@ pub trait Companion: Sized + Send {
     /// Cuts behind the first `at` units.
     fn cut(self, at: usize) -> (Self, Self);
 
-    /// Returns the part for iterators inside one unit, which their cuts do not change.
+    /// Returns the parts for an iterator of that span, and for what is behind it.
+    fn chained(self, span: usize) -> (Self, Self) {
+        self.cut(span)
+    }
+
+    /// Returns the part for what is inside a unit.
     fn inside(&mut self) -> Self;
 }
 
@@ -52,38 +57,6 @@ impl Companion for () {
         ((), ())
     }
     fn inside(&mut self) {}
-}
-
-/// The companion that knows where a block stands, in units from the start.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct UnitPosition {
-    pub(crate) unit: usize,
-    is_inside: bool,
-}
-
-impl UnitPosition {
-    pub(crate) fn start() -> UnitPosition {
-        UnitPosition {
-            unit: 0,
-            is_inside: false,
-        }
-    }
-}
-
-impl Companion for UnitPosition {
-    fn cut(self, at: usize) -> (UnitPosition, UnitPosition) {
-        let mut rest = self;
-        if !self.is_inside {
-            rest.unit = self.unit.saturating_add(at);
-        }
-        (self, rest)
-    }
-    fn inside(&mut self) -> UnitPosition {
-        UnitPosition {
-            is_inside: true,
-            ..*self
-        }
-    }
 }
 
 /// Takes the items of an iterator, on many workers at a time.

@@ -3,10 +3,13 @@
 mod common;
 
 use std::hint::black_box;
+use std::iter::{empty, once};
 
 use common::{Signal, size, watched};
 use roving::{Cancel, Pool};
 use roving_iter::prelude::*;
+
+const HUGE: u64 = 1 << 60;
 
 /// Two parts with a plain iterator in each, one of them without an end. The only item of the other
 /// waits until that one has begun.
@@ -67,4 +70,122 @@ fn a_plain_iterator_inside_an_item_ends_with_the_others() {
         });
         assert!(outcome.is_err());
     });
+}
+
+/// An item of the upper part tells that this has begun; from then on each of the lower one is
+/// wanted.
+fn is_wanted(n: u64, begun: &Signal) -> bool {
+    if black_box(n) >= HUGE {
+        begun.set();
+    }
+    n < HUGE && begun.is_set()
+}
+
+/// The parts of an inner iterator stood at one place, that of their item, and those behind a chain
+/// that is too long to be numbered at its end.
+#[test]
+fn the_first_ends_what_is_behind_it_in_the_same_item() {
+    let pool = Pool::new(2).unwrap();
+    let run = |search: &(dyn Fn(&Signal) -> Option<u64> + Sync)| {
+        for _ in 0..size(3, 1) {
+            let begun = Signal::default();
+            let found = watched(|| pool.install(|| search(&begun)));
+            assert!(found.is_some_and(|n| n < HUGE), "{found:?}");
+        }
+    };
+    let one = || (0..1_u8).into_par_iter();
+    run(&|begun| {
+        let all = one().flat_map(|_| 0..u64::MAX);
+        all.find_first(|n| is_wanted(*n, begun))
+    });
+    run(&|begun| {
+        let all = one().flat_map(|_| (0..HUGE).into_par_iter().chain(HUGE..u64::MAX));
+        all.find_first(|n| is_wanted(*n, begun))
+    });
+    run(&|begun| {
+        let all = empty().par_bridge().chain(0..HUGE).chain(HUGE..u64::MAX);
+        all.find_first(|n| is_wanted(*n, begun))
+    });
+    run(&|begun| {
+        let all = one().flat_map(|_| one().flat_map(|_| 0..u64::MAX));
+        all.find_first(|n| is_wanted(*n, begun))
+    });
+}
+
+/// From the other end.
+#[test]
+fn the_last_ends_what_is_before_it_in_the_same_item() {
+    let pool = Pool::new(2).unwrap();
+    let run = |search: &(dyn Fn(&Signal) -> Option<u64> + Sync)| {
+        for _ in 0..size(3, 1) {
+            let begun = Signal::default();
+            let found = watched(|| pool.install(|| search(&begun)));
+            assert_eq!(found, Some(7));
+        }
+    };
+    let seven = |n: u64, begun: &Signal| {
+        begun.set();
+        black_box(n) == 7
+    };
+    let one = || (0..1_u8).into_par_iter();
+    let wait = |begun: &Signal| {
+        begun.wait();
+        7
+    };
+    run(&|begun| {
+        let last = || once(()).par_bridge().map(|()| wait(begun));
+        let all = one().flat_map(|_| (8..HUGE).into_par_iter().chain(last()));
+        all.find_last(|n| seven(*n, begun))
+    });
+    run(&|begun| {
+        let last = || (0..1_u8).into_par_iter().map(|_| wait(begun));
+        let all = (8..u64::MAX).into_par_iter().chain(8..HUGE).chain(last());
+        all.find_last(|n| seven(*n, begun))
+    });
+}
+
+/// Any nesting, cut anywhere: the first is the first, and the last the last.
+#[test]
+fn the_first_and_the_last_among_nested_iterators() {
+    let len = |n: u64| n * 7 % 5;
+    for seed in 0..size(50, 2) {
+        let pool = Pool::builder().deterministic(seed).build().unwrap();
+        let is_wanted = |n: &u64| n.wrapping_mul(seed + 3) % 11 == 5;
+        macro_rules! check {
+            ($all:expr, $serial:expr) => {
+                let serial: &[u64] = $serial;
+                let first = serial.iter().copied().find(is_wanted);
+                let last = serial.iter().copied().rfind(is_wanted);
+                let both = || [$all.find_first(is_wanted), $all.find_last(is_wanted)];
+                assert_eq!(
+                    pool.install(both),
+                    [first, last],
+                    "{} {seed}",
+                    stringify!($all)
+                );
+            };
+        }
+        let start = seed * 100;
+        let range = move || start..start + 40;
+        let inner = move |n: u64| n * 10..n * 10 + len(n);
+        let flat = move || range().flat_map(inner).collect::<Vec<u64>>();
+        let par = || range().into_par_iter();
+        check!(par().flat_map(inner), &flat());
+        check!(par().flat_map_iter(inner), &flat());
+        let two = || flat().into_iter().flat_map(inner).collect::<Vec<u64>>();
+        check!(par().flat_map(inner).flat_map(inner), &two());
+        check!(par().flat_map_iter(inner).flat_map(inner), &two());
+        check!(par().flat_map(inner).flat_map_iter(inner), &two());
+        let gather = |mut all: Vec<u64>, n| {
+            all.push(n);
+            all
+        };
+        let totals = || par().flat_map_iter(inner).fold(Vec::new, gather);
+        check!(totals().flatten(), &flat());
+        check!(totals().flatten_iter().flat_map(inner), &two());
+        let chain = |n| inner(n).into_par_iter().chain(inner(n + 2));
+        let serial = range().chain(range());
+        let serial: Vec<u64> = serial.flat_map(|n| inner(n).chain(inner(n + 2))).collect();
+        check!(par().chain(par()).flat_map(chain), &serial);
+    }
 }

@@ -19,7 +19,7 @@ where
         C: Consumer<I::Item, B>,
     {
         let (first, second) = (self.first, self.second);
-        let (lower, upper) = beside.cut(first.span());
+        let (lower, upper) = beside.chained(first.span());
         if second.span() == 0 {
             return first.drive(lower, consumer, state);
         }

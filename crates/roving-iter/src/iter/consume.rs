@@ -3,11 +3,12 @@
 use std::iter;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Either;
 use super::attempt::Try;
-use crate::engine::{Consumer, UnitPosition, state_is_outcome};
+use super::position::{Nearest, UnitPosition};
+use crate::engine::{Consumer, state_is_outcome};
 use crate::memory::{EmptySlots, Filled};
 
 /// Calls a closure with each item.
@@ -183,8 +184,7 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T> for FindAny<T, P> {
 /// Looks for the first item that a closure wants.
 pub(crate) struct FindFirst<T, P> {
     is_wanted: P,
-    /// The lowest block with such an item so far; a hint, by which those above are left out.
-    below: AtomicUsize,
+    below: Nearest,
     items: PhantomData<fn(T)>,
 }
 
@@ -192,7 +192,7 @@ impl<T, P> FindFirst<T, P> {
     pub(crate) fn new(is_wanted: P) -> Self {
         FindFirst {
             is_wanted,
-            below: AtomicUsize::new(usize::MAX),
+            below: Nearest::new(),
             items: PhantomData,
         }
     }
@@ -213,8 +213,7 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, UnitPosition> for Fin
         }
         let found = items.find(&self.is_wanted);
         if found.is_some() {
-            // Ordering: Relaxed; a hint. The joins decide.
-            self.below.fetch_min(at.unit, Ordering::Relaxed);
+            self.below.note(at);
         }
         // As in `FindAny`, so that it is not leaked.
         drop(items);
@@ -224,8 +223,7 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, UnitPosition> for Fin
         first_of(lower, upper)
     }
     fn is_over(&self, at: &UnitPosition) -> bool {
-        // Ordering: Relaxed; a hint. The joins decide.
-        at.unit > self.below.load(Ordering::Relaxed)
+        self.below.is_passed(at)
     }
     fn is_done(&self, state: &Option<T>, at: &UnitPosition) -> bool {
         state.is_some() || self.is_over(at)
@@ -235,8 +233,8 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, UnitPosition> for Fin
 /// Looks for the last item that a closure wants.
 pub(crate) struct FindLast<T, P> {
     is_wanted: P,
-    /// The highest block with such an item so far; a hint, by which those below are left out.
-    above: AtomicUsize,
+    /// Of mirrored positions.
+    above: Nearest,
     items: PhantomData<fn(T)>,
 }
 
@@ -244,7 +242,7 @@ impl<T, P> FindLast<T, P> {
     pub(crate) fn new(is_wanted: P) -> Self {
         FindLast {
             is_wanted,
-            above: AtomicUsize::new(0),
+            above: Nearest::new(),
             items: PhantomData,
         }
     }
@@ -264,8 +262,7 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, UnitPosition> for Fin
     ) -> Option<T> {
         let found = items.filter(&self.is_wanted).last();
         if found.is_some() {
-            // Ordering: Relaxed; a hint. The joins decide.
-            self.above.fetch_max(at.unit, Ordering::Relaxed);
+            self.above.note(at.mirrored());
         }
         found.or(state)
     }
@@ -273,8 +270,7 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, UnitPosition> for Fin
         first_of(upper, lower)
     }
     fn is_over(&self, at: &UnitPosition) -> bool {
-        // Ordering: Relaxed; a hint. The joins decide.
-        at.unit < self.above.load(Ordering::Relaxed)
+        self.above.is_passed(&at.mirrored())
     }
 }
 

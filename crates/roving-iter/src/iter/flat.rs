@@ -66,12 +66,15 @@ where
     where
         I: Iterator<Item = T>,
     {
+        let mut at = beside.inside();
         for item in items {
-            if self.to.is_done(&state, &beside) {
+            if self.to.is_done(&state, &at) {
                 break;
             }
             let inner = (self.f)(item).into_par_iter();
-            state = inner.drive(beside.inside(), self.to, state);
+            let (here, rest) = at.chained(inner.span());
+            at = rest;
+            state = inner.drive(here, self.to, state);
         }
         state
     }
@@ -148,17 +151,17 @@ where
     where
         I: Iterator<Item = T>,
     {
-        let at = beside.inside();
+        let inside = beside.inside();
         let is_over = || {
             self.heed.look();
-            self.to.is_over(&at)
+            self.to.is_over(&beside)
         };
         let items = items.flat_map(|item| Looking {
             items: (self.f)(item).into_iter(),
             left: 0,
             is_over: &is_over,
         });
-        self.to.feed(state, items, beside)
+        self.to.feed(state, items, inside)
     }
     fn is_over(&self, beside: &B) -> bool {
         self.to.is_over(beside)

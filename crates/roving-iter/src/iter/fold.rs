@@ -138,13 +138,13 @@ where
         (None, self.to.begin())
     }
     #[inline]
-    fn feed<I>(&self, (open, state): Self::State, items: I, mut beside: B) -> Self::State
+    fn feed<I>(&self, (open, state): Self::State, items: I, beside: B) -> Self::State
     where
         I: Iterator<Item = U>,
     {
         let mut open = open.unwrap_or_else(|| RunningTotal {
             total: (self.identity)(),
-            beside: beside.inside(),
+            beside,
             units: 0,
             longest: 0,
             last: 0,
@@ -247,12 +247,12 @@ where
     fn begin(&self) -> Self::State {
         (None, self.to.begin())
     }
-    fn feed<I>(&self, (open, state): Self::State, mut items: I, mut beside: B) -> Self::State
+    fn feed<I>(&self, (open, state): Self::State, mut items: I, beside: B) -> Self::State
     where
         I: Iterator<Item = U>,
     {
         let (tried, at) =
-            open.unwrap_or_else(|| (ControlFlow::Continue((self.identity)()), beside.inside()));
+            open.unwrap_or_else(|| (ControlFlow::Continue((self.identity)()), beside));
         let tried = match tried {
             ControlFlow::Continue(total) => {
                 items.try_fold(total, |total, item| (self.f)(total, item).branch())

@@ -31,6 +31,7 @@ mod mapped;
 mod multi;
 mod parallel;
 mod patience;
+mod position;
 mod results;
 mod steps;
 mod zip;

@@ -11,12 +11,13 @@ use super::consume::{
     Count, FindAny, FindFirst, FindLast, ForEach, Product, Reduce, Sum, TryForEach, TryReduce,
 };
 use super::map::{Cloning, Copying, InitFn, InspectFn, MapFn, UpdateFn, WithFn};
+use super::position::UnitPosition;
 use super::{
     Chain, Cloned, Copied, Either, Filter, FilterMap, FlatMap, FlatMapIter, Flatten, FlattenIter,
     Fold, FoldWith, FromParallelIterator, Inspect, IntoParallelIterator, Map, MapInit, MapWith,
     Mapped, ParallelExtend, TryFold, Update, WhileSome,
 };
-use crate::engine::{Companion, Consumer, UnitPosition};
+use crate::engine::{Companion, Consumer};
 
 /// An iterator whose items are used by many workers at a time.
 ///
