@@ -47,6 +47,7 @@ impl Drop for Item<'_> {
 }
 
 /// Runs `f`, which is to panic, or not, for each number.
+#[track_caller]
 fn on_pools(f: impl Fn(&Counts) + Sync) {
     for seed in 0..size(40, 2) {
         let counts = Counts::default();
@@ -199,6 +200,35 @@ fn an_item_that_panics_in_its_drop_leaks_no_other() {
                 Ok(upper)
             };
             drop(all.try_reduce_with(last));
+        });
+    }
+}
+
+/// The other one was dropped when what is chosen was already on its way out.
+#[test]
+fn an_item_that_panics_in_its_drop_leaks_not_the_one_that_is_chosen() {
+    for at in [3, 57] {
+        let key = |bomb: &Bomb<'_>| bomb.item.number;
+        on_pools(|counts| drop(bombs(counts, at).find_last(|bomb| key(bomb) >= at)));
+        on_pools(|counts| drop(bombs(counts, at).max_by(|a, b| key(a).cmp(&key(b)))));
+        on_pools(|counts| drop(bombs(counts, at).min_by(|a, b| key(a).cmp(&key(b)))));
+        on_pools(|counts| drop(bombs(counts, at).max_by_key(key)));
+        on_pools(|counts| drop(bombs(counts, at).min_by_key(key)));
+        on_pools(|counts| {
+            let all = bombs(counts, at).map(|bomb| match bomb.item.number {
+                99 => Err(counts.item(1000)),
+                _ => Ok(bomb),
+            });
+            drop(all.collect::<Result<Vec<_>, _>>());
+        });
+        // The value of a part.
+        on_pools(|counts| {
+            let value = || Bomb {
+                item: counts.item(1000),
+                is_live: true,
+            };
+            let all = bombs(counts, 100).map_init(value, |_, bomb| bomb);
+            drop(all.collect::<Vec<_>>());
         });
     }
 }

@@ -162,6 +162,7 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T> for FindAny<T, P> {
         I: Iterator<Item = T>,
     {
         if state.is_some() {
+            drop(items);
             return state;
         }
         let found = items.find(&self.is_wanted);
@@ -209,6 +210,7 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, UnitPosition> for Fin
         I: Iterator<Item = T>,
     {
         if state.is_some() {
+            drop(items);
             return state;
         }
         let found = items.find(&self.is_wanted);
@@ -260,11 +262,16 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, UnitPosition> for Fin
         items: I,
         at: UnitPosition,
     ) -> Option<T> {
-        let found = items.filter(&self.is_wanted).last();
-        if found.is_some() {
+        let (mut last, mut is_found) = (state, false);
+        // Not by `last`, which leaks an item if the one that it replaces panics in its drop.
+        items.filter(&self.is_wanted).for_each(|item| {
+            is_found = true;
+            last = Some(item);
+        });
+        if is_found {
             self.above.note(at.mirrored());
         }
-        found.or(state)
+        last
     }
     fn join(&self, lower: Option<T>, upper: Option<T>) -> Option<T> {
         first_of(upper, lower)

@@ -22,7 +22,10 @@ where
             to: consumer,
         };
         let state = (self.op.local(), state);
-        self.base.drive(beside, &into, state).1
+        let (local, state) = self.base.drive(beside, &into, state);
+        // While the state is a variable still: it is not leaked where this panics.
+        drop(local);
+        state
     }
     fn span(&self) -> usize {
         self.base.span()
@@ -59,8 +62,9 @@ where
         (local, state)
     }
     #[inline]
-    fn end(&self, state: Self::State) -> C::Outcome {
-        self.to.end(state.1)
+    fn end(&self, (local, state): Self::State) -> C::Outcome {
+        drop(local);
+        self.to.end(state)
     }
     #[inline]
     fn resume(&self, outcome: C::Outcome) -> Self::State {
@@ -158,8 +162,12 @@ impl<S: Iterator, O: Op<S::Item>> Iterator for MapSeq<'_, S, O, O::Local> {
     #[inline]
     fn fold<A, F: FnMut(A, O::Output) -> A>(self, start: A, mut f: F) -> A {
         let (op, mut local) = (self.op, self.local);
-        self.seq
-            .fold(start, |so_far, item| f(so_far, op.apply(&mut local, item)))
+        let result = self
+            .seq
+            .fold(start, |so_far, item| f(so_far, op.apply(&mut local, item)));
+        // While the result is a variable still, as in `drive`.
+        drop(local);
+        result
     }
 }
 

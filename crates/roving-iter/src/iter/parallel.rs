@@ -575,7 +575,10 @@ pub trait ParallelIterator: Sized + Send {
     where
         F: Fn(&Self::Item, &Self::Item) -> Ordering + Send + Sync,
     {
-        self.reduce_with(move |a, b| if compare(&a, &b).is_gt() { b } else { a })
+        self.reduce_with(move |a, b| match compare(&a, &b).is_gt() {
+            true => instead_of(a, b),
+            false => instead_of(b, a),
+        })
     }
 
     /// Returns the item with the least key, the first of several.
@@ -591,7 +594,8 @@ pub trait ParallelIterator: Sized + Send {
         F: Fn(&Self::Item) -> K + Send + Sync,
     {
         let keyed = self.map(move |item| (key(&item), item));
-        keyed.min_by(|a, b| a.0.cmp(&b.0)).map(|(_, item)| item)
+        let least = keyed.min_by(|a, b| a.0.cmp(&b.0));
+        least.map(|(key, item)| instead_of(key, item))
     }
 
     /// Returns the greatest item, the last of several.
@@ -619,7 +623,10 @@ pub trait ParallelIterator: Sized + Send {
     where
         F: Fn(&Self::Item, &Self::Item) -> Ordering + Send + Sync,
     {
-        self.reduce_with(move |a, b| if compare(&a, &b).is_gt() { a } else { b })
+        self.reduce_with(move |a, b| match compare(&a, &b).is_gt() {
+            true => instead_of(b, a),
+            false => instead_of(a, b),
+        })
     }
 
     /// Returns the item with the greatest key, the last of several.
@@ -635,7 +642,8 @@ pub trait ParallelIterator: Sized + Send {
         F: Fn(&Self::Item) -> K + Send + Sync,
     {
         let keyed = self.map(move |item| (key(&item), item));
-        keyed.max_by(|a, b| a.0.cmp(&b.0)).map(|(_, item)| item)
+        let most = keyed.max_by(|a, b| a.0.cmp(&b.0));
+        most.map(|(key, item)| instead_of(key, item))
     }
 
     /// Appends the items of another iterator.
@@ -890,6 +898,13 @@ pub trait ParallelIterator: Sized + Send {
         let is_known = self.is_exact() && self.span() < usize::MAX;
         is_known.then(|| self.span())
     }
+}
+
+/// Returns what is kept when the other has been dropped. What is being returned while a drop panics
+/// is leaked; a variable is not.
+fn instead_of<A, B>(dropped: A, kept: B) -> B {
+    drop(dropped);
+    kept
 }
 
 /// Puts two vectors into collections.

@@ -48,7 +48,11 @@ where
         });
         let collection = C::from_par_iter(items.while_some());
         match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(error) => Err(error),
+            Some(error) => {
+                // While the error is a variable still: it is not leaked where this panics.
+                drop(collection);
+                Err(error)
+            }
             None => Ok(collection),
         }
     }

@@ -115,6 +115,8 @@ impl<'a, T> Filled<'a, T> {
             upper.end = upper.start;
         } else {
             self.is_whole = false;
+            // While these are a variable still: they are not leaked where that panics.
+            drop(upper);
         }
         self
     }

@@ -86,6 +86,35 @@ fn slots_that_were_not_all_filled_are_told() {
     }
 }
 
+/// Those that are not adjacent are dropped, and panic.
+#[test]
+fn filled_slots_stay_where_others_panic_in_their_drop() {
+    struct Bomb {
+        _token: Arc<()>,
+        is_live: bool,
+    }
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            assert!(!self.is_live, "as it should");
+        }
+    }
+    let token = Arc::new(());
+    let mut vec = Vec::new();
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        append_filled(&mut vec, 4, |slots| {
+            let (lower, upper) = slots.cut(2);
+            let bomb = |is_live| Bomb {
+                _token: Arc::clone(&token),
+                is_live,
+            };
+            let item = |is_live| std::iter::once(bomb(is_live));
+            lower.fill(item(false)).and(upper.fill(item(true)))
+        });
+    }));
+    assert!(outcome.is_err());
+    assert_eq!((vec.len(), Arc::strong_count(&token)), (0, 1));
+}
+
 #[test]
 fn filled_slots_are_dropped_when_the_next_item_panics() {
     let token = Arc::new(());
