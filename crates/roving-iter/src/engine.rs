@@ -5,7 +5,10 @@
 //! takes blocks of a few microseconds from its lower end. A block becomes an ordinary iterator of
 //! `std`, which a [`Consumer`] takes by one call: so the compiler sees a plain loop.
 
+use std::mem;
+
 use roving::raw;
+use roving::raw::panics::drop_quietly;
 
 /// A part of the work of an iterator.
 pub trait IterPiece: Sized + Send {
@@ -134,6 +137,50 @@ macro_rules! state_is_outcome {
     };
 }
 pub(crate) use state_is_outcome;
+
+/// A state that nobody gets if what comes beside it panics: then a panic of its drop ends here. So
+/// the loop keeps the rest of a piece.
+pub(crate) struct QuietState<T>(Option<T>);
+
+impl<T> QuietState<T> {
+    pub(crate) fn new(value: T) -> QuietState<T> {
+        QuietState(Some(value))
+    }
+    pub(crate) fn get(&mut self) -> &mut T {
+        self.0.as_mut().expect("until it is taken")
+    }
+    /// Has `f` go on from it.
+    pub(crate) fn replace(&mut self, f: impl FnOnce(T) -> T) {
+        self.0 = self.0.take().map(f);
+    }
+    pub(crate) fn take(mut self) -> T {
+        self.0.take().expect("it is taken once")
+    }
+}
+
+impl<T> Drop for QuietState<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if mem::needs_drop::<T>() {
+            if let Some(value) = self.0.take() {
+                drop_quietly(value);
+            }
+        }
+    }
+}
+
+/// Calls `f` with a value, and returns both it and the result. If that panics, nobody gets the
+/// value, as with [`QuietState`].
+#[inline(always)]
+pub(crate) fn with_quiet<T, R>(mut value: T, f: impl FnOnce(&mut T) -> R) -> (T, R) {
+    if const { !mem::needs_drop::<T>() } {
+        let result = f(&mut value);
+        return (value, result);
+    }
+    let mut kept = QuietState::new(value);
+    let result = f(kept.get());
+    (kept.take(), result)
+}
 
 /// Feeds a piece to a consumer. The calling thread is a worker.
 #[inline]

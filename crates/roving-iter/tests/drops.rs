@@ -233,6 +233,85 @@ fn an_item_that_panics_in_its_drop_leaks_not_the_one_that_is_chosen() {
     }
 }
 
+/// An item whose drop panics, in any case.
+struct Wreck(usize);
+
+impl Drop for Wreck {
+    fn drop(&mut self) {
+        assert!(self.0 != WRECK, "in a drop");
+    }
+}
+
+const WRECK: usize = 40;
+
+/// Runs `f` with a closure that panics at an item before that one, at it or at one behind it. The
+/// first panic comes out, wherever blocks end.
+#[track_caller]
+fn panics_near_the_wreck(f: impl Fn(&(dyn Fn(&Wreck) + Sync)) + Sync) {
+    for at in [WRECK - 20, WRECK - 1, WRECK + 1, WRECK + 20] {
+        let check = |wreck: &Wreck| {
+            if wreck.0 == at {
+                // Without the message, of which there are many.
+                std::panic::resume_unwind(Box::new("as it should"));
+            }
+        };
+        let run = |pool: &roving::Pool| {
+            let run = AssertUnwindSafe(|| pool.install(|| f(&check)));
+            catch_unwind(run).unwrap_err()
+        };
+        for seed in 0..size(3, 1) {
+            run(&roving::Pool::builder().deterministic(seed).build().unwrap());
+        }
+        // One block after the other.
+        let payload = run(&roving::Pool::new(1).unwrap());
+        let text = payload.downcast_ref::<&str>().copied();
+        assert!(at > WRECK || text == Some("as it should"), "{text:?}");
+    }
+}
+
+/// It ended the process where both were in one block.
+#[test]
+fn a_panic_beside_an_item_that_panics_in_its_drop_comes_out() {
+    let vec = || (0..100).map(Wreck).collect::<Vec<_>>().into_par_iter();
+    fn range<'c>(
+        check: &'c (dyn Fn(&Wreck) + Sync),
+    ) -> impl IndexedParallelIterator<Item = Wreck> + 'c {
+        (0..100).into_par_iter().map(move |n| {
+            let wreck = Wreck(n);
+            check(&wreck);
+            wreck
+        })
+    }
+    let forget = |wreck, check: &(dyn Fn(&Wreck) + Sync)| {
+        check(&wreck);
+        std::mem::forget(wreck);
+    };
+    panics_near_the_wreck(|check| vec().for_each(|wreck| forget(wreck, check)));
+    panics_near_the_wreck(|check| vec().rev().for_each(|wreck| forget(wreck, check)));
+    panics_near_the_wreck(|check| drop(range(check).collect::<Vec<_>>()));
+    panics_near_the_wreck(|check| drop(range(check).filter(|_| true).collect::<Vec<_>>()));
+    type Two = (Vec<Wreck>, Vec<Wreck>);
+    panics_near_the_wreck(|check| drop::<Two>(range(check).partition(|wreck| wreck.0 % 3 == 0)));
+    panics_near_the_wreck(|check| drop::<Two>(range(check).map(|w| (w, Wreck(0))).unzip()));
+    panics_near_the_wreck(|check| drop(range(check).find_last(|wreck| wreck.0 <= WRECK)));
+    let push = |mut all: Vec<_>, wreck| {
+        all.push(wreck);
+        all
+    };
+    panics_near_the_wreck(|check| drop(range(check).fold(Vec::new, push).collect::<Vec<_>>()));
+    panics_near_the_wreck(|check| {
+        let totals = range(check).try_fold(Vec::new, |all, wreck| Some(push(all, wreck)));
+        drop(totals.try_reduce(Vec::new, |_, upper| Some(upper)));
+    });
+    panics_near_the_wreck(|check| {
+        let inner = |n: usize| {
+            check(&Wreck(n));
+            (n..n + 1).into_par_iter().map(Wreck)
+        };
+        drop((0..100).into_par_iter().flat_map(inner).collect::<Vec<_>>());
+    });
+}
+
 #[test]
 fn a_panic_of_an_iterator_behind_a_bridge_comes_out() {
     for seed in 0..size(20, 2) {

@@ -148,7 +148,7 @@ fn the_last_ends_what_is_before_it_in_the_same_item() {
 #[test]
 fn the_first_and_the_last_among_nested_iterators() {
     let len = |n: u64| n * 7 % 5;
-    for seed in 0..size(50, 2) {
+    for seed in 0..size(20, 2) {
         let pool = Pool::builder().deterministic(seed).build().unwrap();
         let is_wanted = |n: &u64| n.wrapping_mul(seed + 3) % 11 == 5;
         macro_rules! check {

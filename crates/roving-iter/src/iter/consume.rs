@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::Either;
 use super::attempt::Try;
 use super::position::{Nearest, UnitPosition};
-use crate::engine::{Consumer, state_is_outcome};
+use crate::engine::{Consumer, state_is_outcome, with_quiet};
 use crate::memory::{EmptySlots, Filled};
 
 /// Calls a closure with each item.
@@ -262,11 +262,13 @@ impl<T: Send, P: Fn(&T) -> bool + Send + Sync> Consumer<T, UnitPosition> for Fin
         items: I,
         at: UnitPosition,
     ) -> Option<T> {
-        let (mut last, mut is_found) = (state, false);
+        let mut is_found = false;
         // Not by `last`, which leaks an item if the one that it replaces panics in its drop.
-        items.filter(&self.is_wanted).for_each(|item| {
-            is_found = true;
-            last = Some(item);
+        let (last, ()) = with_quiet(state, |last| {
+            items.filter(&self.is_wanted).for_each(|item| {
+                is_found = true;
+                *last = Some(item);
+            });
         });
         if is_found {
             self.above.note(at.mirrored());
@@ -397,21 +399,21 @@ where
                 ControlFlow::Break(residual) => return self.end_with(residual),
             }
         }
-        for item in items.by_ref() {
-            if self.has_ended() {
-                break;
-            }
-            match self.add(total, item) {
-                ControlFlow::Continue(output) => total = Some(output),
-                ControlFlow::Break(residual) => {
-                    // The others of the block are dropped while this is a variable.
-                    let failed = self.end_with(residual);
-                    drop(items);
-                    return failed;
+        let (total, failed) = with_quiet(total, |total| {
+            for item in items.by_ref() {
+                if self.has_ended() {
+                    break;
+                }
+                match self.add(total.take(), item) {
+                    ControlFlow::Continue(output) => *total = Some(output),
+                    ControlFlow::Break(residual) => return self.end_with(residual),
                 }
             }
-        }
-        total.map(R::from_output)
+            None
+        });
+        // The others of the block are dropped while these are variables.
+        drop(items);
+        failed.or(total.map(R::from_output))
     }
     fn join(&self, lower: Option<R>, upper: Option<R>) -> Option<R> {
         match (lower, upper) {
@@ -446,13 +448,15 @@ where
     fn begin(&self) -> (Vec<A>, Vec<B>) {
         (Vec::new(), Vec::new())
     }
-    fn feed<I>(&self, mut state: (Vec<A>, Vec<B>), items: I, (): ()) -> (Vec<A>, Vec<B>)
+    fn feed<I>(&self, state: (Vec<A>, Vec<B>), items: I, (): ()) -> (Vec<A>, Vec<B>)
     where
         I: Iterator<Item = T>,
     {
-        items.for_each(|item| match (self.0)(item) {
-            Either::Left(left) => state.0.push(left),
-            Either::Right(right) => state.1.push(right),
+        let (state, ()) = with_quiet(state, |(lefts, rights)| {
+            items.for_each(|item| match (self.0)(item) {
+                Either::Left(left) => lefts.push(left),
+                Either::Right(right) => rights.push(right),
+            });
         });
         state
     }
@@ -469,12 +473,11 @@ impl<A: Send, B: Send> Consumer<(A, B)> for Unzip {
     fn begin(&self) -> (Vec<A>, Vec<B>) {
         (Vec::new(), Vec::new())
     }
-    fn feed<I>(&self, mut state: (Vec<A>, Vec<B>), items: I, (): ()) -> (Vec<A>, Vec<B>)
+    fn feed<I>(&self, state: (Vec<A>, Vec<B>), items: I, (): ()) -> (Vec<A>, Vec<B>)
     where
         I: Iterator<Item = (A, B)>,
     {
-        state.extend(items);
-        state
+        with_quiet(state, |state| state.extend(items)).0
     }
     fn join(&self, lower: (Vec<A>, Vec<B>), upper: (Vec<A>, Vec<B>)) -> (Vec<A>, Vec<B>) {
         (append(lower.0, upper.0), append(lower.1, upper.1))
@@ -507,9 +510,8 @@ impl<T: Send> Consumer<T> for Push {
         Vec::new()
     }
     #[inline]
-    fn feed<I: Iterator<Item = T>>(&self, mut state: Vec<T>, items: I, (): ()) -> Vec<T> {
-        state.extend(items);
-        state
+    fn feed<I: Iterator<Item = T>>(&self, state: Vec<T>, items: I, (): ()) -> Vec<T> {
+        with_quiet(state, |state| state.extend(items)).0
     }
     fn join(&self, lower: Vec<T>, upper: Vec<T>) -> Vec<T> {
         append(lower, upper)

@@ -4,7 +4,7 @@ use roving::raw::loops::Heed;
 
 use super::adaptors::{FlatMap, FlatMapIter, Flatten, FlattenIter};
 use super::{IntoParallelIterator, ParallelIterator};
-use crate::engine::{Companion, Consumer, forward_to};
+use crate::engine::{Companion, Consumer, QuietState, forward_to};
 
 impl<I, R, F> ParallelIterator for FlatMap<I, F>
 where
@@ -62,21 +62,22 @@ where
 {
     forward_to!(C, R::Item);
 
-    fn feed<I>(&self, mut state: C::State, items: I, mut beside: B) -> C::State
+    fn feed<I>(&self, state: C::State, items: I, mut beside: B) -> C::State
     where
         I: Iterator<Item = T>,
     {
+        let mut state = QuietState::new(state);
         let mut at = beside.inside();
         for item in items {
-            if self.to.is_done(&state, &at) {
+            if self.to.is_done(state.get(), &at) {
                 break;
             }
             let inner = (self.f)(item).into_par_iter();
             let (here, rest) = at.chained(inner.span());
             at = rest;
-            state = inner.drive(here, self.to, state);
+            state.replace(|state| inner.drive(here, self.to, state));
         }
-        state
+        state.take()
     }
     fn is_over(&self, beside: &B) -> bool {
         self.to.is_over(beside)

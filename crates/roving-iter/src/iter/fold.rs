@@ -8,7 +8,7 @@ use super::ParallelIterator;
 use super::adaptors::{Fold, FoldWith, TryFold};
 use super::attempt::Try;
 use super::map::clone_locked;
-use crate::engine::{Companion, Consumer};
+use crate::engine::{Companion, Consumer, QuietState, with_quiet};
 
 impl<I, T, N, F> ParallelIterator for Fold<I, N, F>
 where
@@ -123,6 +123,18 @@ impl<T, B> RunningTotal<T, B> {
     }
 }
 
+/// Folds by a closure to which the total goes and comes back. In between it is kept, so that a
+/// panic of the iterator that makes the items does not meet one in its drop.
+#[inline]
+fn fold_quietly<T, I: Iterator>(items: I, total: T, f: &impl Fn(T, I::Item) -> T) -> T {
+    if !mem::needs_drop::<T>() {
+        return items.fold(total, f);
+    }
+    let mut kept = QuietState::new(total);
+    items.for_each(|item| kept.replace(|total| f(total, item)));
+    kept.take()
+}
+
 impl<T, U, B, N, F, C> Consumer<U, B> for FoldInto<'_, N, F, C>
 where
     B: Companion,
@@ -142,15 +154,18 @@ where
     where
         I: Iterator<Item = U>,
     {
-        let mut open = open.unwrap_or_else(|| RunningTotal {
-            total: (self.identity)(),
-            beside,
-            units: 0,
-            longest: 0,
-            last: 0,
-        });
         let block = items.size_hint().1.unwrap_or(0);
-        open.total = items.fold(open.total, &self.f);
+        let (state, mut open) = with_quiet(state, |_| {
+            let mut open = open.unwrap_or_else(|| RunningTotal {
+                total: (self.identity)(),
+                beside,
+                units: 0,
+                longest: 0,
+                last: 0,
+            });
+            open.total = fold_quietly(items, open.total, &self.f);
+            open
+        });
         let is_given =
             C::ENDS_EARLY || mem::needs_drop::<T>() && open.has_slowed(block, self.slow_after);
         match is_given {
@@ -216,6 +231,33 @@ type Tried<R> = ControlFlow<
     <R as super::attempt::sealed::Try>::Output,
 >;
 
+/// As [`fold_quietly`], until the closure says that this is enough.
+fn try_fold_quietly<R, I>(
+    items: &mut I,
+    total: R::Output,
+    f: &impl Fn(R::Output, I::Item) -> R,
+) -> Tried<R>
+where
+    R: Try,
+    I: Iterator,
+{
+    if !mem::needs_drop::<R::Output>() {
+        return items.try_fold(total, |total, item| f(total, item).branch());
+    }
+    let mut kept = QuietState::new(ControlFlow::Continue(total));
+    _ = items.try_for_each(|item| {
+        kept.replace(|tried: Tried<R>| match tried {
+            ControlFlow::Continue(total) => f(total, item).branch(),
+            over => over,
+        });
+        match kept.get() {
+            ControlFlow::Continue(_) => ControlFlow::Continue(()),
+            ControlFlow::Break(_) => ControlFlow::Break(()),
+        }
+    });
+    kept.take()
+}
+
 impl<R: Try, N, F, C> TryFoldInto<'_, R, N, F, C> {
     fn close<B>(&self, (open, state): (Option<(Tried<R>, B)>, C::State)) -> C::State
     where
@@ -251,16 +293,17 @@ where
     where
         I: Iterator<Item = U>,
     {
-        let (tried, at) =
-            open.unwrap_or_else(|| (ControlFlow::Continue((self.identity)()), beside));
-        let tried = match tried {
-            ControlFlow::Continue(total) => {
-                items.try_fold(total, |total, item| (self.f)(total, item).branch())
-            }
-            over => over,
-        };
-        // While that is a variable still: should an item panic in its drop, it is not leaked.
-        drop(items);
+        let (state, (tried, at)) = with_quiet(state, |_| {
+            let (tried, at) =
+                open.unwrap_or_else(|| (ControlFlow::Continue((self.identity)()), beside));
+            let tried = match tried {
+                ControlFlow::Continue(total) => try_fold_quietly(&mut items, total, &self.f),
+                over => over,
+            };
+            // While that is a variable still: should an item panic in its drop, it is not leaked.
+            drop(items);
+            (tried, at)
+        });
         // A failure stays, for it ends its part.
         let is_given = C::ENDS_EARLY && tried.is_continue();
         let open = Some((tried, at));

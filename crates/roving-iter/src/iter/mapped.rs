@@ -2,7 +2,7 @@
 
 use super::map::{Mapped, Op};
 use super::{IndexedParallelIterator, ParallelIterator};
-use crate::engine::{Companion, Consumer, Exact, IterPiece};
+use crate::engine::{Companion, Consumer, Exact, IterPiece, with_quiet};
 
 impl<I, O> ParallelIterator for Mapped<I, O>
 where
@@ -56,10 +56,11 @@ where
     }
     #[inline]
     fn feed<I: Iterator<Item = T>>(&self, state: Self::State, items: I, beside: B) -> Self::State {
-        let (mut local, state) = state;
-        let items = items.map(|item| self.op.apply(&mut local, item));
-        let state = self.to.feed(state, items, beside);
-        (local, state)
+        let (local, state) = state;
+        with_quiet(local, |local| {
+            let items = items.map(|item| self.op.apply(local, item));
+            self.to.feed(state, items, beside)
+        })
     }
     #[inline]
     fn end(&self, (local, state): Self::State) -> C::Outcome {

@@ -1,8 +1,10 @@
 //! Items that pieces own, inside the memory of a vector that outlives them.
 
 use std::mem::{self, MaybeUninit};
-use std::ptr;
 use std::slice;
+use std::thread;
+
+use roving::raw::panics::run_quietly;
 
 /// Some adjacent items of a vector's memory, which belong to this value.
 ///
@@ -45,7 +47,8 @@ impl<'a, T> Owned<'a, T> {
 
 impl<T> Drop for Owned<'_, T> {
     fn drop(&mut self) {
-        drop_items(self.items);
+        // SAFETY: by the invariant they are initialized, and nobody else drops them.
+        unsafe { drop_items(self.items) };
     }
 }
 
@@ -87,16 +90,36 @@ impl<T> ExactSizeIterator for OwnedSeq<'_, T> {}
 
 impl<T> Drop for OwnedSeq<'_, T> {
     fn drop(&mut self) {
-        drop_items(mem::take(&mut self.items).into_slice());
+        // SAFETY: by the invariant those that are left are initialized, and nobody else drops them.
+        unsafe { drop_items(mem::take(&mut self.items).into_slice()) };
     }
 }
 
-/// Drops the items of an [`Owned`] or an [`OwnedSeq`] that is being dropped; private to these two,
-/// whose invariants say that the items are there and are dropped by nobody else.
-fn drop_items<T>(items: &mut [MaybeUninit<T>]) {
-    let items: *mut [MaybeUninit<T>] = items;
-    // SAFETY: `MaybeUninit<T>` has the layout of `T`, the items are initialized and belong to the
-    // caller, which does not touch them again. Should one of them panic in its drop, the others
-    // are dropped all the same.
-    unsafe { ptr::drop_in_place(items as *mut [T]) };
+/// Drops items. Should one of them panic in its drop, the others are dropped all the same, and a
+/// panic of theirs ends here; and so does each where the thread is panicking already. So where a
+/// block ends does not decide whether the process does.
+///
+/// # Safety
+/// The items are initialized, and neither read nor dropped by anyone afterwards.
+pub(super) unsafe fn drop_items<T>(items: &mut [MaybeUninit<T>]) {
+    struct LeftItems<'i, T>(slice::IterMut<'i, MaybeUninit<T>>);
+    impl<T> Drop for LeftItems<'_, T> {
+        fn drop(&mut self) {
+            // SAFETY: the caller's promise for those that are left; each is yielded once.
+            let drop_one = |slot: &mut MaybeUninit<T>| unsafe { slot.assume_init_drop() };
+            self.0
+                .by_ref()
+                .for_each(|slot| run_quietly(|| drop_one(slot)));
+        }
+    }
+    if !mem::needs_drop::<T>() {
+        return;
+    }
+    let mut left = LeftItems(items.iter_mut());
+    if !thread::panicking() {
+        // SAFETY: the caller's promise; each is yielded once.
+        left.0
+            .by_ref()
+            .for_each(|slot| unsafe { slot.assume_init_drop() });
+    }
 }

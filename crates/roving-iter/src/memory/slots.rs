@@ -1,8 +1,10 @@
 //! Memory of a vector that is written in parallel, and counted.
 
 use std::marker::PhantomData;
-use std::ptr;
+use std::mem::MaybeUninit;
+use std::{ptr, slice};
 
+use super::owned::drop_items;
 use crate::engine::Companion;
 
 /// A range of slots behind the items of a vector, for whoever has this value and nobody else.
@@ -128,11 +130,10 @@ impl<T> Drop for Filled<'_, T> {
             return;
         }
         // SAFETY: by the invariant these slots are initialized, inside the memory of `base`, and
-        // belong to this value, which ends here.
+        // belong to this value, which ends here; `MaybeUninit<T>` has the layout of `T`.
         unsafe {
-            let items =
-                ptr::slice_from_raw_parts_mut(self.base.add(self.start), self.end - self.start);
-            ptr::drop_in_place(items);
+            let first = self.base.add(self.start).cast::<MaybeUninit<T>>();
+            drop_items(slice::from_raw_parts_mut(first, self.end - self.start));
         }
     }
 }
