@@ -208,7 +208,8 @@ impl<P: IterPiece, B: Companion> raw::loops::Piece for Along<P, B> {
     #[inline]
     fn cut(self, at: usize) -> (Self, Self) {
         let (piece, piece_rest) = self.piece.cut(at);
-        let (beside, beside_rest) = self.beside.cut(at);
+        // A text is cut where a line ends, and so may be more or less than was asked.
+        let (beside, beside_rest) = self.beside.cut(piece.units());
         let lower = Along { piece, beside };
         let upper = Along {
             piece: piece_rest,

@@ -38,9 +38,7 @@ pub trait ParallelString {
     /// assert_eq!("to be".par_chars().filter(|c| c.is_alphabetic()).count(), 4);
     /// ```
     fn par_chars(&self) -> Chars<'_> {
-        Chars {
-            text: self.as_parallel_string(),
-        }
+        Chars(TextPart::new(self.as_parallel_string()))
     }
 
     /// Iterates over the characters and where each begins.
@@ -76,9 +74,7 @@ pub trait ParallelString {
     /// assert_eq!("to\nbe".par_lines().collect::<Vec<_>>(), ["to", "be"]);
     /// ```
     fn par_lines(&self) -> Lines<'_> {
-        Lines {
-            text: self.as_parallel_string(),
-        }
+        Lines(TextPart::new(self.as_parallel_string()))
     }
 
     /// Iterates over what stands between white space.
@@ -89,9 +85,7 @@ pub trait ParallelString {
     /// assert_eq!(" to  be ".par_split_whitespace().collect::<Vec<_>>(), ["to", "be"]);
     /// ```
     fn par_split_whitespace(&self) -> SplitWhitespace<'_> {
-        SplitWhitespace {
-            text: self.as_parallel_string(),
-        }
+        SplitWhitespace(TextPart::new(self.as_parallel_string()))
     }
 
     /// Iterates over what stands between characters that match: a character, some of them, or a
@@ -116,10 +110,49 @@ impl ParallelString for str {
     }
 }
 
-/// Cuts before the first place that is `at` bytes behind the start or more and may be one.
-fn cut_where(text: &str, at: usize, is_place: impl Fn(usize) -> bool) -> (&str, &str) {
-    let place = (at..text.len()).find(|&place| is_place(place));
-    text.split_at(place.unwrap_or(text.len()))
+/// A part of a text.
+#[derive(Clone, Copy, Debug)]
+struct TextPart<'t> {
+    text: &'t str,
+    /// No cut can part it, as a cut has found, so that it counts as one unit.
+    is_one: bool,
+}
+
+impl<'t> TextPart<'t> {
+    fn new(text: &'t str) -> TextPart<'t> {
+        TextPart {
+            text,
+            is_one: false,
+        }
+    }
+
+    fn one(text: &'t str) -> TextPart<'t> {
+        TextPart { text, is_one: true }
+    }
+
+    fn units(self) -> usize {
+        match self.is_one {
+            true => usize::from(!self.text.is_empty()),
+            false => self.text.len(),
+        }
+    }
+
+    /// Cuts before the first place that is `at` bytes behind the start or more and may be one, or
+    /// else before the last one that is less.
+    fn cut_where(self, at: usize, is_place: impl Fn(usize) -> bool) -> (Self, Self) {
+        let text = self.text;
+        if let Some(place) = (at..text.len()).find(|&place| is_place(place)) {
+            let (lower, upper) = text.split_at(place);
+            return (TextPart::new(lower), TextPart::new(upper));
+        }
+        match (1..at).rfind(|&place| is_place(place)) {
+            Some(place) => {
+                let (lower, upper) = text.split_at(place);
+                (TextPart::new(lower), TextPart::one(upper))
+            }
+            None => (TextPart::one(text), TextPart::new("")),
+        }
+    }
 }
 
 /// An iterator over a text, and the piece that it is cut into.
@@ -127,13 +160,11 @@ macro_rules! text_iterator {
     (
         $(#[$doc:meta])*
         $name:ident => $item:ty, $seq:ty, $method:ident;
-        |$text:ident, $at:ident| $cut:expr
+        |$text:ident, $place:ident| $is_place:expr
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
-        pub struct $name<'t> {
-            text: &'t str,
-        }
+        pub struct $name<'t>(TextPart<'t>);
 
         impl<'t> ParallelIterator for $name<'t> {
             type Item = $item;
@@ -146,7 +177,7 @@ macro_rules! text_iterator {
                 drive(self, beside, consumer, state)
             }
             fn span(&self) -> usize {
-                self.text.len()
+                self.0.units()
             }
         }
 
@@ -155,15 +186,15 @@ macro_rules! text_iterator {
             type Seq = $seq;
 
             fn units(&self) -> usize {
-                self.text.len()
+                self.0.units()
             }
-            fn cut(self, $at: usize) -> (Self, Self) {
-                let $text = self.text;
-                let (lower, upper) = $cut;
-                ($name { text: lower }, $name { text: upper })
+            fn cut(self, at: usize) -> (Self, Self) {
+                let $text = self.0.text;
+                let (lower, upper) = self.0.cut_where(at, |$place| $is_place);
+                ($name(lower), $name(upper))
             }
             fn into_seq(self) -> $seq {
-                self.text.$method()
+                self.0.text.$method()
             }
         }
     };
@@ -178,7 +209,7 @@ text_iterator! {
     /// assert_eq!("äb".par_chars().collect::<Vec<_>>(), ['ä', 'b']);
     /// ```
     Chars => char, str::Chars<'t>, chars;
-    |text, at| cut_where(text, at, |place| text.is_char_boundary(place))
+    |text, place| text.is_char_boundary(place)
 }
 
 text_iterator! {
@@ -190,10 +221,7 @@ text_iterator! {
     /// assert_eq!("to\r\nbe\n".par_lines().collect::<Vec<_>>(), ["to", "be"]);
     /// ```
     Lines => &'t str, str::Lines<'t>, lines;
-    |text, at| {
-        let bytes = text.as_bytes();
-        cut_where(text, at, |place| place > 0 && bytes[place - 1] == b'\n')
-    }
+    |text, place| place > 0 && text.as_bytes()[place - 1] == b'\n'
 }
 
 text_iterator! {
@@ -206,10 +234,10 @@ text_iterator! {
     /// assert_eq!("to\tbe".par_split_whitespace().collect::<Vec<_>>(), ["to", "be"]);
     /// ```
     SplitWhitespace => &'t str, str::SplitWhitespace<'t>, split_whitespace;
-    |text, at| cut_where(text, at, |place| {
+    |text, place| {
         let rest = text.get(place..);
         rest.is_some_and(|rest| rest.starts_with(char::is_whitespace))
-    })
+    }
 }
 
 /// An iterator over the characters of a text and where each begins:
@@ -250,12 +278,13 @@ impl<'t> IterPiece for CharIndices<'t> {
     }
     fn cut(self, at: usize) -> (Self, Self) {
         let is_place = |place| self.text.is_char_boundary(place);
-        let (text, rest) = cut_where(self.text, at, is_place);
-        let upper = CharIndices {
-            start: self.start + text.len(),
-            text: rest,
+        let (lower, upper) = TextPart::new(self.text).cut_where(at, is_place);
+        let rest = CharIndices {
+            start: self.start + lower.text.len(),
+            text: upper.text,
         };
-        (CharIndices { text, ..self }, upper)
+        let text = lower.text;
+        (CharIndices { text, ..self }, rest)
     }
     fn into_seq(self) -> CharIndicesSeq<'t> {
         CharIndicesSeq {
@@ -351,6 +380,7 @@ impl<'t, P: TextPattern> ParallelIterator for Split<'t, P> {
     {
         let piece = SplitPiece {
             text: Some(self.text),
+            is_one: false,
             separator: &self.separator,
         };
         drive(piece, beside, consumer, state)
@@ -363,21 +393,22 @@ impl<'t, P: TextPattern> ParallelIterator for Split<'t, P> {
 /// A part of a text between separators, or nothing behind the last of them.
 pub(crate) struct SplitPiece<'t, 'p, P> {
     text: Option<&'t str>,
+    /// There is no separator in it, as a cut has found, so that it counts as one unit.
+    is_one: bool,
     separator: &'p P,
 }
 
 impl<'t, P: TextPattern> SplitPiece<'t, '_, P> {
-    /// Cuts at the first separator that is `at` bytes behind the start or more.
-    fn cut_text(&self, at: usize) -> (Option<&'t str>, Option<&'t str>) {
-        let Some(text) = self.text else {
-            return (None, None);
-        };
-        let start = (at..text.len()).find(|&place| text.is_char_boundary(place));
-        let start = start.unwrap_or(text.len());
-        match text[start..].split_once(|c| self.separator.is_match(c)) {
-            Some((part, rest)) => (Some(&text[..start + part.len()]), Some(rest)),
-            None => (Some(text), None),
-        }
+    /// Cuts at the first separator from `start` on.
+    fn cut_behind(&self, text: &'t str, start: usize) -> Option<(&'t str, &'t str)> {
+        let (part, rest) = text[start..].split_once(|c| self.separator.is_match(c))?;
+        Some((&text[..start + part.len()], rest))
+    }
+
+    /// Cuts at the last separator before `end`.
+    fn cut_before(&self, text: &'t str, end: usize) -> Option<(&'t str, &'t str)> {
+        let (lower, part) = text[..end].rsplit_once(|c| self.separator.is_match(c))?;
+        Some((lower, &text[end - part.len()..]))
     }
 }
 
@@ -386,15 +417,29 @@ impl<'t, 'p, P: TextPattern> IterPiece for SplitPiece<'t, 'p, P> {
     type Seq = SplitPiece<'t, 'p, P>;
 
     fn units(&self) -> usize {
-        self.text.map_or(0, |text| text.len() + 1)
+        match self.is_one {
+            true => 1,
+            false => self.text.map_or(0, |text| text.len() + 1),
+        }
     }
     fn cut(self, at: usize) -> (Self, Self) {
-        let (lower, upper) = self.cut_text(at);
-        let part = |text| SplitPiece {
+        let part = |text, is_one| SplitPiece {
             text,
+            is_one,
             separator: self.separator,
         };
-        (part(lower), part(upper))
+        let Some(text) = self.text else {
+            return (part(None, false), part(None, false));
+        };
+        let start = (at..text.len()).find(|&place| text.is_char_boundary(place));
+        let start = start.unwrap_or(text.len());
+        if let Some((lower, upper)) = self.cut_behind(text, start) {
+            return (part(Some(lower), false), part(Some(upper), false));
+        }
+        match self.cut_before(text, start) {
+            Some((lower, upper)) => (part(Some(lower), false), part(Some(upper), true)),
+            None => (part(Some(text), true), part(None, false)),
+        }
     }
     fn into_seq(self) -> Self {
         self
@@ -405,9 +450,14 @@ impl<'t, P: TextPattern> Iterator for SplitPiece<'t, '_, P> {
     type Item = &'t str;
 
     fn next(&mut self) -> Option<&'t str> {
-        let (part, rest) = self.cut_text(0);
-        self.text = rest;
-        part
+        let text = self.text.take()?;
+        match self.cut_behind(text, 0) {
+            Some((part, rest)) => {
+                self.text = Some(rest);
+                Some(part)
+            }
+            None => Some(text),
+        }
     }
 
     /// All of a block, by the loop of `std`.
