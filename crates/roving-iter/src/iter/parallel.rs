@@ -190,7 +190,8 @@ pub trait ParallelIterator: Sized + Send {
         Mapped::new(self, MapFn(f))
     }
 
-    /// Makes one item of each item, with a clone of `init` for each part of the work.
+    /// Makes one item of each item, with a clone of `init` for each part of the work; and for each
+    /// block where [`map_init`](Self::map_init) makes its value for each.
     ///
     /// ```
     /// use roving_iter::prelude::*;
@@ -211,8 +212,9 @@ pub trait ParallelIterator: Sized + Send {
     }
 
     /// Makes one item of each item, with a value that `init` makes for each part of the work: for
-    /// what
-    /// is expensive to make, or cannot be sent.
+    /// what is expensive to make, or cannot be sent. Before an adaptor that numbers or pairs items,
+    /// as `enumerate`, `zip`, `rev` or `chunks`, it makes one for each block of some microseconds:
+    /// put that adaptor first.
     ///
     /// ```
     /// use roving_iter::prelude::*;
