@@ -6,6 +6,7 @@
 //! `std`, which a [`Consumer`] takes by one call: so the compiler sees a plain loop.
 
 use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use roving::raw;
 use roving::raw::panics::drop_quietly;
@@ -94,6 +95,9 @@ pub trait Consumer<T, B = ()>: Send + Sync {
         false
     }
 
+    /// A part panics, so that nobody gets what any part of the iterator comes to: all are over.
+    fn fail(&self) {}
+
     /// Whether the rest of a part can be left out, which begins at `beside`.
     fn is_done(&self, state: &Self::State, beside: &B) -> bool {
         let _ = state;
@@ -118,6 +122,9 @@ macro_rules! forward_to {
         }
         fn join(&self, lower: Self::Outcome, upper: Self::Outcome) -> Self::Outcome {
             self.to.join(lower, upper)
+        }
+        fn fail(&self) {
+            self.to.fail();
         }
     };
 }
@@ -229,6 +236,81 @@ impl<P: IterPiece, B: Companion> raw::loops::Piece for Along<P, B> {
     }
 }
 
+/// The consumer of a whole iterator, which may be several loops, one behind another or inside. Each
+/// loop ends its own parts when one panics, and this one all.
+pub(crate) struct Whole<C> {
+    to: C,
+    has_failed: AtomicBool,
+}
+
+impl<C> Whole<C> {
+    pub(crate) fn new(to: C) -> Whole<C> {
+        Whole {
+            to,
+            has_failed: AtomicBool::new(false),
+        }
+    }
+}
+
+impl<T, B, C: Consumer<T, B>> Consumer<T, B> for Whole<C> {
+    type State = C::State;
+    type Outcome = C::Outcome;
+    const ENDS_EARLY: bool = C::ENDS_EARLY;
+    #[inline]
+    fn begin(&self) -> C::State {
+        self.to.begin()
+    }
+    #[inline]
+    fn feed<I: Iterator<Item = T>>(&self, state: C::State, items: I, beside: B) -> C::State {
+        self.to.feed(state, items, beside)
+    }
+    #[inline]
+    fn end(&self, state: C::State) -> C::Outcome {
+        self.to.end(state)
+    }
+    #[inline]
+    fn resume(&self, outcome: C::Outcome) -> C::State {
+        self.to.resume(outcome)
+    }
+    #[inline]
+    fn join(&self, lower: C::Outcome, upper: C::Outcome) -> C::Outcome {
+        self.to.join(lower, upper)
+    }
+    #[inline]
+    fn is_over(&self, beside: &B) -> bool {
+        // Ordering: Relaxed; a request to end. The panic itself goes through the loops.
+        self.has_failed.load(Ordering::Relaxed) || self.to.is_over(beside)
+    }
+    #[inline]
+    fn is_done(&self, state: &C::State, beside: &B) -> bool {
+        // Ordering: Relaxed, as in `is_over`.
+        self.has_failed.load(Ordering::Relaxed) || self.to.is_done(state, beside)
+    }
+    #[cold]
+    fn fail(&self) {
+        // Ordering: Relaxed, as in `is_over`.
+        self.has_failed.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Calls `f`, which is about to use the consumer. If that panics, the whole iterator ends.
+#[inline(always)]
+pub(crate) fn or_fail<T, B, C, R>(consumer: &C, f: impl FnOnce() -> R) -> R
+where
+    C: Consumer<T, B>,
+{
+    struct Fails<F: Fn()>(F);
+    impl<F: Fn()> Drop for Fails<F> {
+        fn drop(&mut self) {
+            (self.0)();
+        }
+    }
+    let fails = Fails(|| consumer.fail());
+    let result = f();
+    mem::forget(fails);
+    result
+}
+
 /// A consumer as a sink of pieces.
 struct Leaf<'c, C>(&'c C);
 
@@ -243,23 +325,25 @@ where
 
     #[inline]
     fn begin(&self) -> C::State {
-        self.0.begin()
+        or_fail(self.0, || self.0.begin())
     }
     #[inline]
     fn feed(&self, state: C::State, block: Along<P, B>) -> C::State {
-        self.0.feed(state, block.piece.into_seq(), block.beside)
+        or_fail(self.0, || {
+            self.0.feed(state, block.piece.into_seq(), block.beside)
+        })
     }
     #[inline]
     fn end(&self, state: C::State) -> C::Outcome {
-        self.0.end(state)
+        or_fail(self.0, || self.0.end(state))
     }
     #[inline]
     fn resume(&self, outcome: C::Outcome) -> C::State {
-        self.0.resume(outcome)
+        or_fail(self.0, || self.0.resume(outcome))
     }
     #[inline]
     fn join(&self, lower: C::Outcome, upper: C::Outcome) -> C::Outcome {
-        self.0.join(lower, upper)
+        or_fail(self.0, || self.0.join(lower, upper))
     }
     #[inline]
     fn is_done(&self, state: &C::State, rest: &Along<P, B>) -> bool {

@@ -189,3 +189,69 @@ fn the_first_and_the_last_among_nested_iterators() {
         check!(par().chain(par()).flat_map(chain), &serial);
     }
 }
+
+/// A panic of one part, while another one is in a loop of its own.
+#[test]
+fn a_panic_ends_the_other_loops_of_its_iterator() {
+    let pool = Pool::new(2).unwrap();
+    let run = |iterate: &(dyn Fn(&Signal) + Sync)| {
+        for _ in 0..size(3, 1) {
+            let begun = Signal::default();
+            let iterate = std::panic::AssertUnwindSafe(|| pool.install(|| iterate(&begun)));
+            let payload = watched(|| std::panic::catch_unwind(iterate)).unwrap_err();
+            assert_eq!(payload.downcast_ref(), Some(&"as it should"));
+        }
+    };
+    fn panics(begun: &Signal) -> u64 {
+        begun.wait();
+        panic!("as it should")
+    }
+    let go_on = |n: u64, begun: &Signal| {
+        begun.set();
+        _ = black_box(n);
+    };
+    run(&|begun| {
+        let first = (0..1_u8).into_par_iter().map(|_| panics(begun));
+        first.chain(0..u64::MAX).for_each(|n| go_on(n, begun));
+    });
+    run(&|begun| {
+        let last = (0..1_u8).into_par_iter().map(|_| panics(begun));
+        let all = (0..u64::MAX).into_par_iter().chain(last);
+        all.for_each(|n| go_on(n, begun));
+    });
+    let parts = || (0..2_u32).into_par_iter().with_max_len(1);
+    run(&|begun| {
+        let all = parts().flat_map(|part| {
+            let numbers = (0..u64::MAX).into_par_iter();
+            numbers.map(move |n| if part == 0 { panics(begun) } else { n })
+        });
+        all.for_each(|n| go_on(n, begun));
+    });
+    // In the closure of the outer one.
+    run(&|begun| {
+        let all = parts().flat_map(|part| match part {
+            0 => 0..panics(begun),
+            _ => 0..u64::MAX,
+        });
+        all.for_each(|n| go_on(n, begun));
+    });
+    // Where two outcomes are combined.
+    run(&|begun| {
+        let parts = (0..4_u32).into_par_iter().with_max_len(1);
+        let all = parts.flat_map(|part| 0..if part == 2 { u64::MAX } else { 1 });
+        let all = all.map(|n| {
+            if n > 0 {
+                begun.set();
+            }
+            black_box(n)
+        });
+        let combine = |a, b| if b == 0 { panics(begun) } else { a };
+        _ = all.reduce_with(combine);
+    });
+    run(&|begun| {
+        let all = parts().flat_map_iter(|part| {
+            (0..u64::MAX).map(move |n| if part == 0 { panics(begun) } else { n })
+        });
+        all.for_each(|n| go_on(n, begun));
+    });
+}

@@ -4,7 +4,7 @@ use std::iter;
 
 use super::adaptors::Chain;
 use super::{IndexedParallelIterator, ParallelIterator};
-use crate::engine::{Companion, Consumer, Exact, IterPiece};
+use crate::engine::{Companion, Consumer, Exact, IterPiece, or_fail};
 
 impl<I, J> ParallelIterator for Chain<I, J>
 where
@@ -25,16 +25,16 @@ where
         }
         // The state stays on this thread: the first goes on from what was made of it.
         let outcome = consumer.end(state);
-        let (lower, upper) = roving::join(
-            || consumer.end(first.drive(lower, consumer, consumer.resume(outcome))),
-            || {
-                let state = consumer.begin();
-                if consumer.is_done(&state, &upper) {
-                    return consumer.end(state);
-                }
-                consumer.end(second.drive(upper, consumer, state))
-            },
-        );
+        let first = || consumer.end(first.drive(lower, consumer, consumer.resume(outcome)));
+        let second = || {
+            let state = consumer.begin();
+            if consumer.is_done(&state, &upper) {
+                return consumer.end(state);
+            }
+            consumer.end(second.drive(upper, consumer, state))
+        };
+        let (lower, upper) =
+            roving::join(|| or_fail(consumer, first), || or_fail(consumer, second));
         consumer.resume(consumer.join(lower, upper))
     }
     fn span(&self) -> usize {

@@ -185,6 +185,9 @@ where
     fn is_over(&self, beside: &B) -> bool {
         self.to.is_over(beside)
     }
+    fn fail(&self) {
+        self.to.fail();
+    }
     fn is_done(&self, state: &Self::State, beside: &B) -> bool {
         self.to.is_done(&state.1, beside)
     }
@@ -323,6 +326,9 @@ where
     }
     fn is_over(&self, beside: &B) -> bool {
         self.to.is_over(beside)
+    }
+    fn fail(&self) {
+        self.to.fail();
     }
     fn is_done(&self, state: &Self::State, beside: &B) -> bool {
         matches!(state.0, Some((ControlFlow::Break(_), _))) || self.to.is_done(&state.1, beside)

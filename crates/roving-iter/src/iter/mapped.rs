@@ -79,6 +79,9 @@ where
     fn is_over(&self, beside: &B) -> bool {
         self.to.is_over(beside)
     }
+    fn fail(&self) {
+        self.to.fail();
+    }
     #[inline]
     fn is_done(&self, state: &Self::State, beside: &B) -> bool {
         self.to.is_done(&state.1, beside)

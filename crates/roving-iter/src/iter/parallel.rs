@@ -17,7 +17,7 @@ use super::{
     Fold, FoldWith, FromParallelIterator, Inspect, IntoParallelIterator, Map, MapInit, MapWith,
     Mapped, ParallelExtend, TryFold, Update, WhileSome,
 };
-use crate::engine::{Companion, Consumer};
+use crate::engine::{Companion, Consumer, Whole};
 
 /// An iterator whose items are used by many workers at a time.
 ///
@@ -932,6 +932,7 @@ where
     C: Consumer<I::Item, B>,
 {
     roving::raw::loops::run_on_worker(move || {
+        let consumer = Whole::new(consumer);
         let state = consumer.begin();
         consumer.end(iter.drive(beside, &consumer, state))
     })
