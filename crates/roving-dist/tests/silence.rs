@@ -2,10 +2,11 @@
 
 mod common;
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::watched;
 use roving::Pool;
@@ -76,4 +77,30 @@ fn a_rank_that_handles_a_message_for_long_lives() {
             });
         });
     }
+}
+
+/// Each rank sends to itself all the time, and some of that waits whenever a sign of life leaves.
+#[test]
+fn signs_of_life_do_not_wait_for_what_a_rank_sends_to_itself() {
+    let plan = Plan::new(2).silence_max(SILENCE_MAX / 2);
+    let others = watched(LONG, || {
+        World::threads_with(&plan, |world| {
+            let others = Arc::new(Mutex::new(BTreeSet::new()));
+            let seen = Arc::clone(&others);
+            let mail = Mail::new(&world, move |_, _| {
+                // This thread has no name.
+                let name = thread::current().name().map(str::to_owned);
+                seen.lock().unwrap().extend(name);
+            });
+            let start = Instant::now();
+            while start.elapsed() < 2 * SILENCE_MAX {
+                mail.send(world.rank(), b"own");
+                thread::sleep(Duration::from_micros(100));
+            }
+            world.barrier().unwrap();
+            others.lock().unwrap().iter().cloned().collect::<Vec<_>>()
+        })
+    });
+    // The rank's other thread, which does nothing but beat, calls no handlers.
+    assert_eq!(others, [["roving-progress"], ["roving-progress"]]);
 }

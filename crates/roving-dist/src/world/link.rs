@@ -166,16 +166,72 @@ impl Link {
     }
 
     /// Has everything sent that was handed to [`Link::send`], by this thread or by one that is
-    /// polling.
+    /// polling. Where a sign of life is just leaving, what this rank sends to itself waits for who
+    /// polls next.
     pub(crate) fn flush(&self) {
-        if self.with_engine(|engine| self.send_dirty(engine)) {
+        self.hand_over(|| self.with_engine(|engine| self.send_dirty(engine)));
+    }
+
+    /// Sends a small message to another rank, and what else waits for other ranks, at once. Calls
+    /// no handlers, and takes nothing for them.
+    pub(super) fn send_apart(&self, to: usize, tag: u32, bytes: &[u8]) {
+        debug_assert!(to != self.rank && bytes.len() <= RECORD_BYTES_MAX);
+        self.outboxes[to].push(tag, bytes);
+        self.mark_dirty(to);
+        self.hand_over(|| {
+            let is_free = self.send_to_others();
+            if is_free {
+                self.send_left();
+            }
+            is_free
+        });
+    }
+
+    /// Calls `send`, which says whether nobody else has the engine; else that one sends.
+    fn hand_over(&self, send: impl Fn() -> bool) {
+        if send() {
             return;
         }
         // Ordering: Edge [handover]: in the manner of Dekker. Who sends has set `dirty`, and then
         // finds the engine taken; who has it frees it, and then reads `dirty`. One of the two sees
         // the other.
         fence(ord("flush_fence", Ordering::SeqCst));
-        self.with_engine(|engine| self.send_dirty(engine));
+        send();
+    }
+
+    /// Sends what the outboxes hold for other ranks, if nobody else has the engine; whether that
+    /// was so.
+    fn send_to_others(&self) -> bool {
+        let Some(mut engine) = self.try_engine() else {
+            return false;
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            // Ordering: Relaxed; as in `send_dirty`.
+            self.dirty.store(false, Ordering::Relaxed);
+            engine.send_all(self.rank, &self.outboxes)
+        }));
+        drop(engine);
+        self.judge(outcome);
+        true
+    }
+
+    /// For a thread that has just freed the engine: sends to other ranks what threads that found it
+    /// taken have left to this one.
+    fn send_left(&self) {
+        loop {
+            self.fence_handover();
+            // Ordering: Relaxed; after the fence.
+            let is_left = self.dirty.load(Ordering::Relaxed) && !self.fault.is_set();
+            if !is_left || !self.send_to_others() {
+                return;
+            }
+        }
+    }
+
+    /// Between freeing the engine and a look for what others have left.
+    fn fence_handover(&self) {
+        // Ordering: SeqCst. Pairs with [handover]: the other half.
+        fence(ord("handover_fence", Ordering::SeqCst));
     }
 
     /// Sends what there is, and calls the handlers of a few messages. Whether there were any; no,
@@ -246,8 +302,7 @@ impl Link {
         };
         self.run_with(engine, f);
         loop {
-            // Ordering: SeqCst. Pairs with [handover]: the other half.
-            fence(ord("handover_fence", Ordering::SeqCst));
+            self.fence_handover();
             if !self.is_dirty() || self.fault.is_set() {
                 return true;
             }
@@ -270,6 +325,8 @@ impl Link {
         drop(engine);
         self.judge(outcome);
         while let Some(mut handlers) = due {
+            // They may take long; what others have left to this thread does not wait for that.
+            self.send_left();
             let outcome = catch_unwind(AssertUnwindSafe(|| handlers.call()));
             let mut engine = self.lock_engine();
             engine.put_back(handlers);
@@ -424,27 +481,25 @@ impl Link {
         })
     }
 
-    /// Waits for the engine, and ends the transport.
-    pub(super) fn finish(&self) -> Result<(), Error> {
-        self.lock_engine().finish()
-    }
-
     /// Lends the transport, with nobody else in it: nobody polls meanwhile.
     pub(super) fn with_transport<R>(&self, f: impl FnOnce(&mut dyn Transport) -> R) -> R {
         f(self.lock_engine().transport())
     }
 
-    /// At the end: drops the handlers, which may hold this link. Waits for a thread that is in one.
-    pub(super) fn forget_handlers(&self) {
+    /// Waits for a thread that is in a handler, and then ends the transport, if the ranks have
+    /// `parted`. Drops the handlers, which may hold this link.
+    pub(super) fn end(&self, parted: Result<(), Error>) -> Result<(), Error> {
         let mut backoff = self.backoff();
         let handlers = loop {
-            // Dropped when the engine is free: handlers hold what is the program's.
             let handlers = self.lock_engine().forget_handlers();
             match handlers {
                 Some(handlers) => break handlers,
                 None => backoff.pause(),
             }
         };
+        let ended = parted.and_then(|()| self.lock_engine().finish());
+        // Dropped when the engine is free: handlers hold what is the program's.
         drop((handlers, self.changes.take()));
+        ended
     }
 }

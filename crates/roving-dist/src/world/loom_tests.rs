@@ -120,6 +120,34 @@ fn loom_no_message_to_itself_stays_behind_who_handles_one() {
     });
 }
 
+/// A sign of life that finds the engine taken has left before the handlers are called, which may
+/// take long.
+#[test]
+fn loom_no_sign_of_life_waits_for_a_handler() {
+    explore_within(Some(3), || {
+        let (link, sent) = link();
+        let there = Arc::clone(&link);
+        let beats = thread::spawn(move || there.send_apart(1, FIRST_TAG, b"b"));
+        let beats = Arc::new(Mutex::new(Some(beats)));
+        let (long, left) = (Arc::clone(&beats), Arc::clone(&sent));
+        let end = move || {
+            let beats = long.lock().unwrap().take();
+            if let Some(beats) = beats {
+                beats.join().unwrap();
+            }
+            assert_eq!(*left.lock().unwrap(), b"b");
+        };
+        let handled = end.clone();
+        link.open(FIRST_TAG, move |_, _| handled());
+        link.send(0, FIRST_TAG, b"a");
+        // It finds the engine taken where the other thread is faster.
+        link.poll();
+        end();
+        link.poll();
+        assert!(!link.is_faulty());
+    });
+}
+
 /// The hint that a mailbox holds something may come late, and is not lost.
 #[test]
 fn loom_no_packet_stays_in_a_mailbox() {

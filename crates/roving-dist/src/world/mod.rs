@@ -357,9 +357,7 @@ impl World {
         drop(pulse);
         drop(progress);
         let parted = gathered.and_then(|_| self.link.wait_until_sent());
-        let ended = parted.and_then(|()| self.link.finish());
-        self.link.forget_handlers();
-        ended
+        self.link.end(parted)
     }
 }
 

@@ -96,8 +96,7 @@ impl Listener {
     fn beat(&self, link: &Link) {
         if !link.is_faulty() {
             let next = (link.rank() + 1) % link.ranks();
-            link.send(next, BEAT, &self.here.bytes());
-            link.flush();
+            link.send_apart(next, BEAT, &self.here.bytes());
         }
     }
 
