@@ -275,12 +275,14 @@ fn with_node(thread: &Thread, asked: &TaskRequest) {
             }
         }
     }
-    if asked.flags & flag::DEPEND != 0 {
+    let list = match asked.flags & flag::DEPEND {
+        0 => Vec::new(),
         // SAFETY: a list of the compiler's.
-        let list = unsafe { depend::read(asked.depend) };
-        let mut children = task.children.borrow_mut();
-        children.get_or_insert_default().enter(&node, &list);
-    }
+        _ => unsafe { depend::read(asked.depend) },
+    };
+    let mut children = task.children.borrow_mut();
+    children.get_or_insert_default().enter(&node, &list);
+    drop(children);
     thread.team().meeting.begin_tasks();
     if !runs_here {
         let data = asked.copied();

@@ -6,7 +6,6 @@ use roving::raw::hosted;
 
 use crate::task::TaskKind;
 use crate::task::group::Group;
-use crate::task::node::LinkedTask;
 use crate::team::tasks;
 use crate::team::thread::Thread;
 
@@ -29,17 +28,8 @@ pub(crate) fn end(thread: &Thread) {
     // SAFETY: a group of this task, which ends here.
     let group = unsafe { &*at };
     hosted::drain(group.frame());
-    let is_over = || group.are_loose_over();
-    if !is_over() {
-        let held = task.held_in(group);
-        if !held.is_empty() {
-            let are_over = || held.iter().all(|node| node.is_over());
-            tasks::wait_for_these(thread.team(), thread, &held, are_over);
-        }
-        // An event may come from other children of the task.
-        let family = task.family();
-        let is_wanted = |node: &LinkedTask| node.is_in(group) || node.is_of(&family);
-        tasks::wait_until(thread.team(), thread, is_wanted, is_over);
+    if !group.are_loose_over() {
+        tasks::wait_for_group(thread.team(), thread, group);
     }
     hosted::leave(group.frame());
     task.set_frame(group.outer_frame());

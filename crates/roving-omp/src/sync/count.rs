@@ -51,7 +51,9 @@ impl Missing {
 
     /// Whether that one alone is missing.
     pub(crate) fn is_only(&self, part: u8) -> bool {
-        // Ordering: Relaxed; for a report.
+        // Ordering: Relaxed. Who brings the other part rings afterwards, and who may sleep looks
+        // again when it has counted itself as a sleeper: the gate orders the two. For others it is
+        // a hint: another part may come meanwhile, and `come` says whether it has.
         self.0.load(Ordering::Relaxed) == part
     }
 }

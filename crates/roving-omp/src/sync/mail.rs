@@ -109,7 +109,12 @@ impl<T> Mail<T> {
         item
     }
 
-    /// Sleeps until somebody posts or leaves, unless it is `done`.
+    /// Wakes those that wait, to look again at what they wait for.
+    pub(crate) fn ring(&self) {
+        self.gate.ring();
+    }
+
+    /// Sleeps until somebody posts, leaves, tells or rings, unless it is `done`.
     pub(crate) fn wait(&self, done: impl Fn() -> bool) {
         self.gate.wait(|_| done());
     }

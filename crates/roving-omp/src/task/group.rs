@@ -28,6 +28,8 @@ pub(crate) struct Group {
     /// Of its tasks, those that wait for an event, for one that does, or for one that is older than
     /// the group.
     loose: OpenCount,
+    /// Of its tasks, and of those of the groups in it, those that lack their event alone.
+    lacking: OpenCount,
     /// The description that `task_reduction` has registered: the first of a list of C's.
     reductions: Cell<*mut usize>,
 }
@@ -44,6 +46,7 @@ impl Group {
             cancelled: AtomicBool::new(false),
             is_of_construct: Cell::new(false),
             loose: OpenCount::default(),
+            lacking: OpenCount::default(),
             reductions: Cell::new(reductions),
         })
     }
@@ -72,6 +75,7 @@ impl Group {
             cancelled: AtomicBool::new(false),
             is_of_construct: Cell::new(false),
             loose: OpenCount::default(),
+            lacking: OpenCount::default(),
             reductions: Cell::new(ptr::null_mut()),
         }));
         // SAFETY: just made, and nobody else knows it.
@@ -140,6 +144,27 @@ impl Group {
     /// It reduces that; said by its own task, before others ask.
     pub(crate) fn reduce(&self, description: *mut usize) {
         self.reductions.set(description);
+    }
+
+    /// It and those around it.
+    pub(super) fn outwards(&self) -> impl Iterator<Item = &Group> {
+        // SAFETY: a group stays until those in it have ended.
+        std::iter::successors(Some(self), |one| unsafe { one.outer_group.as_ref() })
+    }
+
+    /// One of its tasks, or of a group in it, lacks its event alone, or is about to.
+    pub(super) fn enter_lacking(&self) {
+        self.lacking.enter();
+    }
+
+    /// That has come.
+    pub(super) fn leave_lacking(&self) {
+        self.lacking.leave();
+    }
+
+    /// Whether some code in it has run whose event has not come.
+    pub(crate) fn lacks_an_event(&self) -> bool {
+        !self.lacking.has_left(0)
     }
 
     pub(crate) fn enter_loose(&self) {

@@ -109,14 +109,14 @@ impl RunningTask {
         Arc::clone(&children.get_or_insert_default().counted)
     }
 
-    /// Those of its children in a group that wait for others. The task is to end that group.
-    pub(crate) fn held_in(&self, group: &Group) -> Vec<Arc<LinkedTask>> {
+    /// Those of its children in a group that stand on no stack that it waits for, and have not
+    /// ended. The task is to end that group.
+    pub(crate) fn loose_in(&self, group: &Group) -> Vec<Arc<LinkedTask>> {
         let children = self.children.borrow();
         let open = children.iter().flat_map(|children| &children.open);
         // The group of one that has not ended is there, until the task ends it.
-        open.filter(|node| node.is_held() && node.is_in(group))
-            .cloned()
-            .collect()
+        let is_one = |node: &LinkedTask| node.is_counted() && !node.is_over() && node.is_in(group);
+        open.filter(|node| is_one(node)).cloned().collect()
     }
 
     /// Some of its children, and all that they depend on.

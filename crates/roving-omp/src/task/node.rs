@@ -178,11 +178,6 @@ impl LinkedTask {
         links.successors.iter().any(|next| is_so(Arc::as_ptr(next)))
     }
 
-    /// Whether it waits for others, and has not begun.
-    pub(super) fn is_held(&self) -> bool {
-        !self.unmet.has_left(0) && !self.is_over()
-    }
-
     /// Whether all that it depends on has ended; it is still being made.
     pub(crate) fn is_free(&self) -> bool {
         self.unmet.has_left(1)
@@ -204,6 +199,15 @@ impl LinkedTask {
     pub(crate) fn is_met_and_told(&self) -> bool {
         // SAFETY: see `Send`: it is counted until it has ended.
         unsafe { Mail::tell(self.mail, || self.unmet.leave()) }
+    }
+
+    /// One that depends on it stands on a stack now: wakes a thread that waits for that one.
+    ///
+    /// # Safety
+    /// The team is there until this returns.
+    pub(crate) unsafe fn tell_who_waits(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { (*self.mail).ring() };
     }
 
     /// It waits for nothing, and is to stand on the calling thread's stack.
@@ -264,12 +268,40 @@ impl LinkedTask {
     /// it. `None` otherwise, or where it had ended before: then nothing but the node itself need be
     /// there.
     pub(crate) fn come(&self, part: Awaited) -> Option<Vec<Arc<LinkedTask>>> {
-        if !self.missing.come(part as u8) {
+        let is_last = match part {
+            Awaited::Code if self.missing.is_only(Awaited::Both as u8) => self.come_before_event(),
+            _ => self.missing.come(part as u8),
+        };
+        if !is_last {
             return None;
+        }
+        if matches!(part, Awaited::Event) {
+            self.lacks_no_event();
         }
         let mut links = self.links();
         links.is_over = true;
         Some(std::mem::take(&mut links.successors))
+    }
+
+    /// Its code has run, and its event has not come, as far as is known: those are woken that wait
+    /// for it, and may run now what brings the event. Returns whether that came meanwhile.
+    fn come_before_event(&self) -> bool {
+        let groups = self.group().into_iter().flat_map(Group::outwards);
+        groups.for_each(Group::enter_lacking);
+        let come = || self.missing.come(Awaited::Code as u8);
+        // SAFETY: see `Send`: one with an event is counted until both parts have come, so at least
+        // until this one has.
+        let is_last = unsafe { Mail::tell(self.mail, come) };
+        if is_last {
+            self.lacks_no_event();
+        }
+        is_last
+    }
+
+    /// It was one that lacked its event, and is still counted.
+    fn lacks_no_event(&self) {
+        let groups = self.group().into_iter().flat_map(Group::outwards);
+        groups.for_each(Group::leave_lacking);
     }
 
     /// Leaves it to those of its team's threads that wait.

@@ -1,6 +1,7 @@
 //! How the threads of a team run tasks: their code, those that depend on others, and those that
 //! were left to whoever waits.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use roving::raw::hosted;
@@ -95,7 +96,12 @@ pub(crate) fn end_part(node: &LinkedTask, part: Awaited) {
                 // stack.
                 unsafe { next.post() };
             }
-            false if next.is_met() => push(next),
+            false if next.is_met() => {
+                push(next);
+                // SAFETY: this one is not counted either, so the calling thread has run it in a
+                // region that waits for that thread and its stack.
+                unsafe { node.tell_who_waits() };
+            }
             _ => {}
         }
     }
@@ -137,7 +143,8 @@ pub(crate) fn wait_until(
     wanted: impl Fn(&LinkedTask) -> bool,
     done: impl Fn() -> bool,
 ) {
-    wait_with(team, thread, wanted, || thread.task().run_newest(), done);
+    let run_own = || thread.task().run_newest();
+    wait_with(team, thread, wanted, (run_own, || false), done);
 }
 
 /// Waits, and runs meanwhile of the task's own children these and what they depend on, but no
@@ -148,24 +155,55 @@ pub(crate) fn wait_for_these(
     these: &[Arc<LinkedTask>],
     done: impl Fn() -> bool,
 ) {
-    let before = thread.task().predecessors_of(these);
-    let run_one = || match before.next() {
+    wait_for_some(team, thread, (these, None), done);
+}
+
+/// As [`wait_for_these`] for those of a group that stand on no stack, and runs those that were left
+/// in the team. The calling task ends the group.
+pub(crate) fn wait_for_group(team: &Team, thread: &Thread, group: &Group) {
+    let these = thread.task().loose_in(group);
+    let done = || group.are_loose_over();
+    wait_for_some(team, thread, (&these, Some(group)), done);
+}
+
+fn wait_for_some(
+    team: &Team,
+    thread: &Thread,
+    (these, group): (&[Arc<LinkedTask>], Option<&Group>),
+    done: impl Fn() -> bool,
+) {
+    let task = thread.task();
+    let (before, family) = (task.predecessors_of(these), task.family());
+    // Those in the group that are not the task's own wait for events, which the group counts.
+    let lack_an_event = || before.lack_an_event() || group.is_some_and(Group::lacks_an_event);
+    // Also what an event has freed: it may bring the next one.
+    let wanted = |node: &LinkedTask| {
+        before.have(node)
+            || group.is_some_and(|group| node.is_in(group))
+            || node.is_of(&family) && lack_an_event()
+    };
+    let lacked = Cell::new(false);
+    let run_own = || match before.next() {
         Some(node) => {
             run_node(node, thread);
             true
         }
-        None => before.lack_an_event() && thread.task().run_newest(),
+        None => {
+            lacked.set(lack_an_event());
+            lacked.get() && task.run_newest()
+        }
     };
-    wait_with(team, thread, |node| before.have(node), run_one, done);
+    let can_run = || before.next().is_some() || !lacked.get() && lack_an_event();
+    wait_with(team, thread, wanted, (run_own, can_run), done);
 }
 
 /// Waits, and runs meanwhile one task after the other by `run_own`, or one of those that were left
-/// in the team and are `wanted`.
+/// in the team and are `wanted`. `can_run` says whether there may be one for `run_own` again.
 fn wait_with(
     team: &Team,
     thread: &Thread,
     wanted: impl Fn(&LinkedTask) -> bool,
-    run_own: impl Fn() -> bool,
+    (run_own, can_run): (impl Fn() -> bool, impl Fn() -> bool),
     done: impl Fn() -> bool,
 ) {
     let mut watched = None;
@@ -176,7 +214,7 @@ fn wait_with(
             hosted::show();
             let mail = &team.loose.mail;
             let has_mail = || mail.has(|node| wanted(node));
-            mail.wait(|| done() || has_mail());
+            mail.wait(|| done() || has_mail() || can_run());
         }
     }
 }

@@ -22,7 +22,7 @@ static void set(int *flag)
     *flag = 1;
 }
 
-static int begun, after, ended, steps, wrong;
+static int begun, go, after, ended, steps, wrong;
 
 /* Waits for what comes after the wait. */
 static void later(void)
@@ -36,7 +36,6 @@ static void later(void)
 
 static void spawn_later(void)
 {
-    begun = after = ended = steps = 0;
 #pragma omp task
     later();
     while (!read_of(&begun))
@@ -139,13 +138,156 @@ static void event(void)
 #pragma omp taskwait depend(in : place)
 }
 
+/* Compilers leave out a task that is empty, with its event. */
+static __attribute__((noinline)) void nothing(void)
+{
+    __asm__ volatile("");
+}
+
+static int first_place, second_place;
+
+/* The first event frees what brings the second one. */
+static void spawn_events(void)
+{
+    omp_event_handle_t first, second;
+#pragma omp task detach(first) depend(out : first_place)
+    nothing();
+#pragma omp task detach(second) depend(out : second_place)
+    nothing();
+#pragma omp task depend(in : first_place) firstprivate(second)
+    {
+        steps = DEEP;
+        omp_fulfill_event(second);
+    }
+    omp_fulfill_event(first);
+}
+
+static void events(void)
+{
+    spawn_events();
+#pragma omp taskwait depend(in : second_place)
+}
+
+static void events_undeferred(void)
+{
+    spawn_events();
+#pragma omp task depend(in : second_place) if (0)
+    wrong += steps != DEEP;
+}
+
+static void events_group(void)
+{
+    spawn_events();
+#pragma omp taskgroup
+    {
+#pragma omp task depend(in : second_place)
+        wrong += steps != DEEP;
+    }
+}
+
+/* The other thread has begun what two tasks depend on, and ends that when this one is asleep. It
+   goes on with the second of them, which waits for what comes after the wait for the first. */
+static void left(void)
+{
+    int place, other;
+#pragma omp task depend(out : place)
+    {
+        set(&begun);
+        usleep(20000);
+    }
+#pragma omp task depend(in : place) depend(out : other)
+    steps = DEEP;
+#pragma omp task depend(in : place)
+    later();
+    while (!read_of(&begun))
+        usleep(100);
+#pragma omp taskwait depend(in : other)
+}
+
+/* The other thread runs the task of the group when this one comes to the group's end. */
+static void group_elsewhere(void)
+{
+    int place;
+#pragma omp task depend(out : place)
+    {
+        set(&begun);
+        while (!read_of(&go))
+            usleep(100);
+    }
+    while (!read_of(&begun))
+        usleep(100);
+#pragma omp task
+    later();
+#pragma omp taskgroup
+    {
+#pragma omp task depend(in : place)
+        {
+            usleep(20000);
+            steps = DEEP;
+        }
+        set(&go);
+        usleep(5000);
+    }
+}
+
+/* The same, and it waits for an event, which a task brings that this thread has spawned. */
+static void event_elsewhere(void)
+{
+    omp_event_handle_t event;
+    int place, ready = 0;
+#pragma omp task depend(out : place)
+    {
+        set(&begun);
+        while (!read_of(&go))
+            usleep(100);
+    }
+    while (!read_of(&begun))
+        usleep(100);
+#pragma omp task shared(event, ready)
+    {
+        while (!read_of(&ready))
+            usleep(100);
+        omp_fulfill_event(event);
+    }
+#pragma omp taskgroup
+    {
+#pragma omp task depend(in : place) shared(event, ready)
+        {
+            usleep(10000);
+#pragma omp task detach(event)
+            nothing();
+            set(&ready);
+#pragma omp taskwait
+            steps = DEEP;
+        }
+        set(&go);
+        usleep(5000);
+    }
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
+    int threads;
+    /* Whether two tasks are spawned before, and how many wait for what comes after. */
+    int spawns, waiting;
 } all[] = {
-    {"wait", wait},   {"undeferred", undeferred},         {"final", final_task},
-    {"group", group}, {"group in group", group_in_group}, {"nested", nested},
-    {"event", event},
+    {"wait", wait, 2, 1, 2},
+    {"undeferred", undeferred, 2, 1, 2},
+    {"final", final_task, 2, 1, 2},
+    {"group", group, 2, 1, 2},
+    {"group in group", group_in_group, 2, 1, 2},
+    {"nested", nested, 2, 1, 2},
+    {"event", event, 2, 1, 2},
+    {"events", events, 2, 1, 2},
+    {"events alone", events, 1, 0, 0},
+    {"events undeferred", events_undeferred, 2, 0, 0},
+    {"events undeferred alone", events_undeferred, 1, 0, 0},
+    {"events group", events_group, 2, 0, 0},
+    {"events group alone", events_group, 1, 0, 0},
+    {"left", left, 2, 0, 1},
+    {"group elsewhere", group_elsewhere, 2, 0, 1},
+    {"event elsewhere", event_elsewhere, 2, 0, 0},
 };
 
 int main(int argc, char **argv)
@@ -154,15 +296,17 @@ int main(int argc, char **argv)
         if (argc > 1 && strcmp(argv[1], all[i].name))
             continue;
         for (int turn = 0; turn < 20; turn++) {
-#pragma omp parallel num_threads(2)
+            begun = go = after = ended = steps = 0;
+#pragma omp parallel num_threads(all[i].threads)
 #pragma omp single
             {
-                spawn_later();
+                if (all[i].spawns)
+                    spawn_later();
                 all[i].run();
                 wrong += steps != DEEP || read_of(&ended);
                 set(&after);
             }
-            wrong += ended != 2;
+            wrong += ended != all[i].waiting;
         }
         printf("%s: %d wrong\n", all[i].name, wrong);
     }
