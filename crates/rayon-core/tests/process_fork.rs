@@ -89,5 +89,15 @@ fn a_scope_in_a_child_is_refused_as_other_calls_are() {
                 order.into_inner().unwrap() == [0, 1, 2]
             })
         }));
+        // Also with more than its stack has room for: the scope's queue is not there.
+        assert!(pool.install(|| {
+            in_child(|| {
+                let count = Mutex::new(0);
+                pool.in_place_scope(|s| {
+                    (0..20_000).for_each(|_| s.spawn(|_| *count.lock().unwrap() += 1));
+                });
+                count.into_inner().unwrap() == 20_000
+            })
+        }));
     });
 }

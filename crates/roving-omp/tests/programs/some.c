@@ -204,11 +204,10 @@ static void left(void)
 #pragma omp taskwait depend(in : other)
 }
 
-/* The other thread runs the task of the group when this one comes to the group's end. */
-static void group_elsewhere(void)
+/* The other thread is in a task that writes there, until it may go on. */
+static void begin_elsewhere(int *place)
 {
-    int place;
-#pragma omp task depend(out : place)
+#pragma omp task depend(out : *place)
     {
         set(&begun);
         while (!read_of(&go))
@@ -216,6 +215,13 @@ static void group_elsewhere(void)
     }
     while (!read_of(&begun))
         usleep(100);
+}
+
+/* The other thread runs the task of the group when this one comes to the group's end. */
+static void group_elsewhere(void)
+{
+    int place;
+    begin_elsewhere(&place);
 #pragma omp task
     later();
 #pragma omp taskgroup
@@ -235,14 +241,7 @@ static void event_elsewhere(void)
 {
     omp_event_handle_t event;
     int place, ready = 0;
-#pragma omp task depend(out : place)
-    {
-        set(&begun);
-        while (!read_of(&go))
-            usleep(100);
-    }
-    while (!read_of(&begun))
-        usleep(100);
+    begin_elsewhere(&place);
 #pragma omp task shared(event, ready)
     {
         while (!read_of(&ready))

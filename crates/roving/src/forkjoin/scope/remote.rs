@@ -1,6 +1,5 @@
 //! The tasks of a scope that lie on no worker's stack: those that were spawned by threads which are
-//! no workers of its pool, or for which a worker's stack has no room, or in a frame that is not for
-//! them.
+//! no workers of its pool, and those that are kept where a worker's stack has no room.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
